@@ -1,0 +1,1 @@
+"""Time, transport and choices for the clients."""

@@ -1,0 +1,100 @@
+"""What a client may await: the only door between client code and time, transport and choices.
+
+Client code is written once against :class:`Runtime`. The virtual runtime answers from a heap ordered by time; the
+asyncio runtime answers from sockets. Nothing here does any work, so the core may import it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from rmqlab.protocol.command import RemotingCommand
+
+
+class RemotingError(Exception):
+    """A request got no answer; the subclasses say why (4.8.0 `RemotingException`)."""
+
+
+class RemotingConnectError(RemotingError):
+    """No connection to the address could be opened."""
+
+    def __init__(self, address: str) -> None:
+        """Name the address ("ip:port") that could not be reached."""
+        super().__init__(f"connect to {address} failed")
+        self.address = address
+
+
+class RemotingSendRequestError(RemotingError):
+    """The connection was lost before an answer came."""
+
+    def __init__(self, address: str) -> None:
+        """Name the address ("ip:port") that the request was meant for."""
+        super().__init__(f"send request to <{address}> failed")
+        self.address = address
+
+
+class RemotingTimeoutError(RemotingError):
+    """The answer did not come within the request's timeout."""
+
+    def __init__(self, address: str, timeout_ms: int) -> None:
+        """Name the address ("ip:port") and the timeout (ms) that passed."""
+        super().__init__(f"wait response on the channel <{address}> timeout, {timeout_ms}(ms)")
+        self.address = address
+        self.timeout_ms = timeout_ms
+
+
+class Task(Protocol):
+    """A coroutine that runs by itself."""
+
+    def cancel(self) -> None:
+        """Stop it at its next await; nothing happens when it has ended."""
+
+
+class Event(Protocol):
+    """A flag that coroutines wait for."""
+
+    def set(self) -> None:
+        """Raise the flag and wake everyone who waits."""
+
+    def clear(self) -> None:
+        """Lower the flag."""
+
+    async def wait(self, timeout_ms: int | None = None) -> bool:
+        """Wait until the flag is up; False when `timeout_ms` passed first (None: wait for ever)."""
+
+
+class Runtime(Protocol):
+    """One node's view of time, network, concurrency and choices. All times in ms."""
+
+    def now(self) -> int:
+        """Epoch ms on this node's own clock, its skew included."""
+
+    async def sleep(self, ms: int) -> None:
+        """Wait `ms` milliseconds; 0 lets others run first."""
+
+    async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
+        """Send a request and wait for its answer.
+
+        Raises RemotingConnectError, RemotingSendRequestError or RemotingTimeoutError.
+        """
+
+    async def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
+        """Send a request that has no answer; raises RemotingConnectError or RemotingSendRequestError."""
+
+    def spawn(self, coroutine: Coroutine[object, object, object], name: str) -> Task:
+        """Run a coroutine beside the caller; it starts after the caller's next await."""
+
+    def event(self) -> Event:
+        """Return a new flag, lowered."""
+
+    def choose(self, label: str, n: int) -> int:
+        """Return a number in 0..n-1: a numbered choice point of the schedule."""
+
+    def on_request(self, processor: Callable[[str, RemotingCommand], RemotingCommand | None]) -> None:
+        """Take requests that a server sends to this node; the processor gets the server's address and the request."""
+
+    def close_connections(self) -> None:
+        """Close every connection of this node."""
