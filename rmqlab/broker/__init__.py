@@ -1,0 +1,1 @@
+"""The broker: pull, hold, send, consumer and producer managers, housekeeping. Imports store, filter, protocol."""

@@ -1,0 +1,1 @@
+"""Clients: producer, consumers, rebalance, offsets, written once for every runtime. Imports protocol and filter."""

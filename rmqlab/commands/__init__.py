@@ -1,0 +1,1 @@
+"""One module a verb of the command line: its arguments, and a call into the rooms."""

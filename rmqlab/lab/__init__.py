@@ -1,0 +1,1 @@
+"""The laboratory: scenarios, events, fates, schedules, replay, conformance and experiments."""

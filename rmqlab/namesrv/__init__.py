@@ -1,0 +1,1 @@
+"""The name server: who has which topic. Imports protocol."""

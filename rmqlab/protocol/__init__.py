@@ -1,0 +1,1 @@
+"""The remoting protocol: codes, commands, headers, heartbeats and routes. Imports message."""

@@ -1,0 +1,1 @@
+"""Pictures of data: figures, widgets and tables. No rules."""
