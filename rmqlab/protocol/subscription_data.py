@@ -1,0 +1,77 @@
+"""What one consumer group wants from one topic: the plain data a heartbeat carries.
+
+Source: 4.8.0 `SubscriptionData`. Building it from text is the business of `rmqlab.filter.filter_api`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from rmqlab.message.java import utf16_key
+
+SUB_ALL = "*"
+
+
+@dataclass(slots=True, eq=False)
+class SubscriptionData:
+    """A subscription of one (group, topic).
+
+    `tags_set` and `code_set` are empty for `*` and for SQL92; `code_set` holds signed 32-bit `String.hashCode`s of the
+    tags. `sub_version` is the epoch ms at which the client (re)stamped the subscription; the higher one wins in
+    the broker's table. `filter_class_source` never leaves the process (4.8.0 does not serialise it).
+
+    Equality takes every serialised field in, `sub_version` too; the hash leaves `sub_version` out; ordering is
+    that of the text `topic@subString` by UTF-16 code units (4.8.0 `SubscriptionData.compareTo`).
+    """
+
+    topic: str | None = None
+    sub_string: str | None = None
+    class_filter_mode: bool = False
+    tags_set: set[str] = field(default_factory=set)
+    code_set: set[int] = field(default_factory=set)
+    sub_version: int = 0
+    expression_type: str | None = "TAG"
+    filter_class_source: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether every serialised field agrees (4.8.0 `SubscriptionData.equals`)."""
+        if self is other:
+            return True
+        if not isinstance(other, SubscriptionData):
+            return NotImplemented
+        return (
+            self.sub_version == other.sub_version
+            and self.sub_string == other.sub_string
+            and self.topic == other.topic
+            and self.class_filter_mode == other.class_filter_mode
+            and self.code_set == other.code_set
+            and self.tags_set == other.tags_set
+            and self.expression_type == other.expression_type
+        )
+
+    def __hash__(self) -> int:
+        """Hash without `sub_version`, as 4.8.0: a re-stamped subscription stays in its bucket."""
+        return hash(
+            (
+                self.topic,
+                self.sub_string,
+                self.class_filter_mode,
+                frozenset(self.tags_set),
+                frozenset(self.code_set),
+                self.expression_type,
+            )
+        )
+
+    def __lt__(self, other: SubscriptionData) -> bool:
+        """Order by `topic@subString`, UTF-16 code unit by code unit (4.8.0 `SubscriptionData.compareTo`)."""
+        return _order_key(self) < _order_key(other)
+
+    def copy(self) -> SubscriptionData:
+        """Return an equal subscription that shares no set with this one."""
+        return replace(self, tags_set=set(self.tags_set), code_set=set(self.code_set))
+
+
+def _order_key(subscription: SubscriptionData) -> bytes:
+    topic = "null" if subscription.topic is None else subscription.topic
+    sub_string = "null" if subscription.sub_string is None else subscription.sub_string
+    return utf16_key(f"{topic}@{sub_string}")
