@@ -1,1 +1,1 @@
-"""Messages: records, properties, ids and topics, byte for byte as 4.8.0 writes them. Imports nothing of ours."""
+"""Messages, their properties, their ids and the bytes of a commit log record, as RocketMQ 4.8.0 has them."""

@@ -1,0 +1,192 @@
+"""What Java does with text and numbers, where it shows in ids, hash codes, orders and bytes.
+
+A Java string is a row of UTF-16 units; ours are Python strings, in which a lone surrogate may stand as itself. Lengths,
+hash codes and comparisons here count UTF-16 units; bytes are made and read as `String.getBytes(UTF_8)` and
+`new String(bytes, UTF_8)` of OpenJDK 17 do it.
+"""
+
+from __future__ import annotations
+
+import codecs
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Key = TypeVar("Key", bound="str | None")
+
+INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
+LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
+_MASK32 = 0xFFFFFFFF
+_BMP_END = 0xFFFF
+_TRIMMED = "".join(map(chr, range(0x21)))
+_TREEIFY_THRESHOLD = 8
+_MIN_TREEIFY_CAPACITY = 64
+# Character.isWhitespace: the Unicode separators without the three no-break spaces, and some control characters
+_WHITESPACE = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\u0020\u1680\u2028\u2029\u205f\u3000").union(
+    chr(unit) for unit in range(0x2000, 0x200B) if unit != 0x2007
+)
+
+
+class NumberFormatError(ValueError):
+    """Text that Java's `Integer.parseInt` or `Long.parseLong` refuses."""
+
+
+def to_int32(value: int) -> int:
+    """Return `value` as Java's `(int)` cast gives it: the low 32 bits, signed."""
+    return ((value + 0x80000000) & _MASK32) - 0x80000000
+
+
+def to_int64(value: int) -> int:
+    """Return `value` as Java's `(long)` arithmetic wraps it: the low 64 bits, signed."""
+    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+def parse_int(text: str | None) -> int:
+    """Return what `Integer.parseInt(text)` returns; raise `NumberFormatError` where it throws."""
+    return _parse(text, INT_MIN, INT_MAX)
+
+
+def parse_long(text: str | None) -> int:
+    """Return what `Long.parseLong(text)` returns; raise `NumberFormatError` where it throws."""
+    return _parse(text, LONG_MIN, LONG_MAX)
+
+
+def _parse(text: str | None, low: int, high: int) -> int:
+    # Character.digit takes the decimal digits of every script, as int() does; spaces and underscores it refuses
+    digits = text[1:] if text is not None and text[:1] in {"+", "-"} else text
+    if text is None or digits is None or not digits.isdecimal():
+        raise NumberFormatError("null" if text is None else f'For input string: "{text}"')
+    value = int(text)
+    if not low <= value <= high:
+        raise NumberFormatError(f'For input string: "{text}"')
+    return value
+
+
+def parse_boolean(text: str | None) -> bool:
+    """Return what `Boolean.parseBoolean(text)` returns: true for "true" in any case, else false."""
+    return text is not None and text.lower() == "true"
+
+
+def boolean_text(value: bool) -> str:
+    """Return "true" or "false"."""
+    return "true" if value else "false"
+
+
+@lru_cache(maxsize=8192)
+def string_hash(text: str) -> int:
+    """Return `String.hashCode()` of `text`, a signed 32-bit number over its UTF-16 units."""
+    result = 0
+    for unit in utf16_units(text):
+        result = (31 * result + unit) & _MASK32
+    return to_int32(result)
+
+
+def utf16_units(text: str) -> list[int]:
+    """Return the UTF-16 units of `text`: one for each character, two for those above U+FFFF."""
+    units = [ord(char) for char in text]
+    if not units or max(units) <= _BMP_END:
+        return units
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return [raw[i] | raw[i + 1] << 8 for i in range(0, len(raw), 2)]
+
+
+def utf16_length(text: str) -> int:
+    """Return `String.length()` of `text`."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def utf16_key(text: str) -> bytes:
+    """Return a sort key that orders texts as `String.compareTo` does."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def to_utf8(text: str) -> bytes:
+    """Return the UTF-8 bytes of `text`; every lone surrogate becomes "?", as in Java."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # two surrogates put side by side by concatenation are a pair in Java
+        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return joined.encode("utf-8", "replace")
+
+
+def from_utf8(data: bytes | bytearray | memoryview) -> str:
+    """Return the text of UTF-8 `data`; malformed bytes become U+FFFD at the places Java puts them."""
+    return str(data, "utf-8", "rmqlab.java")
+
+
+def _malformed(error: UnicodeError) -> tuple[str, int]:
+    """Replace malformed bytes; Java takes a whole encoded surrogate as one fault, Python each byte of it."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    data, start = error.object, error.start
+    if data[start] == 0xED and data[start + 1 : start + 2] >= b"\xa0" and _continues(data, start + 1):
+        return "\ufffd", start + (3 if _continues(data, start + 2) else 2)
+    return "\ufffd", error.end
+
+
+def _continues(data: bytes, index: int) -> bool:
+    return index < len(data) and data[index] & 0xC0 == 0x80
+
+
+codecs.register_error("rmqlab.java", _malformed)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return `text.split(separator)` of Java for a literal `separator`: empty texts at the end are left out."""
+    parts = text.split(separator)
+    if len(parts) == 1:
+        return parts
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def trim(text: str) -> str:
+    """Return `String.trim()`: characters up to U+0020 taken off both ends."""
+    return text.strip(_TRIMMED)
+
+
+def is_blank(text: str | None) -> bool:
+    """Tell whether `text` is null, empty or only whitespace (4.8.0 `UtilAll.isBlank`)."""
+    return text is None or all(char in _WHITESPACE for char in text)
+
+
+def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
+    """Return `keys` in the order in which a `java.util.HashMap` they were put into iterates.
+
+    `capacity` is the table length the map starts with (a power of two). A key put twice keeps its first place. Eight
+    colliding keys and more in a table of 64 become a tree in Java; its order is not followed here.
+    """
+    spread = {key: _spread(key) for key in keys}
+    table = _HashTable(capacity)
+    for hashed in spread.values():
+        table.put(hashed)
+    mask = table.length - 1
+    return sorted(spread, key=lambda key: spread[key] & mask)
+
+
+def _spread(key: str | None) -> int:
+    hashed = 0 if key is None else string_hash(key) & _MASK32
+    return hashed ^ hashed >> 16
+
+
+class _HashTable:
+    """The growth of a `HashMap`'s table: at three quarters full, and early when one bucket gets a ninth key."""
+
+    __slots__ = ("hashes", "length")
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.hashes: list[int] = []
+
+    def put(self, hashed: int) -> None:
+        self.hashes.append(hashed)
+        if len(self.hashes) > _TREEIFY_THRESHOLD and self.length < _MIN_TREEIFY_CAPACITY:
+            mask = self.length - 1
+            if sum((other ^ hashed) & mask == 0 for other in self.hashes) > _TREEIFY_THRESHOLD:
+                self.length *= 2
+        if len(self.hashes) * 4 > self.length * 3:
+            self.length *= 2

@@ -1,0 +1,283 @@
+"""A message as a producer makes it, as a broker stores it and as a consumer gets it (4.8.0 `Message`, `MessageExt`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from rmqlab.errors import BadInput
+from rmqlab.message.java import boolean_text, parse_boolean, parse_int, string_hash, trim
+from rmqlab.message.properties import (
+    KEY_SEPARATOR,
+    PROPERTY_BUYER_ID,
+    PROPERTY_DELAY_TIME_LEVEL,
+    PROPERTY_KEYS,
+    PROPERTY_TAGS,
+    PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
+    PROPERTY_WAIT_STORE_MSG_OK,
+    SYSTEM_PROPERTIES,
+    in_hash_map_order,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_V4_BYTES = 4
+_V4_MAPPED = bytes(10) + b"\xff\xff"
+
+
+class UserPropertyError(BadInput, ValueError):
+    """A user property whose name is reserved, or whose name or value is blank."""
+
+
+class HostError(BadInput, ValueError):
+    """Text or bytes that are no address."""
+
+
+class Host(NamedTuple):
+    """An IP address (IPv4, or IPv6 as Java prints it) and a port, as `InetSocketAddress`."""
+
+    ip: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return "/ip:port"; an IPv6 address stands in brackets, as OpenJDK 14 and later print it."""
+        return f"/[{self.ip}]:{self.port}" if ":" in self.ip else f"/{self.ip}:{self.port}"
+
+    @property
+    def text(self) -> str:
+        """Return "ip:port", the form of channel addresses in RocketMQ."""
+        return f"{self.ip}:{self.port}"
+
+    @property
+    def is_v6(self) -> bool:
+        """Tell whether the address takes 16 bytes. An IPv4 address mapped into IPv6 is an IPv4 one, as in Java."""
+        return len(self.address) != _V4_BYTES
+
+    @property
+    def address(self) -> bytes:
+        """Return the 4 or 16 bytes of the address; raise `HostError` if `ip` is no literal address."""
+        return _address(self.ip)
+
+    @classmethod
+    def of_address(cls, address: bytes, port: int) -> Self:
+        """Make a host of the 4 or 16 bytes of an address; raise `HostError` for another length or port."""
+        return cls(_ip(address), _checked_port(port))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read "ip:port", "ip|port", "[v6]:port" or "v6:port"; raise `HostError` for anything else."""
+        ip, _, port = text.rpartition("|" if "|" in text else ":")
+        if not (port.isascii() and port.isdecimal()):
+            raise HostError(f"address {text!r}: the port is missing; right would be 127.0.0.1:10911")
+        return cls.of_address(_address(ip.removeprefix("/").strip("[]")), int(port))
+
+
+def _checked_port(port: int) -> int:
+    if not 0 <= port <= 0xFFFF:
+        raise HostError(f"port out of range:{port}")
+    return port
+
+
+@lru_cache(maxsize=4096)
+def _address(ip: str) -> bytes:
+    try:
+        packed = IPv6Address(ip.partition("%")[0]).packed if ":" in ip else IPv4Address(ip).packed
+    except ValueError as error:
+        raise HostError(f"{ip!r} is no IP address: {error}") from error
+    return packed[12:] if packed[:12] == _V4_MAPPED else packed
+
+
+@lru_cache(maxsize=4096)
+def _ip(address: bytes) -> str:
+    if len(address) == _V4_BYTES or address[:12] == _V4_MAPPED:
+        return ".".join(map(str, address[-4:]))
+    if len(address) != 16:
+        raise HostError(f"an address has 4 or 16 bytes, not {len(address)}")
+    return ":".join(f"{address[i] << 8 | address[i + 1]:x}" for i in range(0, 16, 2))
+
+
+NO_HOST = Host("0.0.0.0", 0)  # noqa: S104 - nothing is bound to it; it stands for "not known yet"
+
+
+class MessageQueue(NamedTuple):
+    """One queue of a topic on one broker. The order is that of Java's `compareTo`: topic, broker name, number."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        """Return the queue as Java prints it."""
+        return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
+
+
+@dataclass(slots=True)
+class Message:
+    """What a producer sends: a topic, a body (bytes), a flag that RocketMQ does not read, and text properties."""
+
+    topic: str = ""
+    body: bytes | None = None
+    flag: int = 0
+    properties: dict[str, str] = field(default_factory=dict)
+    transaction_id: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        body: bytes | None,
+        tags: str | None = None,
+        keys: str | Iterable[str] | None = None,
+        flag: int = 0,
+        **user_properties: str,
+    ) -> Self:
+        """Make a message as Java's constructors do: WAIT is "true", empty tags and keys are not set.
+
+        Raise `UserPropertyError` for a user property that 4.8.0 refuses.
+        """
+        message = cls(topic, body, flag)
+        if tags:
+            message.tags = tags
+        if keys:
+            message.properties[PROPERTY_KEYS] = keys if isinstance(keys, str) else trim(KEY_SEPARATOR.join(keys))
+        message.wait_store_msg_ok = True
+        for name, value in user_properties.items():
+            message.put_user_property(name, value)
+        return message
+
+    def put_user_property(self, name: str, value: str) -> None:
+        """Set a property of the user; raise `UserPropertyError` if the name is reserved or something is blank."""
+        if name in SYSTEM_PROPERTIES:
+            raise UserPropertyError(f"The Property<{name}> is used by system, input another please")
+        if not (name and trim(name) and value and trim(value)):
+            raise UserPropertyError("The name or value of property can not be null or blank string!")
+        self.properties[name] = value
+
+    @property
+    def tags(self) -> str | None:
+        """Return the tag of the message, or None."""
+        return self.properties.get(PROPERTY_TAGS)
+
+    @tags.setter
+    def tags(self, tags: str) -> None:
+        self.properties[PROPERTY_TAGS] = tags
+
+    @property
+    def keys(self) -> str | None:
+        """Return the keys by which the message can be looked up, separated by spaces, or None."""
+        return self.properties.get(PROPERTY_KEYS)
+
+    @keys.setter
+    def keys(self, keys: str) -> None:
+        self.properties[PROPERTY_KEYS] = keys
+
+    @property
+    def delay_time_level(self) -> int:
+        """Return the delay level, 0 if none is set; raise `NumberFormatError` if it is no number."""
+        text = self.properties.get(PROPERTY_DELAY_TIME_LEVEL)
+        return 0 if text is None else parse_int(text)
+
+    @delay_time_level.setter
+    def delay_time_level(self, level: int) -> None:
+        self.properties[PROPERTY_DELAY_TIME_LEVEL] = str(level)
+
+    @property
+    def wait_store_msg_ok(self) -> bool:
+        """Tell whether the sender waits until the message is flushed and replicated."""
+        text = self.properties.get(PROPERTY_WAIT_STORE_MSG_OK)
+        return text is None or parse_boolean(text)
+
+    @wait_store_msg_ok.setter
+    def wait_store_msg_ok(self, wait: bool) -> None:
+        self.properties[PROPERTY_WAIT_STORE_MSG_OK] = boolean_text(wait)
+
+    @property
+    def buyer_id(self) -> str | None:
+        """Return the property BUYER_ID, or None."""
+        return self.properties.get(PROPERTY_BUYER_ID)
+
+    @property
+    def unique_id(self) -> str | None:
+        """Return the id that the producer gave the message (property UNIQ_KEY), or None."""
+        return self.properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+
+    def __str__(self) -> str:
+        """Return the message as Java prints it: properties in HashMap order, the body as signed bytes."""
+        properties = ", ".join(f"{name}={value}" for name, value in in_hash_map_order(self.properties).items())
+        body = "null" if self.body is None else str([byte - 256 if byte > 127 else byte for byte in self.body])
+        transaction = "null" if self.transaction_id is None else self.transaction_id
+        return (
+            f"Message{{topic='{self.topic}', flag={self.flag}, properties={{{properties}}}, body={body}, "
+            f"transactionId='{transaction}'}}"
+        )
+
+
+@dataclass(slots=True)
+class MessageExt(Message):
+    """A stored message. Times are epoch ms, sizes and commit log offsets bytes, `queue_offset` counts messages.
+
+    `msg_id` is the field that `toString` prints: the offsetMsgId. Java's client answers `getMsgId()` with
+    `client_msg_id` instead (row S-25).
+    """
+
+    broker_name: str | None = None
+    queue_id: int = 0
+    store_size: int = 0
+    queue_offset: int = 0
+    sys_flag: int = 0
+    born_timestamp: int = 0
+    born_host: Host = NO_HOST
+    store_timestamp: int = 0
+    store_host: Host = NO_HOST
+    msg_id: str | None = None
+    commit_log_offset: int = 0
+    body_crc: int = 0
+    reconsume_times: int = 0
+    prepared_transaction_offset: int = 0
+
+    @property
+    def offset_msg_id(self) -> str | None:
+        """Return the id made of the store's address and the commit log offset (4.8.0 `MessageClientExt`)."""
+        return self.msg_id
+
+    @property
+    def client_msg_id(self) -> str | None:
+        """Return UNIQ_KEY, or the offsetMsgId if there is none (4.8.0 `MessageClientExt.getMsgId`)."""
+        return self.msg_id if self.unique_id is None else self.unique_id
+
+    def __str__(self) -> str:
+        """Return the message as Java's `MessageExt.toString` prints it."""
+        # dataclass(slots=True) makes a new class, which super() without arguments does not know
+        inner = Message.__str__(self)
+        return (
+            f"MessageExt [brokerName={_text(self.broker_name)}, queueId={self.queue_id}, storeSize={self.store_size}, "
+            f"queueOffset={self.queue_offset}, sysFlag={self.sys_flag}, bornTimestamp={self.born_timestamp}, "
+            f"bornHost={self.born_host}, storeTimestamp={self.store_timestamp}, storeHost={self.store_host}, "
+            f"msgId={_text(self.msg_id)}, commitLogOffset={self.commit_log_offset}, bodyCRC={self.body_crc}, "
+            f"reconsumeTimes={self.reconsume_times}, preparedTransactionOffset={self.prepared_transaction_offset}, "
+            f"toString()={inner}]"
+        )
+
+
+def _text(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+@dataclass(slots=True)
+class MessageExtBrokerInner(MessageExt):
+    """A message on its way into the store: with its property text (None: none) and tags code (4.8.0, same name)."""
+
+    properties_string: str | None = None
+    tags_code: int = 0
+
+    @staticmethod
+    def tags_string_to_tags_code(filter_type: str | None, tags: str | None) -> int:
+        """Return what a consume queue entry stores for `tags`: its hash code, 0 if there is none.
+
+        4.8.0 `tagsString2tagsCode` takes the filter type and does not look at it.
+        """
+        del filter_type
+        return string_hash(tags) if tags else 0

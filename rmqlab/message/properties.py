@@ -1,0 +1,120 @@
+"""Message properties: their reserved names (4.8.0 `MessageConst`) and the text in which a record stores them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import hash_map_order, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROPERTY_KEYS = "KEYS"
+PROPERTY_TAGS = "TAGS"
+PROPERTY_WAIT_STORE_MSG_OK = "WAIT"
+PROPERTY_DELAY_TIME_LEVEL = "DELAY"
+PROPERTY_RETRY_TOPIC = "RETRY_TOPIC"
+PROPERTY_REAL_TOPIC = "REAL_TOPIC"
+PROPERTY_REAL_QUEUE_ID = "REAL_QID"
+PROPERTY_TRANSACTION_PREPARED = "TRAN_MSG"
+PROPERTY_PRODUCER_GROUP = "PGROUP"
+PROPERTY_MIN_OFFSET = "MIN_OFFSET"
+PROPERTY_MAX_OFFSET = "MAX_OFFSET"
+PROPERTY_BUYER_ID = "BUYER_ID"
+PROPERTY_ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+PROPERTY_TRANSFER_FLAG = "TRANSFER_FLAG"
+PROPERTY_CORRECTION_FLAG = "CORRECTION_FLAG"
+PROPERTY_MQ2_FLAG = "MQ2_FLAG"
+PROPERTY_RECONSUME_TIME = "RECONSUME_TIME"
+PROPERTY_MSG_REGION = "MSG_REGION"
+PROPERTY_TRACE_SWITCH = "TRACE_ON"
+PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX = "UNIQ_KEY"
+PROPERTY_MAX_RECONSUME_TIMES = "MAX_RECONSUME_TIMES"
+PROPERTY_CONSUME_START_TIMESTAMP = "CONSUME_START_TIME"
+PROPERTY_TRANSACTION_PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
+PROPERTY_TRANSACTION_CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
+PROPERTY_CHECK_IMMUNITY_TIME_IN_SECONDS = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+PROPERTY_INSTANCE_ID = "INSTANCE_ID"
+PROPERTY_CORRELATION_ID = "CORRELATION_ID"
+PROPERTY_MESSAGE_REPLY_TO_CLIENT = "REPLY_TO_CLIENT"
+PROPERTY_MESSAGE_TTL = "TTL"
+PROPERTY_REPLY_MESSAGE_ARRIVE_TIME = "ARRIVE_TIME"
+PROPERTY_PUSH_REPLY_TIME = "PUSH_REPLY_TIME"
+PROPERTY_CLUSTER = "CLUSTER"
+PROPERTY_MESSAGE_TYPE = "MSG_TYPE"
+
+KEY_SEPARATOR = " "
+NAME_VALUE_SEPARATOR = "\x01"
+PROPERTY_SEPARATOR = "\x02"
+
+# names that 4.8.0 forbids to user code; three names of the transaction service are not among them
+SYSTEM_PROPERTIES = frozenset(
+    {
+        PROPERTY_KEYS,
+        PROPERTY_TAGS,
+        PROPERTY_WAIT_STORE_MSG_OK,
+        PROPERTY_DELAY_TIME_LEVEL,
+        PROPERTY_RETRY_TOPIC,
+        PROPERTY_REAL_TOPIC,
+        PROPERTY_REAL_QUEUE_ID,
+        PROPERTY_TRANSACTION_PREPARED,
+        PROPERTY_PRODUCER_GROUP,
+        PROPERTY_MIN_OFFSET,
+        PROPERTY_MAX_OFFSET,
+        PROPERTY_BUYER_ID,
+        PROPERTY_ORIGIN_MESSAGE_ID,
+        PROPERTY_TRANSFER_FLAG,
+        PROPERTY_CORRECTION_FLAG,
+        PROPERTY_MQ2_FLAG,
+        PROPERTY_RECONSUME_TIME,
+        PROPERTY_MSG_REGION,
+        PROPERTY_TRACE_SWITCH,
+        PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
+        PROPERTY_MAX_RECONSUME_TIMES,
+        PROPERTY_CONSUME_START_TIMESTAMP,
+        PROPERTY_INSTANCE_ID,
+        PROPERTY_CORRELATION_ID,
+        PROPERTY_MESSAGE_REPLY_TO_CLIENT,
+        PROPERTY_MESSAGE_TTL,
+        PROPERTY_REPLY_MESSAGE_ARRIVE_TIME,
+        PROPERTY_PUSH_REPLY_TIME,
+        PROPERTY_CLUSTER,
+        PROPERTY_MESSAGE_TYPE,
+    }
+)
+
+
+def properties_to_string(properties: Mapping[str, str | None] | None) -> str:
+    """Return the stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
+
+    A property whose value is None is left out, a name that is None is written "null" (4.8.0
+    `MessageDecoder.messageProperties2String`). Java's order is that of its map: see `in_hash_map_order`.
+    """
+    if not properties:
+        return ""
+    return "".join(
+        f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
+        for name, value in properties.items()
+        if value is not None
+    )
+
+
+def string_to_properties(text: str | None) -> dict[str, str]:
+    """Return the properties in the stored `text`; {} for None.
+
+    An item that is not exactly a name and a value is skipped, so an empty value is lost, and of two items with one name
+    the later wins (4.8.0 `MessageDecoder.string2messageProperties`).
+    """
+    properties: dict[str, str] = {}
+    if text is None:
+        return properties
+    for item in text.split(PROPERTY_SEPARATOR):
+        pair = split(item, NAME_VALUE_SEPARATOR)
+        if len(pair) == 2:
+            properties[pair[0]] = pair[1]
+    return properties
+
+
+def in_hash_map_order(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return `properties` in the order of the `java.util.HashMap` in which a real client or broker holds them."""
+    return {name: properties[name] for name in hash_map_order(properties)}

@@ -1,0 +1,117 @@
+"""Topic names with a meaning of their own, and the checks of names and messages (4.8.0 `TopicValidator`, `MixAll`)."""
+
+from __future__ import annotations
+
+import re
+
+from rmqlab.message.java import is_blank, utf16_length
+
+RETRY_GROUP_TOPIC_PREFIX = "%RETRY%"
+DLQ_GROUP_TOPIC_PREFIX = "%DLQ%"
+REPLY_TOPIC_POSTFIX = "REPLY_TOPIC"
+SYSTEM_TOPIC_PREFIX = "rmq_sys_"
+CID_RMQ_SYS_PREFIX = "CID_RMQ_SYS_"
+
+AUTO_CREATE_TOPIC_KEY_TOPIC = "TBW102"
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+BENCHMARK_TOPIC = "BenchmarkTest"
+TRANS_HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+TRANS_OP_HALF_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+TRANS_CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
+OFFSET_MOVED_EVENT = "OFFSET_MOVED_EVENT"
+
+# a broker holds its own name, its cluster's name and the reply topic as system topics too (`TopicConfigManager`)
+SYSTEM_TOPICS = frozenset(
+    {
+        AUTO_CREATE_TOPIC_KEY_TOPIC,
+        SCHEDULE_TOPIC,
+        BENCHMARK_TOPIC,
+        TRANS_HALF_TOPIC,
+        TRACE_TOPIC,
+        TRANS_OP_HALF_TOPIC,
+        TRANS_CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT,
+    }
+)
+NOT_ALLOWED_SEND_TOPICS = frozenset({SCHEDULE_TOPIC})
+
+DEFAULT_PRODUCER_GROUP = "DEFAULT_PRODUCER"
+DEFAULT_CONSUMER_GROUP = "DEFAULT_CONSUMER"
+TOOLS_CONSUMER_GROUP = "TOOLS_CONSUMER"
+FILTERSRV_CONSUMER_GROUP = "FILTERSRV_CONSUMER"
+MONITOR_CONSUMER_GROUP = "__MONITOR_CONSUMER"
+CLIENT_INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+SELF_TEST_PRODUCER_GROUP = "SELF_TEST_P_GROUP"
+SELF_TEST_CONSUMER_GROUP = "SELF_TEST_C_GROUP"
+ONS_HTTP_PROXY_GROUP = "CID_ONS-HTTP-PROXY"
+CID_ONSAPI_PERMISSION_GROUP = "CID_ONSAPI_PERMISSION"
+CID_ONSAPI_OWNER_GROUP = "CID_ONSAPI_OWNER"
+CID_ONSAPI_PULL_GROUP = "CID_ONSAPI_PULL"
+
+VALID_NAME_PATTERN = "^[%|a-zA-Z0-9_-]+$"
+TOPIC_MAX_LENGTH = 127
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+def retry_topic(group: str) -> str:
+    """Return the topic to which messages that `group` failed to consume are sent back."""
+    return RETRY_GROUP_TOPIC_PREFIX + group
+
+
+def dlq_topic(group: str) -> str:
+    """Return the topic that holds messages which `group` failed to consume too often."""
+    return DLQ_GROUP_TOPIC_PREFIX + group
+
+
+def reply_topic(cluster: str) -> str:
+    """Return the topic over which replies to request messages go in `cluster`."""
+    return f"{cluster}_{REPLY_TOPIC_POSTFIX}"
+
+
+def is_retry_topic(topic: str) -> bool:
+    """Tell whether `topic` is some group's retry topic."""
+    return topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
+
+
+def is_system_group(group: str) -> bool:
+    """Tell whether `group` is one of RocketMQ's own consumer groups (4.8.0 `MixAll.isSysConsumerGroup`)."""
+    return group.startswith(CID_RMQ_SYS_PREFIX)
+
+
+def is_system_topic(topic: str) -> bool:
+    """Tell whether `topic` is one of RocketMQ's own."""
+    return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
+
+
+def is_not_allowed_send_topic(topic: str) -> bool:
+    """Tell whether clients may not send to `topic`."""
+    return topic in NOT_ALLOWED_SEND_TOPICS
+
+
+def is_valid_name(name: str) -> bool:
+    """Tell whether `name` has only the characters that 4.8.0 allows in the names of topics and groups."""
+    return _NAME.fullmatch(name) is not None
+
+
+def validate_topic(topic: str | None) -> str | None:
+    """Return the remark with which a broker refuses `topic` (code SYSTEM_ERROR), or None if the name is good."""
+    if topic is None or is_blank(topic):
+        return "The specified topic is blank."
+    if not is_valid_name(topic):
+        return f"The specified topic contains illegal characters, allowing only {VALID_NAME_PATTERN}"
+    if utf16_length(topic) > TOPIC_MAX_LENGTH:
+        return "The specified topic is longer than topic max length."
+    return None
+
+
+def validate_not_system_topic(topic: str) -> str | None:
+    """Return the remark with which a broker refuses to send to or create the system topic `topic`, or None."""
+    return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic) else None
+
+
+def validate_send_topic(topic: str) -> str | None:
+    """Return the remark with which a broker forbids sending to `topic` (code NO_PERMISSION), or None."""
+    return f"Sending message to topic[{topic}] is forbidden." if is_not_allowed_send_topic(topic) else None
