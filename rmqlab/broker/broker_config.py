@@ -1,0 +1,136 @@
+"""The broker's settings with 4.8.0's names and defaults, read from properties such as those of broker.conf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MASTER_ID = 0
+PERM_READ_WRITE = 6
+
+# 4.8.0 knows these keys too. They set threads, queues, statistics, access control or the environment of the process,
+# none of which exists here, so they are taken and have no effect.
+WITHOUT_EFFECT = frozenset({
+    "aclEnable", "adminBrokerThreadPoolNums", "autoDeleteUnusedStats", "brokerFastFailureEnable",
+    "clientManageThreadPoolNums", "clientManagerThreadPoolQueueCapacity", "commercialBaseCount", "commercialBigCount",
+    "commercialEnable", "commercialTimerCount", "commercialTransCount", "compressedRegister",
+    "consumerFallbehindThreshold", "consumerManageThreadPoolNums", "consumerManagerThreadPoolQueueCapacity",
+    "disableConsumeIfConsumerReadSlowly", "endTransactionPoolQueueCapacity", "endTransactionThreadPoolNums",
+    "fetchNamesrvAddrByAddressServer", "filterServerNums", "flushConsumerOffsetHistoryInterval",
+    "flushConsumerOffsetInterval", "heartbeatThreadPoolNums", "heartbeatThreadPoolQueueCapacity", "highSpeedMode",
+    "maxDelayTime", "messageStorePlugIn", "processReplyMessageThreadPoolNums", "pullMessageThreadPoolNums",
+    "pullThreadPoolQueueCapacity", "queryMessageThreadPoolNums", "queryThreadPoolQueueCapacity",
+    "registerBrokerTimeoutMills", "replyThreadPoolQueueCapacity", "rocketmqHome", "sendMessageThreadPoolNums",
+    "sendThreadPoolQueueCapacity", "transferMsgByHeap", "waitTimeMillsInHeartbeatQueue", "waitTimeMillsInPullQueue",
+    "waitTimeMillsInSendQueue", "waitTimeMillsInTransactionQueue",
+})  # fmt: skip
+
+
+class BrokerConfigError(BadInput):
+    """A setting whose value is not of its kind; the text names the key, the value and what would be right."""
+
+
+@dataclass(slots=True)
+class BrokerConfig:
+    """Settings of one broker (4.8.0 `BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
+
+    Java takes the machine's own address and name for `brokerIP1`, `brokerIP2` and `brokerName`; a simulated broker has
+    no machine, so the defaults are the loopback address and "broker-a".
+    """
+
+    broker_cluster_name: str = "DefaultCluster"
+    broker_name: str = "broker-a"
+    broker_id: int = MASTER_ID
+    broker_ip1: str = "127.0.0.1"
+    broker_ip2: str = "127.0.0.1"
+    listen_port: int = 10911
+    namesrv_addr: str | None = None
+    broker_permission: int = PERM_READ_WRITE
+    default_topic_queue_nums: int = 8
+    auto_create_topic_enable: bool = True
+    cluster_topic_enable: bool = True
+    broker_topic_enable: bool = True
+    auto_create_subscription_group: bool = True
+    msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
+    trace_topic_enable: bool = False
+    trace_on: bool = True
+    region_id: str = "DefaultRegion"
+    reject_transaction_message: bool = False
+    transaction_time_out: int = 6_000
+    transaction_check_max: int = 15
+    transaction_check_interval: int = 60_000
+    long_polling_enable: bool = True
+    short_polling_time_mills: int = 1_000
+    notify_consumer_ids_changed_enable: bool = True
+    slave_read_enable: bool = False
+    start_accept_send_request_time_stamp: int = 0
+    enable_calc_filter_bit_map: bool = False
+    expect_consumer_num_use_filter: int = 32
+    max_error_rate_of_bloom_filter: int = 20
+    filter_data_clean_time_span: int = 24 * 3_600_000
+    filter_support_retry: bool = False
+    enable_property_filter: bool = False
+    force_register: bool = True
+    register_name_server_period: int = 30_000
+    store_reply_message_enable: bool = True
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> tuple[BrokerConfig, dict[str, str]]:
+        """Read the keys this configuration knows; return it with the rest, for the store's or another configuration.
+
+        What no configuration takes is an unknown key and the caller says so by name. Java ignores unknown keys and
+        values it cannot read in silence; here a value of the wrong kind raises BrokerConfigError.
+        """
+        config = cls()
+        kinds = {wire_name(field.name): field for field in fields(cls)}
+        rest: dict[str, str] = {}
+        for key, text in properties.items():
+            field = kinds.get(key)
+            if field is not None:
+                setattr(config, field.name, _parse(key, text.strip(), str(field.type)))
+            elif key not in WITHOUT_EFFECT:
+                rest[key] = text
+        return config, rest
+
+    def to_properties(self) -> dict[str, str]:
+        """Return every setting as Java's `MixAll.object2Properties` would print it, None left out."""
+        values = {wire_name(field.name): getattr(self, field.name) for field in fields(self)}
+        return {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in values.items()
+            if value is not None
+        }
+
+    @property
+    def broker_addr(self) -> str:
+        """The address clients use, "ip:port" (4.8.0 `BrokerController.getBrokerAddr`)."""
+        return f"{self.broker_ip1}:{self.listen_port}"
+
+    @property
+    def ha_server_addr(self) -> str:
+        """The address of the replication service: one port above the listening one (4.8.0 `BrokerStartup`)."""
+        return f"{self.broker_ip2}:{self.listen_port + 1}"
+
+
+def wire_name(name: str) -> str:
+    """Return the properties key of a field: broker_ip1 is brokerIP1, long_polling_enable is longPollingEnable."""
+    head, *tail = name.split("_")
+    return head + "".join(word.upper() if word.startswith("ip") else word.capitalize() for word in tail)
+
+
+def _parse(key: str, text: str, kind: str) -> str | int | bool:
+    if kind == "bool":
+        if text.lower() not in {"true", "false"}:
+            raise BrokerConfigError(f"broker setting {key}: expected true or false, got {text!r}")
+        return text.lower() == "true"
+    if kind == "int":
+        try:
+            return int(text)
+        except ValueError:
+            raise BrokerConfigError(f"broker setting {key}: expected a whole number, got {text!r}") from None
+    return text

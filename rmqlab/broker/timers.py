@@ -1,0 +1,58 @@
+"""The broker's timers: one list, ordered by time and then by registration, and no clock of its own."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Name, due time, place in the order of registration, period (None: once), what to do.
+_Entry = tuple[int, int, str, int | None, "Callable[[int], None]"]
+
+
+class Timers:
+    """What is to be done when. All times are epoch ms.
+
+    Java runs these on several threads; here two that are due at the same millisecond run in the order they were
+    registered, which is the order in which `BrokerController` starts its services.
+    """
+
+    __slots__ = ("_heap", "_order")
+
+    def __init__(self) -> None:
+        self._heap: list[_Entry] = []
+        self._order = 0
+
+    def at_fixed_rate(self, name: str, first: int, period: int, action: Callable[[int], None]) -> None:
+        """Call `action(due)` at `first` and then every `period` ms."""
+        self._push(first, name, period, action)
+
+    def once(self, name: str, due: int, action: Callable[[int], None]) -> None:
+        """Call `action(due)` at `due`."""
+        self._push(due, name, None, action)
+
+    def next_due(self) -> int | None:
+        """Return when the next timer is due, or None when there is none."""
+        return self._heap[0][0] if self._heap else None
+
+    def run_next(self, at_least: int) -> int:
+        """Run the timer that is due first and return the time it ran at: its due time, or `at_least` if that is later.
+
+        A rate keeps its grid when a run comes late: the next run is one period after the due time.
+        """
+        due, order, name, period, action = heapq.heappop(self._heap)
+        if period is not None:
+            heapq.heappush(self._heap, (due + period, order, name, period, action))
+        at = max(due, at_least)
+        action(at)
+        return at
+
+    def names(self) -> list[str]:
+        """Return the names of all timers, those due first in front."""
+        return [entry[2] for entry in sorted(self._heap, key=lambda entry: entry[:2])]
+
+    def _push(self, due: int, name: str, period: int | None, action: Callable[[int], None]) -> None:
+        heapq.heappush(self._heap, (due, self._order, name, period, action))
+        self._order += 1
