@@ -9,6 +9,8 @@ from rmqlab.message.java import hash_map_order, split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rmqlab.message.java import Key
+
 PROPERTY_KEYS = "KEYS"
 PROPERTY_TAGS = "TAGS"
 PROPERTY_WAIT_STORE_MSG_OK = "WAIT"
@@ -84,7 +86,7 @@ SYSTEM_PROPERTIES = frozenset(
 )
 
 
-def properties_to_string(properties: Mapping[str, str | None] | None) -> str:
+def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str] | None) -> str:
     """Return the stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
 
     A property whose value is None is left out, a name that is None is written "null" (4.8.0
