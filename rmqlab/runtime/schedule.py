@@ -1,0 +1,145 @@
+"""Choice points, and schedules: the written-down list of choices that makes a run repeatable.
+
+Everything that is left open by the rules (a network delay, the producer's first queue, the phase of a timer) is
+asked of a ``Chooser`` as "one of n", and every such question has a number. A ``Schedule`` holds the answers that
+differ from 0, as small JSON; running the same scenario with the same schedule gives the same events, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = "rmqlab-schedule/1"
+
+
+class ScheduleMismatchError(BadInput):
+    """A schedule answers a choice point that this run does not ask in the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answered choice point: its number in the run, what was asked, and which of ``n`` options was taken."""
+
+    number: int
+    label: str
+    n: int
+    taken: int
+
+
+@dataclass(slots=True)
+class Schedule:
+    """The choices of one run that are not the first option, by choice number.
+
+    ``scenario`` names what was run; ``taken`` maps choice number to (label, option index).
+    """
+
+    scenario: str = ""
+    taken: dict[int, tuple[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, choices: list[Choice], scenario: str = "") -> Schedule:
+        """Keep what a run chose (``Chooser.made``) as a schedule."""
+        return cls(scenario, {c.number: (c.label, c.taken) for c in choices if c.taken})
+
+    def to_json(self) -> str:
+        """Text form: one line, keys in a fixed order, choices by number."""
+        rows = [[number, label, taken] for number, (label, taken) in sorted(self.taken.items())]
+        return json.dumps({"format": FORMAT, "scenario": self.scenario, "choices": rows}, ensure_ascii=True)
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "schedule") -> Schedule:
+        """Read the text form.
+
+        Raises:
+            BadInput: not JSON, another format, or a row that is not ``[number, label, option]``.
+        """
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise BadInput(f"{where}: not JSON ({error}); a schedule is one JSON object") from error
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise BadInput(f'{where}: field "format" must be "{FORMAT}"')
+        taken: dict[int, tuple[str, int]] = {}
+        for index, row in enumerate(data.get("choices", [])):
+            match row:
+                case [int(number), str(label), int(option)] if number >= 0 and option >= 0:
+                    taken[number] = (label, option)
+                case _:
+                    raise BadInput(f"{where}: choices[{index}] is {row!r}; it must be [number, label, option]")
+        return cls(str(data.get("scenario", "")), taken)
+
+
+class Chooser:
+    """Answers choice points; the base class always takes option 0 (the nominal run)."""
+
+    def __init__(self) -> None:
+        self.made: list[Choice] = []
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """Option for choice point ``number``; overridden by the other choosers."""
+        return 0
+
+    def choose(self, label: str, n: int) -> int:
+        """Ask choice point ``label`` with options 0..n-1 and remember the answer."""
+        number = len(self.made)
+        taken = self.pick(number, label, n)
+        self.made.append(Choice(number, label, n, taken))
+        return taken
+
+
+class SeededChooser(Chooser):
+    """Takes options at random from a seed: the same seed always gives the same run."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._random = random.Random(seed)
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """A uniformly drawn option."""
+        return self._random.randrange(n)
+
+
+class ScheduledChooser(Chooser):
+    """Replays a schedule; points it does not name take option 0 (or what ``otherwise`` answers)."""
+
+    def __init__(self, schedule: Schedule, otherwise: Chooser | None = None) -> None:
+        super().__init__()
+        self._taken: Mapping[int, tuple[str, int]] = schedule.taken
+        self._otherwise = otherwise
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """The written option.
+
+        Raises:
+            ScheduleMismatchError: the schedule was made for a run that asks something else at this number.
+        """
+        entry = self._taken.get(number)
+        if entry is None:
+            return self._otherwise.pick(number, label, n) if self._otherwise else 0
+        written, option = entry
+        if written != label or option >= n:
+            raise ScheduleMismatchError(
+                f"schedule: choice {number} is written as option {option} of {written!r}, but this run asks {label!r} "
+                f"with options 0..{n - 1}; the schedule belongs to another scenario, other parameters or another version",
+            )
+        return option
+
+
+class FixedChooser(Chooser):
+    """Answers by label: ``answers[label]`` where given, else 0. For experiments that fix, say, the first queue."""
+
+    def __init__(self, answers: Mapping[str, int]) -> None:
+        super().__init__()
+        self._answers = answers
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """The fixed answer, modulo ``n`` so that one value serves any queue count."""
+        return self._answers.get(label, 0) % n

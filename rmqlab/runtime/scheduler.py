@@ -1,0 +1,193 @@
+"""Hand-driven coroutines on a heap: total order (time, priority, sequence number), no threads, no clock of its own.
+
+Time is counted in whole microseconds since the run began. A coroutine may await only the traps made here, so a run is a
+function of its inputs: the same inputs give the same order, whatever the machine or the hash seed.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+US_PER_MS = 1000
+
+
+class CancelledTaskError(BaseException):
+    """Thrown into a cancelled coroutine; like ``asyncio.CancelledError`` it is not an ``Exception``."""
+
+
+class Trap:
+    """What a coroutine yields to the scheduler: ``arm`` is called with the waiting task and its wake-up ticket."""
+
+    __slots__ = ()
+
+    def arm(self, task: VirtualTask) -> None:
+        """Arrange that ``task.wake`` is called later."""
+        raise NotImplementedError
+
+    def __await__(self) -> Generator[Trap, Any, Any]:
+        """Hand this trap to the scheduler and wait."""
+        return (yield self)
+
+
+class VirtualTask:
+    """A running coroutine. ``done`` tells whether it ended; ``error`` holds what it raised."""
+
+    __slots__ = ("_coroutine", "_scheduler", "_ticket", "done", "error", "name", "result")
+
+    def __init__(self, scheduler: Scheduler, coroutine: Coroutine[Any, Any, Any], name: str) -> None:
+        self._scheduler = scheduler
+        self._coroutine = coroutine
+        self._ticket = 0
+        self.name = name
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    @property
+    def ticket(self) -> int:
+        """Number of the present wait; a wake-up with an older ticket is stale and ignored."""
+        return self._ticket
+
+    def wake(self, ticket: int, value: Any = None, error: BaseException | None = None) -> None:
+        """Resume the coroutine with ``value`` (or throw ``error``), unless the wait it belongs to is over."""
+        if self.done or ticket != self._ticket:
+            return
+        self._ticket += 1
+        try:
+            trap = self._coroutine.send(value) if error is None else self._coroutine.throw(error)
+        except StopIteration as stop:
+            self.done = True
+            self.result = stop.value
+        except CancelledTaskError:
+            self.done = True
+        except Exception as failure:  # noqa: BLE001 - a task's failure is kept and reported by the scheduler
+            self.done = True
+            self.error = failure
+            self._scheduler.failed(self, failure)
+        else:
+            trap.arm(self)
+
+    def cancel(self) -> None:
+        """Stop the coroutine at its present wait; its ``finally`` blocks run now. Harmless when it is done."""
+        if not self.done and not self._coroutine.cr_running:  # type: ignore[attr-defined]
+            self.wake(self._ticket, error=CancelledTaskError())
+
+
+class Scheduler:
+    """The heap of what happens next. ``now_us`` is the present instant in microseconds since the run began."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.steps = 0
+        self._heap: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._sequence = 0
+
+    def at(self, time_us: int, action: Callable[..., None], *arguments: Any, priority: int = 0) -> None:
+        """Run ``action(*arguments)`` at ``time_us`` (never before the present instant)."""
+        self._sequence += 1
+        heappush(self._heap, (max(time_us, self.now_us), priority, self._sequence, action, arguments))
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> VirtualTask:
+        """Start a coroutine at the present instant, after what is already due at it."""
+        task = VirtualTask(self, coroutine, name)
+        self.at(self.now_us, task.wake, 0)
+        return task
+
+    def failed(self, task: VirtualTask, failure: Exception) -> None:
+        """A coroutine ended by an exception nobody awaits: a bug of ours, so the run stops."""
+        failure.add_note(f"in virtual task {task.name!r} at {self.now_us / US_PER_MS:.3f} ms")
+        raise failure
+
+    def next_time(self) -> int | None:
+        """Instant (us) of the next step, or None when nothing is left."""
+        return self._heap[0][0] if self._heap else None
+
+    def step(self) -> bool:
+        """Do exactly one thing: the first of the heap. False when nothing is left."""
+        if not self._heap:
+            return False
+        time_us, _, _, action, arguments = heappop(self._heap)
+        self.now_us = time_us
+        self.steps += 1
+        action(*arguments)
+        return True
+
+    def run_until(self, time_us: int) -> None:
+        """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
+        heap = self._heap
+        while heap and heap[0][0] <= time_us:
+            entry = heappop(heap)
+            self.now_us = entry[0]
+            self.steps += 1
+            entry[3](*entry[4])
+        self.now_us = max(self.now_us, time_us)
+
+
+class Sleep(Trap):
+    """Wait ``us`` microseconds."""
+
+    __slots__ = ("_scheduler", "_us")
+
+    def __init__(self, scheduler: Scheduler, us: int) -> None:
+        self._scheduler = scheduler
+        self._us = us
+
+    def arm(self, task: VirtualTask) -> None:
+        """Wake the task when the time has passed."""
+        self._scheduler.at(self._scheduler.now_us + self._us, task.wake, task.ticket)
+
+
+class VirtualEvent:
+    """A flag to wait for: ``set`` wakes all that wait, ``wait`` takes an optional timeout (ms)."""
+
+    __slots__ = ("_flag", "_scheduler", "_waiting")
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._flag = False
+        self._waiting: list[tuple[VirtualTask, int]] = []
+
+    def is_set(self) -> bool:
+        """Whether the flag is up."""
+        return self._flag
+
+    def set(self) -> None:
+        """Raise the flag and wake the waiting tasks at the present instant, in the order they came."""
+        self._flag = True
+        waiting, self._waiting = self._waiting, []
+        for task, ticket in waiting:
+            self._scheduler.at(self._scheduler.now_us, task.wake, ticket, True)
+
+    def clear(self) -> None:
+        """Lower the flag."""
+        self._flag = False
+
+    async def wait(self, timeout_ms: int | None = None) -> bool:
+        """Wait for the flag; True when it is up, False when ``timeout_ms`` passed first."""
+        if self._flag:
+            return True
+        return bool(await _EventWait(self, timeout_ms))
+
+    def add_waiting(self, task: VirtualTask, timeout_ms: int | None) -> None:
+        """Called by the trap: remember who waits, and for how long."""
+        ticket = task.ticket
+        self._waiting = [(t, k) for t, k in self._waiting if t.ticket == k]
+        self._waiting.append((task, ticket))
+        if timeout_ms is not None:
+            due = self._scheduler.now_us + timeout_ms * US_PER_MS
+            self._scheduler.at(due, task.wake, ticket, False)
+
+
+class _EventWait(Trap):
+    __slots__ = ("_event", "_timeout_ms")
+
+    def __init__(self, event: VirtualEvent, timeout_ms: int | None) -> None:
+        self._event = event
+        self._timeout_ms = timeout_ms
+
+    def arm(self, task: VirtualTask) -> None:
+        self._event.add_waiting(task, self._timeout_ms)

@@ -1,0 +1,249 @@
+"""Virtual time: nodes, servers and clocks on one heap; thirty minutes pass in milliseconds, and always the same way.
+
+``VirtualTime`` is the world: it owns the scheduler, the chooser that answers choice points, and the network. A
+``VirtualNode`` is one client machine and offers the ``Runtime`` that client code awaits. Clocks: the world begins
+at ``epoch_ms``; a node's clock may be off by ``skew_ms``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.runtime.network import Connection, Link, Server, VirtualServer
+from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
+from rmqlab.runtime.schedule import Chooser, Schedule
+from rmqlab.runtime.scheduler import US_PER_MS, Scheduler, Sleep, Trap, VirtualEvent, VirtualTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from rmqlab.protocol.command import RemotingCommand
+
+FIRST_PORT = 50_000
+
+
+class VirtualTime:
+    """A world in virtual time.
+
+    ``epoch_ms`` is what an exact clock shows when the run begins; ``chooser`` answers the choice points; ``link``
+    gives the delays of every connection that has none of its own. ``on_frame(connection, direction, command,
+    sent_us, due_us)`` sees each frame.
+    """
+
+    def __init__(self, epoch_ms: int, chooser: Chooser | None = None, link: Link | None = None) -> None:
+        self.scheduler = Scheduler()
+        self.chooser = chooser or Chooser()
+        self.link = link or Link()
+        self.epoch_us = epoch_ms * US_PER_MS
+        self.servers: dict[str, VirtualServer] = {}
+        self.nodes: dict[str, VirtualNode] = {}
+        self.on_frame: Callable[[Connection, str, RemotingCommand, int, int], None] | None = None
+        self._connections = 0
+
+    def now_ms(self) -> float:
+        """Milliseconds since the run began."""
+        return self.scheduler.now_us / US_PER_MS
+
+    def epoch_now(self) -> int:
+        """Epoch ms on an exact clock."""
+        return (self.epoch_us + self.scheduler.now_us) // US_PER_MS
+
+    def serve(self, address: str, handler: Server, skew_ms: int = 0) -> VirtualServer:
+        """Put a broker or name server at ``address`` ("ip:port")."""
+        server = VirtualServer(self.scheduler, address, handler, self.epoch_us, skew_ms)
+        self.servers[address] = server
+        return server
+
+    def node(
+        self,
+        name: str,
+        *,
+        ip: str = "127.0.0.1",
+        port: int | None = None,
+        skew_ms: int = 0,
+        link: Link | None = None,
+    ) -> VirtualNode:
+        """Add a client machine; its connections come from ``ip`` and ports counted up from ``port``."""
+        first = port if port is not None else FIRST_PORT + 100 * len(self.nodes)
+        node = VirtualNode(self, name, ip, first, skew_ms, link or self.link)
+        self.nodes[name] = node
+        return node
+
+    def connect(self, node: VirtualNode, address: str) -> Connection:
+        """Open a connection.
+
+        Raises:
+            RemotingConnectError: nothing listens at ``address``.
+        """
+        server = self.servers.get(address)
+        if server is None or not server.up:
+            raise RemotingConnectError(address)
+        self._connections += 1
+        return Connection(self._connections, node, server, node.next_address(), node.link)
+
+    def step(self) -> bool:
+        """Do exactly the next thing; False when nothing is left to do."""
+        return self.scheduler.step()
+
+    def run_until_ms(self, ms: float) -> None:
+        """Let everything happen that is due up to ``ms`` after the beginning."""
+        self.scheduler.run_until(round(ms * US_PER_MS))
+
+    def run_for_ms(self, ms: float) -> None:
+        """Let ``ms`` pass."""
+        self.scheduler.run_until(self.scheduler.now_us + round(ms * US_PER_MS))
+
+    def schedule(self, scenario: str = "") -> Schedule:
+        """The choices made so far, to be written down and replayed."""
+        return Schedule.of(self.chooser.made, scenario)
+
+
+class _Invoke(Trap):
+    """Send a request and wait for its answer, the loss of the connection, or the timeout."""
+
+    __slots__ = ("_command", "_connection", "_node", "_timeout_ms")
+
+    def __init__(self, node: VirtualNode, connection: Connection, command: RemotingCommand, timeout_ms: int) -> None:
+        self._node = node
+        self._connection = connection
+        self._command = command
+        self._timeout_ms = timeout_ms
+
+    def arm(self, task: VirtualTask) -> None:
+        ticket = task.ticket
+        self._node.pending[self._command.opaque] = (self._connection, task, ticket)
+        scheduler = self._node.world.scheduler
+        scheduler.at(scheduler.now_us + self._timeout_ms * US_PER_MS, self._expire, task, ticket)
+        self._connection.send_to_server(self._command)
+
+    def _expire(self, task: VirtualTask, ticket: int) -> None:
+        if not task.done and task.ticket == ticket:
+            self._node.pending.pop(self._command.opaque, None)
+            task.wake(ticket, error=RemotingTimeoutError(self._connection.server.address, self._timeout_ms))
+
+
+class VirtualNode:
+    """One client machine in virtual time; implements ``Runtime``."""
+
+    def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int, link: Link) -> None:
+        self.world = world
+        self.name = name
+        self.ip = ip
+        self.skew_ms = skew_ms
+        self.link = link
+        self.connections: dict[str, Connection] = {}
+        self.pending: dict[int, tuple[Connection, VirtualTask, int]] = {}
+        self._port = port
+        self._opaque = 0
+        self._tasks: list[VirtualTask] = []
+        self._processor: Callable[[str, RemotingCommand], RemotingCommand | None] | None = None
+
+    # What client code calls (Runtime).
+    def now(self) -> int:
+        """Epoch ms on this node's clock, its skew included."""
+        world = self.world
+        return (world.epoch_us + world.scheduler.now_us) // US_PER_MS + self.skew_ms
+
+    async def sleep(self, ms: int) -> None:
+        """Wait ``ms`` milliseconds."""
+        await Sleep(self.world.scheduler, ms * US_PER_MS)
+
+    async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
+        """Send a request and wait for its answer; raises the ``RemotingError`` that says why there is none."""
+        connection = self._connection(address)
+        self._opaque += 1
+        command.opaque = self._opaque
+        answer: RemotingCommand = await _Invoke(self, connection, command, timeout_ms)
+        return answer
+
+    async def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
+        """Send a request that has no answer."""
+        connection = self._connection(address)
+        self._opaque += 1
+        command.opaque = self._opaque
+        command.mark_oneway()
+        connection.send_to_server(command)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> VirtualTask:
+        """Run a coroutine beside the caller."""
+        task = self.world.scheduler.spawn(coroutine, f"{self.name}: {name}")
+        self._tasks = [t for t in self._tasks if not t.done]
+        self._tasks.append(task)
+        return task
+
+    def event(self) -> VirtualEvent:
+        """A new flag."""
+        return VirtualEvent(self.world.scheduler)
+
+    def choose(self, label: str, n: int) -> int:
+        """A choice point of the world, labelled with this node's name."""
+        return self.world.chooser.choose(f"{self.name}: {label}", n) if n > 1 else 0
+
+    def on_request(self, processor: Callable[[str, RemotingCommand], RemotingCommand | None]) -> None:
+        """Take the requests that servers send to this node."""
+        self._processor = processor
+
+    def close_connections(self) -> None:
+        """Close every connection of this node."""
+        for connection in list(self.connections.values()):
+            connection.close_by_client()
+
+    # What the world calls.
+    def next_address(self) -> str:
+        """Source address ("ip:port") of the next connection."""
+        address = f"{self.ip}:{self._port}"
+        self._port += 1
+        return address
+
+    def _connection(self, address: str) -> Connection:
+        connection = self.connections.get(address)
+        if connection is None:
+            connection = self.connections[address] = self.world.connect(self, address)
+        return connection
+
+    def receive(self, connection: Connection, command: RemotingCommand) -> None:
+        """A frame arrived from a server: an answer to a pending request, or a request of the server's."""
+        if command.is_response:
+            waiting = self.pending.pop(command.opaque, None)
+            if waiting is not None:
+                waiting[1].wake(waiting[2], command)
+        elif self._processor is not None:
+            answer = self._processor(connection.server.address, command)
+            if answer is not None and not command.is_oneway:
+                connection.send_to_server(answer.reply_to(command))
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is gone: pending requests on it fail at once (4.8.0 `NettyRemotingAbstract.failFast`)."""
+        address = connection.server.address
+        if self.connections.get(address) is connection:
+            del self.connections[address]
+        scheduler = self.world.scheduler
+        for opaque, (owner, task, ticket) in list(self.pending.items()):
+            if owner is connection:
+                del self.pending[opaque]
+                scheduler.at(scheduler.now_us, _fail, task, ticket, RemotingSendRequestError(address))
+
+    def cut(self, address: str | None = None) -> int:
+        """Reset this node's connections (to ``address``, or all); how many there were."""
+        hit = [c for a, c in self.connections.items() if address in {None, a}]
+        for connection in hit:
+            connection.close()
+        return len(hit)
+
+    def freeze(self, address: str | None = None) -> int:
+        """Swallow all frames of this node's present connections from now on, both ways; how many there were."""
+        hit = [c for a, c in self.connections.items() if address in {None, a}]
+        for connection in hit:
+            connection.frozen = True
+        return len(hit)
+
+    def kill(self) -> None:
+        """The process dies: its coroutines end; the operating system closes its connections."""
+        for task in self._tasks:
+            task.cancel()
+        self._tasks = []
+        self.close_connections()
+
+
+def _fail(task: VirtualTask, ticket: int, error: Exception) -> None:
+    task.wake(ticket, error=error)
