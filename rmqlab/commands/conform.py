@@ -1,0 +1,65 @@
+"""The verb `conform`: run vector files against this implementation and say where it differs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.conform import FamilyResult, conform
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_WIDTH = 160
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("dir", type=Path, metavar="DIR", help="folder with FAMILY.jsonl files (or one such file)")
+    parser.add_argument("--show", type=int, default=3, metavar="N", help="differences to print for each family (3)")
+    parser.add_argument("--json", metavar="FILE", help="write {family: {passed, total, failures}} there (-: stdout)")
+
+
+def run(args: Namespace) -> int:
+    """Print passed/total of each family and its first differences; return 0 if nothing differs, else 1.
+
+    Raise `BadInput` for vectors that cannot be run.
+    """
+    results = conform(args.dir)
+    report = json.dumps({family: result.as_json() for family, result in results.items()}, indent=1) + "\n"
+    if args.json == "-":
+        sys.stdout.write(report)
+    else:
+        for result in results.values():
+            _print(result, args.show)
+        if args.json:
+            try:
+                Path(args.json).write_text(report, encoding="ascii")
+            except OSError as error:
+                raise BadInput(f"--json {args.json}: {error.strerror}; a file that can be written is needed") from error
+    return 0 if all(result.passed == result.total for result in results.values()) else 1
+
+
+def _print(result: FamilyResult, show: int) -> None:
+    problem = f"  {result.problem}" if result.problem else ""
+    print(f"{result.family:<16} {result.passed}/{result.total}{_plain(problem)}")
+    if result.problem:
+        return
+    for difference in result.differences[:show]:
+        expected, got = _brief(difference.expected), _brief(difference.got)
+        print(f"    {_plain(difference.case)} {_plain(difference.field)}: expected {expected}, got {got}")
+    if len(result.differences) > show:
+        print(f"    and {len(result.differences) - show} more differences in {len(result.failures)} cases")
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+def _plain(text: str) -> str:
+    """Return `text` with everything a terminal may refuse, lone surrogates for one, written as escapes."""
+    return text.encode("ascii", "backslashreplace").decode()
