@@ -36,7 +36,7 @@ class Channel(Protocol):
 
     @property
     def remote_address(self) -> str:
-        """ "ip:port" of the client."""
+        """Address of the client, ip:port."""
 
     def send(self, command: RemotingCommand) -> None:
         """Send a frame to the client: a late answer or a request of the server's own."""
