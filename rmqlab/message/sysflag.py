@@ -31,6 +31,6 @@ def clear_compressed_flag(flag: int) -> int:
     return flag & ~COMPRESSED_FLAG
 
 
-def parse_topic_filter_type(sys_flag: int) -> str:
+def topic_filter_type(sys_flag: int) -> str:
     """Return `MULTI_TAG` or `SINGLE_TAG` (4.8.0 `MessageExt.parseTopicFilterType`)."""
     return MULTI_TAG if sys_flag & MULTI_TAGS_FLAG else SINGLE_TAG
