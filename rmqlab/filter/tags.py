@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.message.java import string_hash, to_int32
+from rmqlab.message.java import to_int32
+from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.protocol.subscription_data import SUB_ALL
 
 if TYPE_CHECKING:
@@ -25,11 +26,6 @@ class TagSteps(NamedTuple):
     def delivered(self) -> bool:
         """Both steps let it pass."""
         return self.broker and self.client
-
-
-def tags_code(tags: str | None) -> int:
-    """Give the code in the message's consume queue entry: `String.hashCode`, 0 without a tag (row F-50)."""
-    return string_hash(tags) if tags else 0
 
 
 def code_is_subscribed(subscription: SubscriptionData, code: int | None) -> bool:
@@ -50,6 +46,6 @@ def client_keeps(subscription: SubscriptionData, tag: str | None) -> bool:
 
 def both_steps(subscription: SubscriptionData, tag: str | None) -> TagSteps:
     """Follow one tag through both steps."""
-    code = tags_code(tag)
+    code = MessageExtBrokerInner.tags_string_to_tags_code(None, tag)
     broker = subscription.class_filter_mode or code_is_subscribed(subscription, code)
     return TagSteps(code, broker, client_keeps(subscription, tag))
