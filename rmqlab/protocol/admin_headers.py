@@ -1,0 +1,188 @@
+"""Headers of what the admin tool asks of a broker, and a broker of a client on its behalf.
+
+Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are request codes.
+"""
+
+from __future__ import annotations
+
+from rmqlab.protocol.header import NULL, CommandHeader, Long, RemotingCommandException
+
+
+class CloneGroupOffsetRequestHeader(CommandHeader):
+    """CLONE_GROUP_OFFSET 314."""
+
+    src_group: str = NULL
+    dest_group: str = NULL
+    topic: str | None = None
+    offline: bool = False
+
+
+class ConsumeMessageDirectlyResultRequestHeader(CommandHeader):
+    """CONSUME_MESSAGE_DIRECTLY 309."""
+
+    consumer_group: str = NULL
+    client_id: str | None = None
+    msg_id: str | None = None
+    broker_name: str | None = None
+
+
+class CreateTopicRequestHeader(CommandHeader):
+    """UPDATE_AND_CREATE_TOPIC 17."""
+
+    topic: str = NULL
+    default_topic: str = NULL
+    read_queue_nums: int = NULL
+    write_queue_nums: int = NULL
+    perm: int = NULL
+    topic_filter_type: str = NULL
+    topic_sys_flag: int | None = None
+    order: bool = False
+
+    def check_fields(self) -> None:
+        """Refuse a filter type other than SINGLE_TAG and MULTI_TAG, null included."""
+        if self.topic_filter_type not in {"SINGLE_TAG", "MULTI_TAG"}:
+            shown = "null" if self.topic_filter_type is None else self.topic_filter_type
+            raise RemotingCommandException(f"topicFilterType = [{shown}] value invalid")
+
+
+class DeleteSubscriptionGroupRequestHeader(CommandHeader):
+    """DELETE_SUBSCRIPTIONGROUP 207."""
+
+    group_name: str = NULL
+
+
+class DeleteTopicRequestHeader(CommandHeader):
+    """DELETE_TOPIC_IN_BROKER 215."""
+
+    topic: str = NULL
+
+
+class GetAllTopicConfigResponseHeader(CommandHeader):
+    """Answer to GET_ALL_TOPIC_CONFIG 21: the table is in the body."""
+
+
+class GetBrokerConfigResponseHeader(CommandHeader):
+    """Answer to GET_BROKER_CONFIG 26; `version` is the text of a DataVersion."""
+
+    version: str = NULL
+
+
+class GetConsumeStatsInBrokerHeader(CommandHeader):
+    """GET_BROKER_CONSUME_STATS 317."""
+
+    is_order: bool = False
+
+
+class GetConsumeStatsRequestHeader(CommandHeader):
+    """GET_CONSUME_STATS 208."""
+
+    consumer_group: str = NULL
+    topic: str | None = None
+
+
+class GetConsumerConnectionListRequestHeader(CommandHeader):
+    """GET_CONSUMER_CONNECTION_LIST 203."""
+
+    consumer_group: str = NULL
+
+
+class GetConsumerRunningInfoRequestHeader(CommandHeader):
+    """GET_CONSUMER_RUNNING_INFO 307, to the broker and on to the client."""
+
+    consumer_group: str = NULL
+    client_id: str = NULL
+    jstack_enable: bool = False
+
+
+class GetConsumerStatusRequestHeader(CommandHeader):
+    """INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, and 221 on to the client."""
+
+    topic: str = NULL
+    group: str = NULL
+    client_addr: str | None = None
+
+
+class GetProducerConnectionListRequestHeader(CommandHeader):
+    """GET_PRODUCER_CONNECTION_LIST 204."""
+
+    producer_group: str = NULL
+
+
+class GetTopicStatsInfoRequestHeader(CommandHeader):
+    """GET_TOPIC_STATS_INFO 202."""
+
+    topic: str = NULL
+
+
+class QueryConsumeQueueRequestHeader(CommandHeader):
+    """QUERY_CONSUME_QUEUE 321."""
+
+    topic: str | None = None
+    queue_id: int = 0
+    index: Long = 0
+    count: int = 0
+    consumer_group: str | None = None
+
+
+class QueryConsumeTimeSpanRequestHeader(CommandHeader):
+    """QUERY_CONSUME_TIME_SPAN 303."""
+
+    topic: str = NULL
+    group: str = NULL
+
+
+class QueryCorrectionOffsetHeader(CommandHeader):
+    """QUERY_CORRECTION_OFFSET 308."""
+
+    filter_groups: str | None = None
+    compare_group: str = NULL
+    topic: str = NULL
+
+
+class QueryMessageRequestHeader(CommandHeader):
+    """QUERY_MESSAGE 12; times in epoch ms."""
+
+    topic: str = NULL
+    key: str = NULL
+    max_num: int = NULL
+    begin_timestamp: Long = NULL
+    end_timestamp: Long = NULL
+
+
+class QueryMessageResponseHeader(CommandHeader):
+    """Answer to 12."""
+
+    index_last_update_timestamp: Long = NULL
+    index_last_update_phyoffset: Long = NULL
+
+
+class QueryTopicConsumeByWhoRequestHeader(CommandHeader):
+    """QUERY_TOPIC_CONSUME_BY_WHO 300."""
+
+    topic: str = NULL
+
+
+class ResetOffsetRequestHeader(CommandHeader):
+    """INVOKE_BROKER_TO_RESET_OFFSET 222, and 220 on to the client; `timestamp` in epoch ms, -1 for the end."""
+
+    topic: str = NULL
+    group: str = NULL
+    timestamp: Long = 0
+    is_force: bool = False
+
+
+class ViewBrokerStatsDataRequestHeader(CommandHeader):
+    """VIEW_BROKER_STATS_DATA 315."""
+
+    stats_name: str = NULL
+    stats_key: str = NULL
+
+
+class ViewMessageRequestHeader(CommandHeader):
+    """VIEW_MESSAGE_BY_ID 33; `offset` is a commit log offset (bytes)."""
+
+    offset: Long = NULL
+
+
+class ViewMessageResponseHeader(CommandHeader):
+    """Answer to 33: the record is the body."""

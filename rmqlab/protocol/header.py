@@ -1,0 +1,92 @@
+"""Custom headers: a command's typed fields, carried as text in `extFields` on the wire.
+
+Source: 4.8.0 `CommandCustomHeader`, `RemotingCommand.decodeCommandCustomHeader` and `makeCustomHeaderToNet`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from rmqlab.message.java import boolean_text, parse_boolean, parse_int, parse_long
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# Java's long, where `int` means 32 bits: the two refuse different texts.
+Long: TypeAlias = int
+# A Java field that nobody has set yet. It is typed as its field, because 4.8.0 too finds out only on use.
+NULL: Final[Any] = None
+
+
+class RemotingCommandException(Exception):
+    """A header whose fields fail their own check (4.8.0 `RemotingCommandException`)."""
+
+
+class CommandHeader(msgspec.Struct, rename="camel"):
+    """The base of all headers: fields in Python's spelling, `camelCase` (or a given name) on the wire.
+
+    The annotation of a field says how its text is read: `str`, `int` (32 bits), `Long` (64 bits) or `bool`. A field
+    that is absent, or whose text cannot be read, keeps its default: 4.8.0 marks fields as required but swallows its
+    own complaint, so only `check_fields` can refuse a header.
+    """
+
+    def check_fields(self) -> None:
+        """Refuse impossible values; raises RemotingCommandException. Most headers accept everything."""
+
+    def to_ext_fields(self) -> dict[str, str]:
+        """Return wire names and texts of all fields that are not null, in declaration order."""
+        fields: dict[str, str] = {}
+        for attribute, wire_name, _ in _plan(type(self)):
+            value = getattr(self, attribute)
+            if value is None:
+                continue
+            if value.__class__ is bool:
+                fields[wire_name] = boolean_text(value)
+            else:
+                fields[wire_name] = str(value)
+        return fields
+
+
+HeaderT = TypeVar("HeaderT", bound=CommandHeader)
+
+
+def header_from_ext_fields(cls: type[HeaderT], ext_fields: Mapping[str, str | None] | None) -> HeaderT:
+    """Read a header from wire texts; without any `ext_fields` not even `check_fields` is asked (4.8.0)."""
+    header = cls()
+    if ext_fields is None:
+        return header
+    for attribute, wire_name, convert in _plan(cls):
+        text = ext_fields.get(wire_name)
+        if text is None:
+            continue
+        if convert is None:
+            setattr(header, attribute, text)
+            continue
+        try:
+            setattr(header, attribute, convert(text))
+        except ValueError:
+            continue
+    header.check_fields()
+    return header
+
+
+_CONVERTERS: Final[dict[str, Callable[[str], object] | None]] = {
+    "str": None,
+    "int": parse_int,
+    "Long": parse_long,
+    "bool": parse_boolean,
+}
+_Plan = tuple[tuple[str, str, "Callable[[str], object] | None"], ...]
+_PLANS: Final[dict[type[CommandHeader], _Plan]] = {}
+
+
+def _plan(cls: type[CommandHeader]) -> _Plan:
+    plan = _PLANS.get(cls)
+    if plan is None:
+        plan = _PLANS[cls] = tuple(
+            (attribute, wire_name, _CONVERTERS[cls.__annotations__[attribute].removesuffix(" | None")])
+            for attribute, wire_name in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
+        )
+    return plan

@@ -1,0 +1,115 @@
+"""Headers of what brokers, clients and the admin tool ask of a name server.
+
+Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are request codes.
+"""
+
+from __future__ import annotations
+
+from rmqlab.protocol.header import NULL, CommandHeader, Long
+
+
+class RegisterBrokerRequestHeader(CommandHeader):
+    """REGISTER_BROKER 103; `body_crc32` of the body as sent, compressed or not."""
+
+    broker_name: str = NULL
+    broker_addr: str = NULL
+    cluster_name: str = NULL
+    ha_server_addr: str = NULL
+    broker_id: Long = NULL
+    compressed: bool = False
+    body_crc32: int = 0
+
+
+class RegisterBrokerResponseHeader(CommandHeader):
+    """Answer to 103."""
+
+    ha_server_addr: str | None = None
+    master_addr: str | None = None
+
+
+class UnRegisterBrokerRequestHeader(CommandHeader):
+    """UNREGISTER_BROKER 104."""
+
+    broker_name: str = NULL
+    broker_addr: str = NULL
+    cluster_name: str = NULL
+    broker_id: Long = NULL
+
+
+class QueryDataVersionRequestHeader(CommandHeader):
+    """QUERY_DATA_VERSION 322."""
+
+    broker_name: str = NULL
+    broker_addr: str = NULL
+    cluster_name: str = NULL
+    broker_id: Long = NULL
+
+
+class QueryDataVersionResponseHeader(CommandHeader):
+    """Answer to 322."""
+
+    changed: bool = NULL
+
+
+class GetRouteInfoRequestHeader(CommandHeader):
+    """GET_ROUTEINFO_BY_TOPIC 105."""
+
+    topic: str = NULL
+
+
+class PutKVConfigRequestHeader(CommandHeader):
+    """PUT_KV_CONFIG 100."""
+
+    namespace: str = NULL
+    key: str = NULL
+    value: str = NULL
+
+
+class GetKVConfigRequestHeader(CommandHeader):
+    """GET_KV_CONFIG 101."""
+
+    namespace: str = NULL
+    key: str = NULL
+
+
+class GetKVConfigResponseHeader(CommandHeader):
+    """Answer to 101."""
+
+    value: str | None = None
+
+
+class DeleteKVConfigRequestHeader(CommandHeader):
+    """DELETE_KV_CONFIG 102."""
+
+    namespace: str = NULL
+    key: str = NULL
+
+
+class GetKVListByNamespaceRequestHeader(CommandHeader):
+    """GET_KVLIST_BY_NAMESPACE 219."""
+
+    namespace: str = NULL
+
+
+class GetTopicsByClusterRequestHeader(CommandHeader):
+    """GET_TOPICS_BY_CLUSTER 224."""
+
+    cluster: str = NULL
+
+
+class DeleteTopicInNamesrvRequestHeader(CommandHeader):
+    """DELETE_TOPIC_IN_NAMESRV 216."""
+
+    topic: str = NULL
+
+
+class WipeWritePermOfBrokerRequestHeader(CommandHeader):
+    """WIPE_WRITE_PERM_OF_BROKER 205."""
+
+    broker_name: str = NULL
+
+
+class WipeWritePermOfBrokerResponseHeader(CommandHeader):
+    """Answer to 205."""
+
+    wipe_topic_count: int = NULL
