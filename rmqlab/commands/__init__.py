@@ -1,1 +1,53 @@
-"""One module a verb of the command line: its arguments, and a call into the rooms."""
+"""One module a verb of the command line: its arguments, and a call into the rooms.
+
+A verb's module has `add_arguments(parser)` and `run(args) -> int` (the exit status). This file is the table of verbs.
+It imports the standard library only: `./lab` reads it before anything is installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Verb(NamedTuple):
+    """A verb: what it does in one line, and the extras of pyproject.toml that it needs besides the core.
+
+    `java` among the extras means: a Java 17 or newer, found on the machine or else installed from a wheel.
+    """
+
+    help: str
+    extras: tuple[str, ...] = ()
+
+
+VERBS = {
+    "reproduce": Verb("run the articles' experiments, article figure beside figure here", ("notebook",)),
+    "simulate": Verb("run scenarios in virtual time, write their events and the fate of every message"),
+    "explore": Verb("every outcome a scenario can have, with its share and its shortest schedule"),
+    "conform": Verb("run vector files against this implementation"),
+    "replay": Verb("feed a recording of a real broker to this one and compare every answer"),
+    "serve": Verb("broker and name server for real clients"),
+    "tap": Verb("record the frames between real clients and a real broker"),
+    "audit": Verb("which messages of a store directory were lost, to whom, and why", ("spark", "java")),
+    "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
+    "bench": Verb("the benchmarks, as rates and ratios measured in one run", ("notebook",)),
+    "plan": Verb("plan a change of subscriptions that loses nothing"),
+    "lint": Verb("check the subscriptions of a group for inconsistencies"),
+    "rows": Verb("the matrix of mission rows and what shows each"),
+    "notebook": Verb("open JupyterLab on notebooks/", ("notebook",)),
+    "test": Verb("every check: pytest, the committed notebooks, ruff and mypy", ("notebook", "spark", "test", "java")),
+}
+
+
+def available() -> dict[str, Verb]:
+    """The verbs of the table whose module is there, in the table's order."""
+    here = Path(__file__).parent
+    return {name: verb for name, verb in VERBS.items() if (here / f"{name}.py").is_file()}
+
+
+def listing(program: str) -> str:
+    """The text that names every available verb, one a line."""
+    verbs = available()
+    width = max(map(len, verbs))
+    lines = [f"usage: {program} VERB [ARGUMENTS]   ({program} VERB --help explains one)", ""]
+    return "\n".join([*lines, *(f"  {name:<{width}}  {verb.help}" for name, verb in verbs.items())]) + "\n"

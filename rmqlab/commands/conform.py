@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from rmqlab.errors import BadInput
+from rmqlab.commands.output import text_stream, write_json
 from rmqlab.lab.conform import FamilyResult, conform
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="folder with FAMILY.jsonl files (or one such file)")
     parser.add_argument("--show", type=int, default=3, metavar="N", help="differences to print for each family (3)")
-    parser.add_argument("--json", metavar="FILE", help="write {family: {passed, total, failures}} there (-: stdout)")
 
 
 def run(args: Namespace) -> int:
@@ -29,30 +27,23 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for vectors that cannot be run.
     """
     results = conform(args.dir)
-    report = json.dumps({family: result.as_json() for family, result in results.items()}, indent=1) + "\n"
-    if args.json == "-":
-        sys.stdout.write(report)
-    else:
-        for result in results.values():
-            _print(result, args.show)
-        if args.json:
-            try:
-                Path(args.json).write_text(report, encoding="ascii")
-            except OSError as error:
-                raise BadInput(f"--json {args.json}: {error.strerror}; a file that can be written is needed") from error
+    out = text_stream(args)
+    for result in results.values():
+        _print(result, args.show, out)
+    write_json({family: result.as_json() for family, result in results.items()}, args.json)
     return 0 if all(result.passed == result.total for result in results.values()) else 1
 
 
-def _print(result: FamilyResult, show: int) -> None:
+def _print(result: FamilyResult, show: int, out: TextIO) -> None:
     problem = f"  {result.problem}" if result.problem else ""
-    print(f"{result.family:<16} {result.passed}/{result.total}{_plain(problem)}")
+    print(f"{result.family:<16} {result.passed}/{result.total}{_plain(problem)}", file=out)
     if result.problem:
         return
     for difference in result.differences[:show]:
         expected, got = _brief(difference.expected), _brief(difference.got)
-        print(f"    {_plain(difference.case)} {_plain(difference.field)}: expected {expected}, got {got}")
+        print(f"    {_plain(difference.case)} {_plain(difference.field)}: expected {expected}, got {got}", file=out)
     if len(result.differences) > show:
-        print(f"    and {len(result.differences) - show} more differences in {len(result.failures)} cases")
+        print(f"    and {len(result.differences) - show} more differences in {len(result.failures)} cases", file=out)
 
 
 def _brief(value: object) -> str:

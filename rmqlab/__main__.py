@@ -1,0 +1,9 @@
+"""`python -m rmqlab` is the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from rmqlab.cli import main
+
+sys.exit(main())

@@ -1,0 +1,51 @@
+"""The verb `test`: pytest on tests/ and, strictly, on the committed notebooks."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rmqlab.checkout import ROOT, folder
+from rmqlab.commands.output import write_json
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    import pytest
+
+PASSES_ON = True
+
+# Notebooks run on this interpreter; their outputs must be the committed ones. Never --nbdime: it crashes pytest 9.
+NOTEBOOKS = ["--nbval", "--nbval-current-env"]
+
+
+class Tally:
+    """A pytest plugin that counts how the tests ended."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a test once: by its own part, or by the set-up or tear-down that spoilt it."""
+        if report.when == "call" or not report.passed:
+            self.counts[report.outcome] += 1
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb: all but --json go to pytest."""
+    parser.epilog = (
+        "Every other argument goes to pytest; without one, all is tested. RMQLAB_REQUIRE_ALL=1 forbids skips."
+    )
+
+
+def run(args: Namespace) -> int:
+    """Run pytest; return its exit status (no test collected counts as a failure)."""
+    import pytest
+
+    os.chdir(folder("tests").parent)
+    chosen = args.rest or ["tests", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("notebooks/**/*.ipynb"))]
+    tally = Tally()
+    status = int(pytest.main([*NOTEBOOKS, *chosen], plugins=[tally]))
+    write_json({**tally.counts, "status": status}, args.json)
+    return status
