@@ -1,8 +1,9 @@
 """The bytes of a stored message: one commit log record, as 4.8.0 `CommitLog` writes and `MessageDecoder` reads it.
 
 All numbers are big endian: total size 4, magic 4, body CRC 4, queue id 4, flag 4, queue offset 8, commit log offset 8,
-sys flag 4, born time 8, born address 4 or 16 and port 4, store time 8, store address 4 or 16 and port 4, reconsume times
-4, prepared transaction offset 8, body length 4 and body, topic length 1 and topic, properties length 2 and properties.
+sys flag 4, born time 8, born address 4 or 16 and port 4, store time 8, store address 4 or 16 and port 4, reconsume
+times 4, prepared transaction offset 8, body length 4 and body, topic length 1 and topic, properties length 2 and
+properties.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ def _signed(length: int, bits: int) -> int:
 def read_record(data: Data, offset: int = 0, *, read_body: bool = True, decompress_body: bool = True) -> Decoded:
     """Read the record at `offset` of `data` (4.8.0 `MessageDecoder.decode`).
 
-    The fields are read one after the other; neither magic nor total size nor CRC is checked. Rejected are bytes that end
-    too early, a port above 65535, a negative topic length and a body that cannot be restored.
+    The fields are read one after the other; neither magic nor total size nor CRC is checked. Rejected are bytes that
+    end too early, a port above 65535, a negative topic length and a body that cannot be restored.
     """
     try:
         return _read(data, offset, read_body, decompress_body)
