@@ -41,8 +41,7 @@ class CreateTopicRequestHeader(CommandHeader):
     def check_fields(self) -> None:
         """Refuse a filter type other than SINGLE_TAG and MULTI_TAG, null included."""
         if self.topic_filter_type not in {"SINGLE_TAG", "MULTI_TAG"}:
-            shown = "null" if self.topic_filter_type is None else self.topic_filter_type
-            raise RemotingCommandException(f"topicFilterType = [{shown}] value invalid")
+            raise RemotingCommandException(f"topicFilterType = [{self.topic_filter_type or 'null'}] value invalid")
 
 
 class DeleteSubscriptionGroupRequestHeader(CommandHeader):

@@ -1,4 +1,7 @@
-"""Request and response codes of 4.8.0 (`RequestCode`, `ResponseCode`, `RemotingSysResponseCode`), rows S-71 and H-23."""
+"""Request and response codes (rows S-71, H-23).
+
+Source: 4.8.0 `RequestCode`, `ResponseCode`, `RemotingSysResponseCode`.
+"""
 
 from __future__ import annotations
 

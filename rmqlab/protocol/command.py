@@ -96,8 +96,8 @@ class RemotingCommand(msgspec.Struct):
         Raises RemotingCommandException when the header's own check refuses a field.
         """
         header = self.header
-        if header.__class__ is cls:
-            return header  # type: ignore[return-value]  # the class was just compared
+        if isinstance(header, cls):
+            return header
         if header is not None and self.ext_fields is None:
             return header_from_ext_fields(cls, header.to_ext_fields())
         return header_from_ext_fields(cls, self.ext_fields)

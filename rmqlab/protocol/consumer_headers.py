@@ -11,7 +11,7 @@ from rmqlab.protocol.header import NULL, CommandHeader, Long
 
 
 class PullMessageRequestHeader(CommandHeader):
-    """PULL_MESSAGE 11 (rows S-58, S-59); `sub_version` in epoch ms, `suspend_timeout_millis` in ms, `sys_flag` a PullSysFlag."""
+    """PULL_MESSAGE 11 (row S-59); `sub_version` in epoch ms, `sys_flag` made by `pull_sys_flag`."""
 
     consumer_group: str = NULL
     topic: str = NULL

@@ -26,19 +26,21 @@ def write(command: RemotingCommand) -> bytes:
         raise ValueError("a ROCKETMQ header needs a language; this command came from a peer that named an unknown one")
     remark = to_utf8(command.remark) if command.remark else b""
     fields = _write_map(command.all_ext_fields() or {})
-    return b"".join((
-        _FIXED.pack(
-            _short(command.code),
-            LANGUAGES.index(command.language),
-            _short(command.version),
-            command.opaque,
-            command.flag,
-            len(remark),
-        ),
-        remark,
-        struct.pack(">i", len(fields)),
-        fields,
-    ))
+    return b"".join(
+        (
+            _FIXED.pack(
+                _short(command.code),
+                LANGUAGES.index(command.language),
+                _short(command.version),
+                command.opaque,
+                command.flag,
+                len(remark),
+            ),
+            remark,
+            struct.pack(">i", len(fields)),
+            fields,
+        )
+    )
 
 
 def read(command: RemotingCommand, header: bytes) -> None:
@@ -62,7 +64,8 @@ def _write_map(fields: Mapping[str, str | None]) -> bytes:
         if value is None:
             continue
         name_bytes, value_bytes = to_utf8(name), to_utf8(value)
-        parts += (struct.pack(">H", len(name_bytes) & 0xFFFF), name_bytes, struct.pack(">i", len(value_bytes)), value_bytes)
+        parts += (struct.pack(">H", len(name_bytes) & 0xFFFF), name_bytes)
+        parts += (struct.pack(">i", len(value_bytes)), value_bytes)
     return b"".join(parts)
 
 
@@ -98,7 +101,6 @@ class _Reader:
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "big", signed=True)
-
 
 
 def _short(number: int) -> int:

@@ -31,7 +31,7 @@ class SubscriptionData:
     code_set: set[int] = field(default_factory=set)
     sub_version: int = 0
     expression_type: str | None = "TAG"
-    filter_class_source: str | None = None
+    filter_class_source: str | None = field(default=None, metadata={"serialize": False})
 
     def __eq__(self, other: object) -> bool:
         """Tell whether every serialised field agrees (4.8.0 `SubscriptionData.equals`)."""

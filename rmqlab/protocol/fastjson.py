@@ -1,0 +1,256 @@
+"""JSON as fastjson 1.2.69 reads and writes it.
+
+Written text is plain JSON, but for numbers and objects as keys of a map, which fastjson leaves unquoted. Read text may
+also have unquoted and single-quoted names, any number of commas, comments and more escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, to_utf8
+from rmqlab.protocol.frame_error import FrameError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SPACE = re.compile(r"(?:[\x00-\x20\x7f]|/\*.*?\*/|//[^\n]*(?:\n|$))*", re.DOTALL)
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?")
+_TRAILING_ZEROS = re.compile(r"\.0*$")
+_NAME = re.compile(r"[\w$\-.]+")
+_WORDS: Final[dict[str, object]] = {"null": None, "undefined": None, "NaN": None, "true": True, "false": False}
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "F": "\f", "r": "\r", **{c: c for c in "\"'/\\"}}
+_ESCAPES |= {str(digit): chr(digit) for digit in range(8)}
+_SPECIAL = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def write(value: object) -> bytes:
+    """Return the UTF-8 text of dicts, lists, texts, numbers, booleans and None, without blanks."""
+    return to_utf8(_text(value))
+
+
+def read(data: bytes) -> object:
+    """Return the value of a text: dict, list, str, int, Decimal, bool or None; raises FrameError.
+
+    A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs.
+    """
+    text = from_utf8(data)
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
+    except ValueError:
+        return _Parser(text).document()
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{_SPECIAL.sub(_escaped, value)}"'
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return boolean_text(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_text(name)}:{_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, tuple):
+        return _text(dict(value))
+    return str(value)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return _SHORT.get(match[0]) or f"\\u{ord(match[0]):04X}"
+
+
+def _refuse(word: str) -> object:
+    raise ValueError(word)
+
+
+def to_text(value: Any) -> str | None:
+    """Return what a text field holds after reading `value`: objects and lists as JSON, maps in HashMap order."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        return _text(_hash_ordered(value))
+    return boolean_text(value) if isinstance(value, bool) else str(value)
+
+
+def to_int(value: Any, bits: int = 32) -> int | None:
+    """Return what a number field holds after reading `value`: texts are parsed, fractions cut; raises FrameError."""
+    if value.__class__ is int or value.__class__ is bool:
+        number = int(value)
+        if -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+            return number
+    elif value is None or value in {"", "null", "NULL"}:
+        return None
+    elif isinstance(value, Decimal):
+        return (int(value) + (1 << (bits - 1)) & (1 << bits) - 1) - (1 << (bits - 1))
+    elif isinstance(value, str):
+        try:
+            return (parse_int if bits == 32 else parse_long)(_TRAILING_ZEROS.sub("", value.replace(",", "")))
+        except ValueError:
+            pass
+    raise FrameError("JSONException", f"{value!r} is not a number of {bits} bits")
+
+
+def to_long(value: Any) -> int | None:
+    """Return what a 64-bit number field holds after reading `value`; raises FrameError."""
+    return to_int(value, 64)
+
+
+def to_float(value: Any) -> float | None:
+    """Return what a fraction field holds after reading `value`; raises FrameError."""
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError) as error:
+        raise FrameError("JSONException", f"{value!r} is not a number") from error
+
+
+def to_boolean(value: Any) -> bool | None:
+    """Return what a yes-or-no field holds after reading `value`: numbers other than 1 are false; raises FrameError."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        word = value.lower() if len(value) > 1 else value
+        if word in {"", "null"}:
+            return None
+        if word in {"true", "1", "Y", "T"}:
+            return True
+        if word in {"false", "0", "N", "F"}:
+            return False
+    elif isinstance(value, int | Decimal):
+        return value == 1
+    raise FrameError("JSONException", f"{value!r} is neither true nor false")
+
+
+CASTS: Final[dict[object, Callable[[Any], Any]]] = {
+    str: to_text,
+    int: to_long,
+    bool: to_boolean,
+    float: to_float,
+}
+
+
+def _hash_ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _hash_ordered(value[name]) for name in hash_map_order(value) if value[name] is not None}
+    if isinstance(value, list):
+        return [_hash_ordered(item) for item in value]
+    return value
+
+
+class _Parser:
+    """Reads what plain JSON does not allow."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def document(self) -> object:
+        if not self._peek():
+            return None
+        value = self._value()
+        if self._peek():
+            raise self._error("the end")
+        return value
+
+    def _peek(self) -> str:
+        """Pass over blanks and comments; return the next character, or nothing at the end."""
+        match = _SPACE.match(self._text, self._at)
+        if match:
+            self._at = match.end()
+        return self._text[self._at : self._at + 1]
+
+    def _value(self) -> Any:
+        mark = self._peek()
+        if mark == "{":
+            return self._object()
+        if mark == "[":
+            return self._list()
+        if mark and mark in "\"'":
+            return self._string()
+        number = _NUMBER.match(self._text, self._at)
+        if number:
+            self._at = number.end()
+            return Decimal(number[0]) if number[1] or number[2] else int(number[0])
+        word = _NAME.match(self._text, self._at)
+        if word and word[0] in _WORDS:
+            self._at = word.end()
+            return _WORDS[word[0]]
+        raise self._error("a value")
+
+    def _object(self) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        self._at += 1
+        while (mark := self._peek()) != "}":
+            if mark == ",":
+                self._at += 1
+                continue
+            name = self._name(mark)
+            if self._peek() != ":":
+                raise self._error("':'")
+            self._at += 1
+            result[name] = self._value()
+            if self._peek() not in {",", "}"}:
+                raise self._error("',' or '}'")
+        self._at += 1
+        return result
+
+    def _name(self, mark: str) -> Any:
+        if mark and mark in "\"'":
+            return self._string()
+        if mark == "{":
+            return tuple(self._object().items())
+        number = _NUMBER.match(self._text, self._at)
+        if number:
+            self._at = number.end()
+            return int(number[0])
+        name = _NAME.match(self._text, self._at)
+        if not name:
+            raise self._error("a name")
+        self._at = name.end()
+        return name[0]
+
+    def _list(self) -> list[Any]:
+        result: list[Any] = []
+        self._at += 1
+        while (mark := self._peek()) != "]":
+            if mark == ",":
+                self._at += 1
+                continue
+            result.append(self._value())
+            if self._peek() not in {",", "]"}:
+                raise self._error("',' or ']'")
+        self._at += 1
+        return result
+
+    def _string(self) -> str:
+        quote = self._text[self._at]
+        self._at += 1
+        parts: list[str] = []
+        while (char := self._text[self._at : self._at + 1]) != quote:
+            self._at += 1
+            if not char:
+                raise self._error("a closing quote")
+            parts.append(self._escape() if char == "\\" else char)
+        self._at += 1
+        return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+    def _escape(self) -> str:
+        char = self._text[self._at : self._at + 1]
+        self._at += 1
+        if char in _ESCAPES and char:
+            return _ESCAPES[char]
+        digits = {"u": 4, "x": 2}.get(char, 0)
+        code = self._text[self._at : self._at + digits]
+        self._at += digits
+        try:
+            return chr(int(code, 16))
+        except ValueError as error:
+            raise self._error("an escape") from error
+
+    def _error(self, wanted: str) -> FrameError:
+        return FrameError("JSONException", f"{wanted} is missing at character {self._at}")
