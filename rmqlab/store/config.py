@@ -1,0 +1,160 @@
+"""What a store can be told: 4.8.0 `MessageStoreConfig`, names and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field, fields
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_int
+from rmqlab.store.broker_role import BrokerRole, FlushDiskType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CQ_STORE_UNIT_SIZE = 20
+_HOME = "/root"
+
+
+class StoreConfigError(BadInput):
+    """A property of the store that 4.8.0 does not know, or a value that does not fit it."""
+
+
+@dataclass(slots=True)
+class MessageStoreConfig:
+    """Sizes in bytes, times in ms, ratios in percent, `file_reserved_time` in hours.
+
+    `properties()` and `from_properties()` use 4.8.0's names. What concerns disks, threads and slaves is kept as told
+    and has no effect in memory. `async_dispatch` is ours: when set, a put leaves the consume queues alone and the
+    owner calls `MessageStore.dispatch` (4.8.0's thread does so within a millisecond).
+    """
+
+    store_path_root_dir: str = f"{_HOME}/store"
+    store_path_commit_log: str = f"{_HOME}/store/commitlog"
+    mapped_file_size_commit_log: int = 1024 * 1024 * 1024
+    mapped_file_size_consume_queue: int = 300_000 * CQ_STORE_UNIT_SIZE
+    enable_consume_queue_ext: bool = False
+    mapped_file_size_consume_queue_ext: int = 48 * 1024 * 1024
+    bit_map_length_consume_queue_ext: int = 64
+    flush_interval_commit_log: int = 500
+    commit_interval_commit_log: int = 200
+    use_reentrant_lock_when_put_message: bool = False
+    flush_commit_log_timed: bool = False
+    flush_interval_consume_queue: int = 1000
+    clean_resource_interval: int = 10_000
+    delete_commit_log_files_interval: int = 100
+    delete_consume_queue_files_interval: int = 100
+    destroy_maped_file_interval_forcibly: int = 120_000
+    redelete_hanged_file_interval: int = 120_000
+    delete_when: str = "04"
+    disk_max_used_space_ratio: int = 75
+    file_reserved_time: int = 72
+    put_msg_index_hight_water: int = 600_000
+    max_message_size: int = 4 * 1024 * 1024
+    check_crc_on_recover: bool = field(default=True, metadata={"name": "checkCRCOnRecover"})
+    flush_commit_log_least_pages: int = 4
+    commit_commit_log_least_pages: int = 4
+    flush_least_pages_when_warm_maped_file: int = 4096
+    flush_consume_queue_least_pages: int = 2
+    flush_commit_log_thorough_interval: int = 10_000
+    commit_commit_log_thorough_interval: int = 200
+    flush_consume_queue_thorough_interval: int = 60_000
+    max_transfer_bytes_on_message_in_memory: int = 256 * 1024
+    max_transfer_count_on_message_in_memory: int = 32
+    max_transfer_bytes_on_message_in_disk: int = 64 * 1024
+    max_transfer_count_on_message_in_disk: int = 8
+    access_message_in_memory_max_ratio: int = 40
+    message_index_enable: bool = True
+    max_hash_slot_num: int = 5_000_000
+    max_index_num: int = 20_000_000
+    max_msgs_num_batch: int = 64
+    message_index_safe: bool = False
+    ha_listen_port: int = 10912
+    ha_send_heartbeat_interval: int = 5000
+    ha_housekeeping_interval: int = 20_000
+    ha_transfer_batch_size: int = 32 * 1024
+    ha_master_address: str | None = None
+    ha_slave_fallbehind_max: int = 256 * 1024 * 1024
+    broker_role: BrokerRole = BrokerRole.ASYNC_MASTER
+    flush_disk_type: FlushDiskType = FlushDiskType.ASYNC_FLUSH
+    sync_flush_timeout: int = 5000
+    message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    flush_delay_offset_interval: int = 10_000
+    clean_file_forcibly_enable: bool = True
+    warm_maped_file_enable: bool = False
+    offset_check_in_slave: bool = False
+    debug_lock_enable: bool = False
+    duplication_enable: bool = False
+    disk_fall_recorded: bool = True
+    os_page_cache_busy_time_out_mills: int = 1000
+    default_query_max_num: int = 32
+    transient_store_pool_enable: bool = False
+    transient_store_pool_size: int = 5
+    fast_fail_if_no_buffer_in_store_pool: bool = False
+    enable_d_leger_commit_log: bool = False
+    d_leger_group: str | None = None
+    d_leger_peers: str | None = None
+    d_leger_self_id: str | None = None
+    preferred_leader_id: str | None = None
+    is_enable_batch_push: bool = False
+    async_dispatch: bool = field(default=False, metadata={"name": None})
+
+    @property
+    def consume_queue_file_size(self) -> int:
+        """Bytes of one consume queue file: `mapped_file_size_consume_queue` rounded up to whole 20-byte entries."""
+        return -(-self.mapped_file_size_consume_queue // CQ_STORE_UNIT_SIZE) * CQ_STORE_UNIT_SIZE
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> tuple[MessageStoreConfig, dict[str, str]]:
+        """Read the 4.8.0 property names this configuration knows; return it with the rest.
+
+        Raises `StoreConfigError` on a value of the wrong kind, which Java passes over in silence.
+        """
+        config = cls()
+        return config, config.update(properties)
+
+    def update(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Set what `properties` names and return the rest. Raises `StoreConfigError`."""
+        rest = dict(properties)
+        for item in fields(self):
+            name = property_name(item)
+            if name is not None and name in rest:
+                setattr(self, item.name, _parse(getattr(self, item.name), name, rest.pop(name).strip()))
+        return rest
+
+    def to_properties(self) -> dict[str, str]:
+        """Return every setting that is not None under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
+        values = {property_name(item): getattr(self, item.name) for item in fields(self)}
+        return {name: _text(value) for name, value in values.items() if name is not None and value is not None}
+
+
+def property_name(item: Field[object]) -> str | None:
+    """Return the 4.8.0 name of a config field, None when the field is ours."""
+    if "name" in item.metadata:
+        given: str | None = item.metadata["name"]
+        return given
+    head, *rest = item.name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _parse(current: object, name: str, text: str) -> object:
+    try:
+        if isinstance(current, bool):
+            return parse_boolean(text)
+        if isinstance(current, int):
+            return parse_int(text)
+    except NumberFormatError:
+        raise StoreConfigError(f"store setting {name}={text!r} must be a whole number") from None
+    if isinstance(current, Enum):
+        words = [str(one.value) for one in type(current)]
+        if text not in words:
+            raise StoreConfigError(f"store setting {name}={text!r} must be {' or '.join(words)}")
+        return type(current)(text)
+    return text
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return boolean_text(value)
+    return str(value.value) if isinstance(value, Enum) else str(value)

@@ -1,0 +1,81 @@
+"""Messages by key (4.8.0 `IndexService` with one `IndexFile`): a key is found by its hash code alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
+from rmqlab.message.properties import KEY_SEPARATOR
+from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE, transaction_value
+
+if TYPE_CHECKING:
+    from rmqlab.store.dispatch_request import DispatchRequest
+
+
+@dataclass(slots=True)
+class QueryOffsetResult:
+    """Commit log offsets of the messages found, newest first; the end of the index (offset and epoch ms)."""
+
+    phy_offsets: list[int] = field(default_factory=list)
+    index_last_update_timestamp: int = 0
+    index_last_update_phyoffset: int = 0
+
+
+class IndexService:
+    """Offsets and store times, in whole seconds since the first message, behind the hash of "topic#key"."""
+
+    __slots__ = ("_entries", "begin_timestamp", "end_phy_offset", "end_timestamp")
+
+    def __init__(self) -> None:
+        self._entries: dict[int, list[tuple[int, int]]] = {}
+        self.begin_timestamp = 0
+        self.end_timestamp = 0
+        self.end_phy_offset = 0
+
+    def build_index(self, request: DispatchRequest) -> None:
+        """Enter a message under its unique key and each of its keys; a rollback is not entered."""
+        if request.commit_log_offset < self.end_phy_offset:
+            return
+        if transaction_value(request.sys_flag) == TRANSACTION_ROLLBACK_TYPE:
+            return
+        if request.uniq_key is not None:
+            self._put_key(request, request.uniq_key)
+        if request.keys:
+            for key in split(request.keys, KEY_SEPARATOR):
+                if key:
+                    self._put_key(request, key)
+
+    def _put_key(self, request: DispatchRequest, key: str) -> None:
+        if not self._entries:
+            self.begin_timestamp = request.store_timestamp
+        seconds = (request.store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
+        entry = (request.commit_log_offset, min(max(seconds, 0), INT_MAX))
+        self._entries.setdefault(_key_hash(request.topic, key), []).append(entry)
+        self.end_phy_offset = request.commit_log_offset
+        self.end_timestamp = request.store_timestamp
+
+    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
+        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
+        result = QueryOffsetResult([], self.end_timestamp, self.end_phy_offset)
+        if not self._entries or not self._is_time_matched(begin, end):
+            return result
+        for phy_offset, seconds in reversed(self._entries.get(_key_hash(topic, key), [])):
+            stored = self.begin_timestamp + seconds * 1000
+            if len(result.phy_offsets) >= max_num:
+                break
+            if begin <= stored <= end:
+                result.phy_offsets.append(phy_offset)
+            if stored < begin:
+                break
+        return result
+
+    def _is_time_matched(self, begin: int, end: int) -> bool:
+        if begin < self.begin_timestamp and end > self.end_timestamp:
+            return True
+        return self.begin_timestamp <= begin <= self.end_timestamp or self.begin_timestamp <= end <= self.end_timestamp
+
+
+def _key_hash(topic: str, key: str) -> int:
+    hashed = string_hash(f"{topic}#{key}")
+    return 0 if hashed == INT_MIN else abs(hashed)

@@ -1,0 +1,158 @@
+"""A row of equally large files that is one long file (4.8.0 `MappedFileQueue` and `MappedFile`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rmqlab.store.segments import Segment, SegmentFactory
+
+
+class MappedFile:
+    """One file of the row.
+
+    `file_from_offset` is the offset of its first byte, also its name; `wrote_position` is where the next byte goes.
+    `start` bytes at the front were never written here (a log that begins in the middle of a file). `last_modified`
+    is the store time (epoch ms) of the last message that touched it.
+    """
+
+    __slots__ = (
+        "file_from_offset",
+        "file_size",
+        "first_create_in_queue",
+        "last_modified",
+        "segment",
+        "start",
+        "wrote_position",
+    )
+
+    def __init__(self, segment: Segment, file_from_offset: int, file_size: int, start: int = 0) -> None:
+        self.segment = segment
+        self.file_from_offset = file_from_offset
+        self.file_size = file_size
+        self.start = start
+        self.wrote_position = start + segment.size
+        self.first_create_in_queue = False
+        self.last_modified = 0
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file: its first offset in twenty digits."""
+        return f"{self.file_from_offset:020d}"
+
+    def append(self, data: bytes) -> bool:
+        """Write `data`; False when it does not fit, and nothing is written then."""
+        if self.wrote_position + len(data) > self.file_size:
+            return False
+        self.segment.append(data)
+        self.wrote_position += len(data)
+        return True
+
+    def select(self, position: int, size: int) -> bytes | None:
+        """Return exactly `size` bytes at `position`, None when they are not all written."""
+        if position < self.start or position + size > self.wrote_position:
+            return None
+        return self.segment.read(position - self.start, size)
+
+    def select_from(self, position: int, limit: int | None = None) -> bytes | None:
+        """Return what is written from `position` on, at most `limit` bytes; None when that is nothing."""
+        if not self.start <= position < self.wrote_position:
+            return None
+        length = self.wrote_position - position
+        if limit is not None and limit < length:
+            length = limit
+        return self.segment.read(position - self.start, length)
+
+    def set_wrote_position(self, position: int) -> None:
+        """Cut the file so that the next byte goes to `position`."""
+        self.segment.truncate(max(position - self.start, 0))
+        self.wrote_position = max(position, self.start)
+
+
+class MappedFileQueue:
+    """Files of `mapped_file_size` bytes each, oldest first; offsets are those of the one long file."""
+
+    __slots__ = ("directory", "factory", "mapped_file_size", "mapped_files")
+
+    def __init__(self, directory: str, mapped_file_size: int, factory: SegmentFactory) -> None:
+        self.directory = directory
+        self.mapped_file_size = mapped_file_size
+        self.factory = factory
+        self.mapped_files: list[MappedFile] = []
+
+    def last_mapped_file(self) -> MappedFile | None:
+        """Return the file that is written to, None before the first."""
+        return self.mapped_files[-1] if self.mapped_files else None
+
+    def last_mapped_file_or_new(self, start_offset: int) -> MappedFile:
+        """Return the file to write to; the first one is made to hold `start_offset`, others follow a full one."""
+        files = self.mapped_files
+        if files:
+            last = files[-1]
+            if last.wrote_position < last.file_size:
+                return last
+            return self._create(last.file_from_offset + self.mapped_file_size)
+        created = self._create(start_offset - start_offset % self.mapped_file_size)
+        created.first_create_in_queue = True
+        return created
+
+    def begin_at(self, offset: int) -> None:
+        """Make the first file of an empty row so that the next byte gets `offset`."""
+        start = offset % self.mapped_file_size
+        self._create(offset - start, start).first_create_in_queue = True
+
+    def _create(self, file_from_offset: int, start: int = 0) -> MappedFile:
+        segment = self.factory(self.directory, file_from_offset, self.mapped_file_size)
+        created = MappedFile(segment, file_from_offset, self.mapped_file_size, start)
+        self.mapped_files.append(created)
+        return created
+
+    def find_by_offset(self, offset: int, *, return_first_on_not_found: bool = False) -> MappedFile | None:
+        """Return the file that holds `offset`, else None, or the first file when asked for (4.8.0 does for 0)."""
+        files = self.mapped_files
+        if not files:
+            return None
+        first, size = files[0], self.mapped_file_size
+        index = offset // size - first.file_from_offset // size
+        if 0 <= index < len(files):
+            return files[index]
+        return first if return_first_on_not_found else None
+
+    @property
+    def min_offset(self) -> int:
+        """Offset of the first byte of the first file, -1 when there is none."""
+        return self.mapped_files[0].file_from_offset if self.mapped_files else -1
+
+    @property
+    def max_offset(self) -> int:
+        """Offset of the next byte, 0 when there is no file."""
+        files = self.mapped_files
+        if not files:
+            return 0
+        last = files[-1]
+        return last.file_from_offset + last.wrote_position
+
+    def find_by_time(self, timestamp: int) -> MappedFile | None:
+        """Return the first file last written at `timestamp` (epoch ms) or later, else the last file."""
+        for mapped_file in self.mapped_files:
+            if mapped_file.last_modified >= timestamp:
+                return mapped_file
+        return self.last_mapped_file()
+
+    def truncate_dirty_files(self, offset: int) -> None:
+        """Forget everything at `offset` and behind."""
+        kept = [one for one in self.mapped_files if one.file_from_offset <= offset]
+        for one in kept:
+            if one.file_from_offset + self.mapped_file_size > offset:
+                one.set_wrote_position(offset - one.file_from_offset)
+        self.mapped_files[:] = kept
+
+    def delete_first(self, count: int) -> int:
+        """Delete the `count` oldest files, never the one that is written to. Returns how many were deleted."""
+        deleted = max(0, min(count, len(self.mapped_files) - 1))
+        del self.mapped_files[:deleted]
+        return deleted
+
+    def destroy(self) -> None:
+        """Delete every file."""
+        self.mapped_files.clear()

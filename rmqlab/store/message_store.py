@@ -1,0 +1,291 @@
+"""The store of a broker: puts, reads and queries of messages (4.8.0 `DefaultMessageStore`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import utf16_length
+from rmqlab.message.message import Host
+from rmqlab.message.record import decode_record
+from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.store.broker_role import BrokerRole, FlushDiskType
+from rmqlab.store.commit_log import CommitLog
+from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
+from rmqlab.store.delay_levels import DelayLevels
+from rmqlab.store.index_service import IndexService
+from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
+from rmqlab.store.queue_reader import get_message
+from rmqlab.store.reput_message_service import MASTER_ID, ReputMessageService
+from rmqlab.store.running_flags import RunningFlags
+from rmqlab.store.segments import in_memory
+from rmqlab.store.store_stats_service import StoreStatsService
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.filter.message_filter import MessageFilter
+    from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.store.config import MessageStoreConfig
+    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.get_message_result import GetMessageResult
+    from rmqlab.store.segments import SegmentFactory
+
+    CommitLogDispatcher = Callable[[DispatchRequest], None]
+    MessageArriving = Callable[[str, int, int, int, int, bytes | None, dict[str, str] | None], None]
+
+_MAX_TOPIC_LENGTH = 127
+_MAX_PROPERTIES_LENGTH = 32767
+_NO_MESSAGE_TIME = -1
+# What Java assumes when it cannot ask the machine.
+PHYSICAL_MEMORY_SIZE = 24 * 1024**3
+
+
+class MessageStore:
+    """Messages of one broker.
+
+    `base_offset` is where the commit log begins (bytes), `physical_memory_size` (bytes) decides what counts as "on
+    disk". `message_arriving(topic, queue id, next queue offset, tags code, store time, bitmap, properties)` hears of
+    every dispatched message; `dispatchers` see it before, in order. `flush_status` and `replica_status` are what disk
+    and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default.
+    """
+
+    def __init__(
+        self,
+        config: MessageStoreConfig,
+        segments: SegmentFactory = in_memory,
+        store_host: Host = Host("127.0.0.1", 10911),  # noqa: B008 - immutable
+        base_offset: int = 0,
+        *,
+        physical_memory_size: int = PHYSICAL_MEMORY_SIZE,
+        broker_id: int = MASTER_ID,
+    ) -> None:
+        self.config = config
+        self.segments = segments
+        self.store_host = store_host
+        self.physical_memory_size = physical_memory_size
+        self.broker_id = broker_id
+        self.delay_levels = DelayLevels(config.message_delay_level)
+        self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset)
+        self.consume_queue_table: dict[str, dict[int, ConsumeQueue]] = {}
+        self.index_service = IndexService()
+        self.store_stats_service = StoreStatsService()
+        self.running_flags = RunningFlags()
+        self.reput_message_service = ReputMessageService(self, base_offset)
+        self.dispatchers: list[CommitLogDispatcher] = [self._build_consume_queue, self._build_index]
+        self.message_arriving: MessageArriving | None = None
+        self.flush_status = PutMessageStatus.PUT_OK
+        self.replica_status = PutMessageStatus.SLAVE_NOT_AVAILABLE
+        self.is_shutdown = False
+
+    def shutdown(self) -> None:
+        """Refuse puts and reads from now on."""
+        self.is_shutdown = True
+
+    # puts
+
+    def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store `msg` at `now` (epoch ms) and dispatch it, unless `config.async_dispatch` is set.
+
+        This is `putMessage`, with which 4.8.0 stores what the broker makes itself; see `async_put_message` for what
+        producers send. Raises what `CommitLog.put_message` raises.
+        """
+        return self._put_one(msg, now, set_v6_flags=True)
+
+    def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store `msg` as `asyncPutMessage` does: IPv6 addresses are not marked in the sys flag (a bug of 4.8.0)."""
+        return self._put_one(msg, now, set_v6_flags=False)
+
+    def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
+        """Store the messages in the body of `batch`. Raises what `CommitLog.put_messages` raises."""
+        return self._put_many(batch, now, set_v6_flags=True)
+
+    def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
+        """Store the messages in the body of `batch` as `asyncPutMessages` does."""
+        return self._put_many(batch, now, set_v6_flags=False)
+
+    def _put_one(self, msg: MessageExtBrokerInner, now: int, *, set_v6_flags: bool) -> PutMessageResult:
+        status = self._check_store_status(now)
+        if status is not PutMessageStatus.PUT_OK:
+            return PutMessageResult(status)
+        text = msg.properties_string
+        if utf16_length(msg.topic) > _MAX_TOPIC_LENGTH or (
+            text is not None and len(text) > _MAX_PROPERTIES_LENGTH // 2 and utf16_length(text) > _MAX_PROPERTIES_LENGTH
+        ):
+            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+        return self._stored(self.commit_log.put_message(msg, now, set_v6_flags=set_v6_flags), msg)
+
+    def _put_many(self, batch: MessageExt, now: int, *, set_v6_flags: bool) -> PutMessageResult:
+        status = self._check_store_status(now)
+        if status is not PutMessageStatus.PUT_OK:
+            return PutMessageResult(status)
+        if utf16_length(batch.topic) > _MAX_TOPIC_LENGTH or len(batch.body or b"") > self.config.max_message_size:
+            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+        return self._stored(self.commit_log.put_messages(batch, now, set_v6_flags=set_v6_flags), batch)
+
+    def _check_store_status(self, now: int) -> PutMessageStatus:
+        if self.is_shutdown or self.config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
+            return PutMessageStatus.SERVICE_NOT_AVAILABLE
+        return PutMessageStatus.OS_PAGECACHE_BUSY if self.is_os_page_cache_busy(now) else PutMessageStatus.PUT_OK
+
+    def _stored(self, result: PutMessageResult, msg: MessageExt) -> PutMessageResult:
+        """Count a put, ask disk and slave, dispatch."""
+        stats, appended = self.store_stats_service, result.append_result
+        if not result.is_ok:
+            stats.put_message_failed_times += 1
+        if result.status is not PutMessageStatus.PUT_OK or appended is None:
+            return result
+        stats.single_put_message_topic_times_total[msg.topic] += appended.msg_num
+        stats.single_put_message_topic_size_total[msg.topic] += appended.wrote_bytes
+        config = self.config
+        if config.flush_disk_type is FlushDiskType.SYNC_FLUSH and msg.wait_store_msg_ok:
+            result.status = self.flush_status
+        if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
+            result.status = result.status if self.replica_status is PutMessageStatus.PUT_OK else self.replica_status
+        if not config.async_dispatch:
+            self.reput_message_service.do_reput()
+        return result
+
+    def is_os_page_cache_busy(self, now: int) -> bool:
+        """Whether a put has been under way for more than a second at `now` (epoch ms).
+
+        None ever is, but a put that raised counts as one until the next put or for 10,000 s (4.8.0).
+        """
+        begin = self.commit_log.begin_time_in_lock
+        return bool(begin) and self.config.os_page_cache_busy_time_out_mills < now - begin < 10_000_000
+
+    # dispatch
+
+    def dispatch(self) -> None:
+        """Bring consume queues and index up to the commit log (4.8.0 `ReputMessageService.doReput`)."""
+        self.reput_message_service.do_reput()
+
+    def dispatch_behind_bytes(self) -> int:
+        """Bytes of commit log not dispatched yet."""
+        return self.reput_message_service.behind()
+
+    def _build_consume_queue(self, request: DispatchRequest) -> None:
+        # prepared and rolled back messages are in no queue
+        if transaction_value(request.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}:
+            queue = self.find_consume_queue(request.topic, request.queue_id)
+            queue.put_message_position_info(request)
+
+    def _build_index(self, request: DispatchRequest) -> None:
+        if self.config.message_index_enable:
+            self.index_service.build_index(request)
+
+    # reads
+
+    def get_message(
+        self,
+        group: str,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_msg_nums: int,
+        message_filter: MessageFilter | None,
+        on_filtered: Callable[[int, str], None] | None = None,
+    ) -> GetMessageResult | None:
+        """Read a queue from `offset` on, at most `max_msg_nums` messages; None when the store must not be read.
+
+        `on_filtered(queue offset, "consume_queue" or "commit_log")` is called for every entry the filter rejects.
+        The rules are in `queue_reader`.
+        """
+        if self.is_shutdown or not self.running_flags.is_readable:
+            return None
+        return get_message(self, group, topic, queue_id, offset, max_msg_nums, message_filter, on_filtered)
+
+    def find_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """Return a queue, made when it is not there (as in 4.8.0, whoever asks)."""
+        queues = self.consume_queue_table.get(topic)
+        if queues is None:
+            queues = self.consume_queue_table[topic] = {}
+        queue = queues.get(queue_id)
+        if queue is None:
+            queue = queues[queue_id] = ConsumeQueue(topic, queue_id, self.config, self.segments)
+        return queue
+
+    def get_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue | None:
+        """Return a queue, None when it is not there."""
+        return self.consume_queue_table.get(topic, {}).get(queue_id)
+
+    def get_max_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """Queue offset of the next message."""
+        return self.find_consume_queue(topic, queue_id).max_offset_in_queue
+
+    def get_min_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """Queue offset of the first message still there."""
+        return self.find_consume_queue(topic, queue_id).min_offset_in_queue
+
+    def get_message_total_in_queue(self, topic: str, queue_id: int) -> int:
+        """Messages between the two."""
+        queue = self.find_consume_queue(topic, queue_id)
+        return queue.max_offset_in_queue - queue.min_offset_in_queue
+
+    def get_commit_log_offset_in_queue(self, topic: str, queue_id: int, consume_queue_offset: int) -> int:
+        """Commit log offset of a queue's message, 0 when it is not there."""
+        entry = self._entry(topic, queue_id, consume_queue_offset)
+        return 0 if entry is None else entry[0]
+
+    def get_offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
+        """Queue offset of the message stored nearest to `timestamp` (epoch ms)."""
+        queue, log = self.find_consume_queue(topic, queue_id), self.commit_log
+        return queue.get_offset_in_queue_by_time(timestamp, log.min_offset, log.pickup_store_timestamp)
+
+    def get_message_store_time_stamp(self, topic: str, queue_id: int, consume_queue_offset: int) -> int:
+        """Store time (epoch ms) of a queue's message, -1 when it is not there."""
+        entry = self._entry(topic, queue_id, consume_queue_offset)
+        return _NO_MESSAGE_TIME if entry is None else self.commit_log.pickup_store_timestamp(*entry)
+
+    def get_earliest_message_time(self, topic: str | None = None, queue_id: int = 0) -> int:
+        """Store time (epoch ms) of the first message of a queue, or of the whole log; -1 when there is none.
+
+        For the whole log 4.8.0 asks for twice the largest message size at once, so a log shorter than that has none.
+        """
+        if topic is None:
+            return self.commit_log.pickup_store_timestamp(self.min_phy_offset, self.config.max_message_size * 2)
+        return self.get_message_store_time_stamp(topic, queue_id, self.get_min_offset_in_queue(topic, queue_id))
+
+    def check_in_disk_by_consume_offset(self, topic: str, queue_id: int, consume_offset: int) -> bool:
+        """Whether a queue's message has left the memory that messages may take; False when it is not there."""
+        entry = self._entry(topic, queue_id, consume_offset)
+        return entry is not None and self.max_phy_offset - entry[0] > self.memory_for_messages
+
+    def _entry(self, topic: str, queue_id: int, consume_queue_offset: int) -> tuple[int, int] | None:
+        data = self.find_consume_queue(topic, queue_id).get_index_buffer(consume_queue_offset, ENTRY.size)
+        if data is None:
+            return None
+        offset, size, _ = ENTRY.unpack(data)
+        return offset, size
+
+    @property
+    def memory_for_messages(self) -> int:
+        """Bytes of memory that may hold messages: `accessMessageInMemoryMaxRatio` percent of all."""
+        return int(self.physical_memory_size * (self.config.access_message_in_memory_max_ratio / 100.0))
+
+    @property
+    def min_phy_offset(self) -> int:
+        """Commit log offset of the first byte, -1 before the first message."""
+        return self.commit_log.min_offset
+
+    @property
+    def max_phy_offset(self) -> int:
+        """Commit log offset of the next byte."""
+        return self.commit_log.max_offset
+
+    def select_one_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> bytes | None:
+        """Return the record at a commit log offset, None when it is not there."""
+        if size is None:
+            head = self.commit_log.get_message(commit_log_offset, 4)
+            if head is None:
+                return None
+            size = int.from_bytes(head, signed=True)
+        return self.commit_log.get_message(commit_log_offset, size)
+
+    def look_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> MessageExt | None:
+        """Return the message at a commit log offset, its body as stored; None when there is none."""
+        record = self.select_one_message_by_offset(commit_log_offset, size)
+        return None if record is None else decode_record(record, decompress_body=False)
+
+    def pickup_store_timestamp(self, commit_log_offset: int, size: int) -> int:
+        """Store time (epoch ms) of a record, -1 when it is not there."""
+        return self.commit_log.pickup_store_timestamp(commit_log_offset, size)

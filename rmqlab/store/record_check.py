@@ -1,0 +1,103 @@
+"""Reading a commit log record for dispatch (4.8.0 `CommitLog.checkMessageAndReturnSize`)."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import from_utf8, parse_int, string_hash
+from rmqlab.message.properties import (
+    PROPERTY_DELAY_TIME_LEVEL,
+    PROPERTY_KEYS,
+    PROPERTY_TAGS,
+    PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
+    string_to_properties,
+)
+from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE, body_crc, message_length
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOSTADDRESS_V6_FLAG
+from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.store.dispatch_request import DispatchRequest
+
+if TYPE_CHECKING:
+    from rmqlab.store.delay_levels import DelayLevels
+
+_SIZE_AND_MAGIC = struct.Struct(">ii")
+# total size, magic, CRC, queue id, flag, queue offset, physical offset, sys flag, born time
+_HEAD = struct.Struct(">5iqqiq")
+# born host, store time, store host, reconsume times, prepared offset, body length
+_TAILS = {
+    (born, store): struct.Struct(f">{20 if born else 8}xq{20 if store else 8}xiqi")
+    for born in (0, BORNHOST_V6_FLAG)
+    for store in (0, STOREHOSTADDRESS_V6_FLAG)
+}
+_PROPERTIES_LENGTH = struct.Struct(">h")
+
+
+def check_message_and_return_size(
+    data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: bool = False, read_body: bool = False
+) -> DispatchRequest:
+    """Read the record at `position` of `data` (bytes to the end of what is written).
+
+    A blank record gives size 0 with success; bytes that are no record give -1 without it, as does a wrong body CRC
+    when both flags ask for it; a record whose parts do not make its size gives its size without success.
+    """
+    try:
+        return _check(data, position, delay_levels, check_crc=check_crc and read_body)
+    except (struct.error, IndexError, ValueError):
+        return DispatchRequest.nothing(-1, success=False)
+
+
+def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: bool) -> DispatchRequest:
+    total_size, magic = _SIZE_AND_MAGIC.unpack_from(data, position)
+    if magic == BLANK_MAGIC_CODE:
+        return DispatchRequest.nothing(0, success=True)
+    if magic != MESSAGE_MAGIC_CODE or total_size < 0:
+        return DispatchRequest.nothing(-1, success=False)
+    _, _, crc, queue_id, _, queue_offset, phy_offset, sys_flag, _ = _HEAD.unpack_from(data, position)
+    tail = _TAILS[sys_flag & BORNHOST_V6_FLAG, sys_flag & STOREHOSTADDRESS_V6_FLAG]
+    store_timestamp, _, prepared, body_length = tail.unpack_from(data, position + _HEAD.size)
+    cursor = position + _HEAD.size + tail.size
+    if body_length > 0:
+        body_end = cursor + body_length
+        if check_crc and (body_length > total_size or body_crc(data[cursor:body_end]) != crc):
+            return DispatchRequest.nothing(-1, success=False)
+        cursor = body_end
+    topic_length = data[cursor]
+    topic_end = cursor + 1 + topic_length
+    # Java reads into an array of the total size, and the length is a signed byte
+    if topic_length > 127 or topic_length > total_size:
+        return DispatchRequest.nothing(-1, success=False)
+    (properties_length,) = _PROPERTIES_LENGTH.unpack_from(data, topic_end)
+    topic = from_utf8(data[cursor + 1 : topic_end])
+    tags_code, uniq_key, properties = 0, None, None
+    keys: str | None = ""
+    if properties_length > 0:
+        properties_end = topic_end + 2 + properties_length
+        if properties_end > len(data) or properties_length > total_size:
+            return DispatchRequest.nothing(-1, success=False)
+        properties = string_to_properties(from_utf8(data[topic_end + 2 : properties_end]))
+        keys = properties.get(PROPERTY_KEYS)
+        uniq_key = properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+        tags = properties.get(PROPERTY_TAGS)
+        if tags:
+            tags_code = string_hash(tags)
+        if topic == SCHEDULE_TOPIC and PROPERTY_DELAY_TIME_LEVEL in properties:
+            level = min(parse_int(properties[PROPERTY_DELAY_TIME_LEVEL]), delay_levels.max_delay_level)
+            if level > 0:
+                tags_code = delay_levels.compute_deliver_timestamp(level, store_timestamp)
+    if total_size != message_length(sys_flag, body_length, topic_length, properties_length):
+        return DispatchRequest.nothing(total_size, success=False)
+    return DispatchRequest(
+        topic,
+        queue_id,
+        phy_offset,
+        total_size,
+        tags_code,
+        store_timestamp,
+        queue_offset,
+        keys,
+        uniq_key,
+        sys_flag,
+        prepared,
+        properties,
+    )

@@ -1,0 +1,80 @@
+"""From the commit log to the consume queues (4.8.0 `ReputMessageService`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.store.broker_role import BrokerRole
+
+if TYPE_CHECKING:
+    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.message_store import MessageStore
+
+_LEAST_CHUNK = 4 * 1024 * 1024
+MASTER_ID = 0
+
+
+class ReputMessageService:
+    """Reads the commit log from `reput_from_offset` on, record by record, and hands each to the dispatchers."""
+
+    __slots__ = ("reput_from_offset", "store")
+
+    def __init__(self, store: MessageStore, reput_from_offset: int) -> None:
+        self.store = store
+        self.reput_from_offset = reput_from_offset
+
+    def behind(self) -> int:
+        """Bytes of commit log that are not dispatched yet."""
+        return self.store.commit_log.max_offset - self.reput_from_offset
+
+    def do_reput(self) -> None:
+        """Dispatch all that is there. Bytes that are no record end it; a master skips the rest of the file then."""
+        commit_log = self.store.commit_log
+        self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)
+        limit = max(_LEAST_CHUNK, self.store.config.max_message_size)
+        while self.reput_from_offset < commit_log.max_offset:
+            chunk = commit_log.get_data(self.reput_from_offset, limit)
+            if chunk is None or not self._dispatch_chunk(chunk, is_cut=len(chunk) == limit):
+                return
+
+    def _dispatch_chunk(self, chunk: bytes, *, is_cut: bool) -> bool:
+        """Dispatch the records in `chunk`; False when there is nothing to go on with."""
+        commit_log = self.store.commit_log
+        position = 0
+        while position < len(chunk):
+            request = commit_log.check_message_and_return_size(chunk, position)
+            size = request.msg_size
+            if request.success:
+                if size == 0:
+                    self.reput_from_offset = commit_log.roll_next_file(self.reput_from_offset)
+                    return True
+                self._dispatch(request)
+            elif size <= 0:
+                if is_cut and position:
+                    # the record goes on behind what was read at once: read again from its beginning
+                    return True
+                if self.store.broker_id == MASTER_ID:
+                    self.reput_from_offset = commit_log.end_of_data(self.reput_from_offset)
+                return False
+            self.reput_from_offset += size
+            position += size
+        return True
+
+    def _dispatch(self, request: DispatchRequest) -> None:
+        store = self.store
+        for dispatcher in store.dispatchers:
+            dispatcher(request)
+        if store.config.broker_role is BrokerRole.SLAVE:
+            stats = store.store_stats_service
+            stats.single_put_message_topic_times_total[request.topic] += 1
+            stats.single_put_message_topic_size_total[request.topic] += request.msg_size
+        elif store.message_arriving is not None:
+            store.message_arriving(
+                request.topic,
+                request.queue_id,
+                request.consume_queue_offset + 1,
+                request.tags_code,
+                request.store_timestamp,
+                request.bit_map,
+                request.properties_map,
+            )
