@@ -102,6 +102,10 @@ class RemotingCommand(msgspec.Struct):
             return header_from_ext_fields(cls, header.to_ext_fields())
         return header_from_ext_fields(cls, self.ext_fields)
 
+    def add_ext_field(self, name: str, value: str) -> None:
+        """Send one more text beside the header's fields."""
+        self.ext_fields = {**(self.ext_fields or {}), name: value}
+
     def all_ext_fields(self) -> Mapping[str, str | None] | None:
         """Return what `extFields` holds on the wire: `ext_fields`, overlaid with the fields of `header`."""
         if self.header is None:

@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
@@ -15,6 +15,10 @@ from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.frame_error import FrameError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+T = TypeVar("T")
 Read = Callable[[Any], Any]
 _Plan = tuple[tuple[str, str, Read], ...]
 
@@ -37,6 +41,11 @@ class RemotingSerializable(msgspec.Struct, rename="camel"):
         if not isinstance(body, cls):
             raise FrameError("NullPointerException", f"the body of {cls.__name__} is empty")
         return body
+
+
+def from_json(hint: type[T], value: object) -> T:
+    """Read parsed JSON as a structure, list, dict or plain type; raises FrameError."""
+    return cast("T", _reader(hint)(value))
 
 
 def to_json(value: Any) -> object:
@@ -63,16 +72,26 @@ def _key(key: Any) -> Any:
     return tuple(to_json(key).items()) if isinstance(key, tuple) else key  # type: ignore[attr-defined]
 
 
+def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int]) -> list[T]:
+    """Return items in java.util.HashSet order; those of one bucket in the order given."""
+    ordered = list(items)
+    size = 16
+    while len(ordered) * 4 > size * 3:
+        size *= 2
+    return sorted(ordered, key=lambda item: _spread(hash_code(item)) & (size - 1))
+
+
+def _spread(code: int) -> int:
+    return (code & _MASK32) ^ (code & _MASK32) >> 16
+
+
 def _set_order(items: set[Any]) -> list[Any]:
     """Return texts and numbers in HashSet order, colliding ones in their own order: in Java the first one in leads."""
     ordered = sorted(items)
     if all(isinstance(item, str) for item in ordered):
         return hash_map_order(ordered)
     if all(isinstance(item, int) for item in ordered):
-        size = 16
-        while len(ordered) * 4 > size * 3:
-            size *= 2
-        return sorted(ordered, key=lambda number: ((number & _MASK32) ^ (number & _MASK32) >> 16) & (size - 1))
+        return hash_set_order(ordered, int)
     return [to_json(item) for item in ordered]
 
 

@@ -1,0 +1,75 @@
+"""JSON bodies between consumers and brokers (4.8.0 `org.apache.rocketmq.common.protocol.body`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rmqlab.message.java import string_hash, to_int32
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.header import NULL
+from rmqlab.protocol.serializable import RemotingSerializable, hash_set_order
+from rmqlab.protocol.subscription_data import SubscriptionData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class GetConsumerListByGroupResponseBody(RemotingSerializable):
+    """Answer to 38: client ids of a group's members."""
+
+    consumer_id_list: list[str] = msgspec.field(default_factory=list)
+
+
+class CheckClientRequestBody(RemotingSerializable):
+    """CHECK_CLIENT_CONFIG 46: a client asks whether it may subscribe so."""
+
+    client_id: str = NULL
+    group: str = NULL
+    subscription_data: SubscriptionData | None = None
+
+
+class LockBatchRequestBody(RemotingSerializable):
+    """LOCK_BATCH_MQ 41: an orderly consumer wants these queues for itself."""
+
+    consumer_group: str = NULL
+    client_id: str = NULL
+    mq_set: list[MessageQueue] = msgspec.field(default_factory=list)
+
+
+class LockBatchResponseBody(RemotingSerializable):
+    """Answer to 41: the queues it got."""
+
+    lock_ok_mq_set: list[MessageQueue] = msgspec.field(default_factory=list, name="lockOKMQSet")
+
+
+class UnlockBatchRequestBody(RemotingSerializable):
+    """UNLOCK_BATCH_MQ 42: these queues are free again."""
+
+    consumer_group: str = NULL
+    client_id: str = NULL
+    mq_set: list[MessageQueue] = msgspec.field(default_factory=list)
+
+
+class ResetOffsetBody(RemotingSerializable):
+    """RESET_CONSUMER_CLIENT_OFFSET 220, and the answer to 222: the offset each queue gets."""
+
+    offset_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
+
+
+class GetConsumerStatusBody(RemotingSerializable):
+    """Answers to 221 and 223: the offsets a consumer holds, by queue; 223 gives them by client id."""
+
+    message_queue_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
+    consumer_table: dict[str, dict[MessageQueue, int]] = msgspec.field(default_factory=dict)
+
+
+def message_queue_order(queues: Iterable[MessageQueue]) -> list[MessageQueue]:
+    """Return queues in the order of a java.util.HashSet they were put into."""
+    return hash_set_order(queues, _message_queue_hash)
+
+
+def _message_queue_hash(queue: MessageQueue) -> int:
+    broker = 31 + string_hash(queue.broker_name)
+    return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic))
