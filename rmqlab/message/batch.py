@@ -85,17 +85,20 @@ def encode_messages(messages: Iterable[Message]) -> bytes:
 
 def decode_message(data: Data, offset: int = 0) -> tuple[Message, int]:
     """Return the message at `offset` of a batch body and where it ends; raise `RecordError` if the bytes end before."""
+    where = f"batch body at byte {offset}"
     try:
         _, _, _, flag, body_length = _HEAD.unpack_from(data, offset)
+        if body_length < 0:
+            raise RecordError("NegativeArraySizeException", f"{where}: the body length is {body_length}")
         position = offset + _HEAD.size + body_length
         (properties_length,) = struct.unpack_from(">h", data, position)
     except struct.error as error:
-        raise RecordError("BufferUnderflowException", f"batch body at byte {offset}: {error}") from error
+        raise RecordError("BufferUnderflowException", f"{where}: {error}") from error
+    if properties_length < 0:
+        raise RecordError("NegativeArraySizeException", f"{where}: the properties length is {properties_length}")
     end = position + 2 + properties_length
-    if body_length < 0 or properties_length < 0:
-        raise RecordError("NegativeArraySizeException", f"batch body at byte {offset}: a length is negative")
     if end > len(data):
-        raise RecordError("BufferUnderflowException", f"batch body at byte {offset}: it ends in the properties")
+        raise RecordError("BufferUnderflowException", f"{where}: it ends in the properties")
     body = bytes(data[position - body_length : position])
     return Message("", body, flag, string_to_properties(from_utf8(data[position + 2 : end]))), end
 
