@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "spark": {*CORE, "lab"},
     "show": {*CORE, "runtime", "lab"},
 }
-# The interface that client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.
+# What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.
 INTERFACE = "rmqlab.runtime.runtime"
 # Clocks, sockets, threads and chance come into the core from outside.
 NOT_IN_CORE = {
