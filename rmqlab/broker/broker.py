@@ -4,15 +4,40 @@ from __future__ import annotations
 
 from collections import deque
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from rmqlab.broker.broker2client import Broker2Client
+from rmqlab.broker.broker_registration import BrokerRegistration, registered_topics
+from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
+from rmqlab.broker.client_manage_processor import ClientManageProcessor
+from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
+from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
+from rmqlab.broker.consumer_manager import ConsumerManager
+from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+from rmqlab.broker.end_transaction_processor import EndTransactionProcessor
+from rmqlab.broker.filter_server_manager import FilterServerManager
+from rmqlab.broker.processor_error import ProcessorError
+from rmqlab.broker.producer_manager import ProducerManager
+from rmqlab.broker.pull_message_processor import PullMessageProcessor
+from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
+from rmqlab.broker.query_message_processor import QueryMessageProcessor
+from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
+from rmqlab.broker.schedule_message_service import ScheduleMessageService
+from rmqlab.broker.send_message_processor import SendMessageProcessor
+from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from rmqlab.broker.timers import Timers
+from rmqlab.broker.topic_config_manager import TopicConfigManager
+from rmqlab.broker.transactional_message_service import TransactionalMessageService
 from rmqlab.message.message import Host
+from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.store.broker_role import BrokerRole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.channel import Channel
@@ -20,14 +45,48 @@ if TYPE_CHECKING:
 
     Observer = Callable[[str, dict[str, object]], None]
 
+REGISTER_FIRST_MS = 10_000
+REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
+
+
+class Processor(Protocol):
+    """Answers requests of one kind."""
+
+    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Return the answer, or None when it comes later or never. Raises ProcessorError where Java throws."""
+
+
+# Every other request but a pull goes to the admin processor, as in 4.8.0 `registerProcessor`.
+PROCESSORS: tuple[tuple[Callable[[Broker], Processor], tuple[RequestCode, ...]], ...] = (
+    (
+        SendMessageProcessor,
+        (
+            RequestCode.SEND_MESSAGE,
+            RequestCode.SEND_MESSAGE_V2,
+            RequestCode.SEND_BATCH_MESSAGE,
+            RequestCode.CONSUMER_SEND_MSG_BACK,
+        ),
+    ),
+    (QueryMessageProcessor, (RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID)),
+    (
+        ClientManageProcessor,
+        (RequestCode.HEART_BEAT, RequestCode.UNREGISTER_CLIENT, RequestCode.CHECK_CLIENT_CONFIG),
+    ),
+    (
+        ConsumerManageProcessor,
+        (
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+            RequestCode.UPDATE_CONSUMER_OFFSET,
+            RequestCode.QUERY_CONSUMER_OFFSET,
+        ),
+    ),
+    (EndTransactionProcessor, (RequestCode.END_TRANSACTION,)),
+)
+
 
 def first(_label: str, _n: int) -> int:
     """Choose 0 at every choice point."""
     return 0
-
-
-class ProcessorError(Exception):
-    """A request met what throws an unchecked exception in Java; the text is the remark of the SYSTEM_ERROR answer."""
 
 
 def _part(module: str, name: str, broker: Broker) -> Any:
@@ -48,7 +107,8 @@ class Broker:
     held request gets later, and what the broker sends by itself, goes to the channel. `next_timer` says when it wants
     to be woken (`run_timers`); ask again after every call, since a message that arrives makes the pulls that wait for
     it due at once. `choose(label, n)` is asked for every random number of Java; `observe(kind, facts)` hears what
-    happened.
+    happened. `on_register` gets what the broker tells the name servers: at once, 10 s later, then every 30 s, and
+    whenever a topic is made.
     """
 
     def __init__(
@@ -59,61 +119,77 @@ class Broker:
         now: int,
         choose: Callable[[str, int], int] = first,
         observe: Observer | None = None,
+        on_register: Callable[[BrokerRegistration], None] | None = None,
     ) -> None:
         self.config = config
         self.message_store = store
         self.now = now
         self.choose = choose
         self.observe = observe
-        self.on_register: Callable[[Any], None] | None = None
+        self.on_register = on_register
         self.store_host = Host(config.broker_ip1, config.listen_port)
         self.timers = Timers()
         self._wake_ups: deque[Callable[[], None]] = deque()
+        self._opaque = 0
+        self.broker2client = Broker2Client(self)
 
-        self.consumer_offset_manager = _part("consumer_offset_manager", "ConsumerOffsetManager", self)
-        self.topic_config_manager = _part("topic_config_manager", "TopicConfigManager", self)
-        self.pull_message_processor = _part("pull_message_processor", "PullMessageProcessor", self)
-        self.pull_request_hold_service = _part("pull_request_hold_service", "PullRequestHoldService", self)
-        self.consumer_ids_change_listener = _part("consumer_ids_change_listener", "ConsumerIdsChangeListener", self)
-        self.consumer_manager = _part("consumer_manager", "ConsumerManager", self)
+        self.consumer_offset_manager = ConsumerOffsetManager(self)
+        self.topic_config_manager = TopicConfigManager(self)
+        self.pull_message_processor = PullMessageProcessor(self)
+        self.pull_request_hold_service = PullRequestHoldService(self)
+        self.consumer_ids_change_listener = ConsumerIdsChangeListener(self)
+        self.consumer_manager = ConsumerManager(self)
         self.consumer_filter_manager = _part("consumer_filter_manager", "ConsumerFilterManager", self)
-        self.producer_manager = _part("producer_manager", "ProducerManager", self)
-        self.client_housekeeping_service = _part("client_housekeeping_service", "ClientHousekeepingService", self)
-        self.subscription_group_manager = _part("subscription_group_manager", "SubscriptionGroupManager", self)
-        self.rebalance_lock_manager = _part("rebalance_lock_manager", "RebalanceLockManager", self)
-        self.schedule_message_service = _part("schedule_message_service", "ScheduleMessageService", self)
-        self.transactional_message_service = _part("transactional_message_service", "TransactionalMessageService", self)
+        self.producer_manager = ProducerManager(self)
+        self.filter_server_manager = FilterServerManager(self)
+        self.client_housekeeping_service = ClientHousekeepingService(self)
+        self.subscription_group_manager = SubscriptionGroupManager(self)
+        self.rebalance_lock_manager = RebalanceLockManager(self)
+        self.schedule_message_service = ScheduleMessageService(self)
+        self.transactional_message_service = TransactionalMessageService(self)
 
-        self._processors: dict[int, Any] = {}
-        for module, name, codes in (
-            ("send_message_processor", "SendMessageProcessor", (10, 310, 320, 36)),
-            ("pull_message_processor", "PullMessageProcessor", (11,)),
-            ("reply_message_processor", "ReplyMessageProcessor", (324, 325)),
-            ("query_message_processor", "QueryMessageProcessor", (12, 33)),
-            ("client_manage_processor", "ClientManageProcessor", (34, 35, 46)),
-            ("consumer_manage_processor", "ConsumerManageProcessor", (38, 14, 15)),
-            ("end_transaction_processor", "EndTransactionProcessor", (37,)),
-        ):
-            processor = _part(module, name, self)
-            if processor is not None:
-                self._processors |= dict.fromkeys(map(RequestCode, codes), processor)
-        self._default_processor = _part("admin_broker_processor", "AdminBrokerProcessor", self)
+        self._default_processor: Processor | None = _part("admin_broker_processor", "AdminBrokerProcessor", self)
+        self._processors: dict[int, Processor] = {RequestCode.PULL_MESSAGE: self.pull_message_processor}
+        for kind, codes in PROCESSORS:
+            self._processors |= dict.fromkeys(codes, kind(self))
+
+        self._add_timers(now)
+        store.message_arriving = self._message_arriving
+        if store.config.broker_role is not BrokerRole.SLAVE:
+            self.schedule_message_service.start(now)
+        self.register_broker_all(check_order_config=True, oneway=False, force_register=True)
+
+    def _add_timers(self, now: int) -> None:
+        shortest, longest = REGISTER_PERIOD_MS
+        period = max(shortest, min(self.config.register_name_server_period, longest))
+        self.timers.at_fixed_rate("register broker", now + REGISTER_FIRST_MS, period, self._register_periodically)
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Process one request at `now` (epoch ms); see the class for what None means."""
+        """Process one command at `now` (epoch ms); see the class for what None means.
+
+        A client's answer to a request of the broker goes to whoever asked. What throws in Java gives SYSTEM_ERROR with
+        the exception's name and text, without the source line that Java adds.
+        """
         self.now = now
+        if command.is_response:
+            self.broker2client.on_response(channel, command)
+            return None
         processor = self._processors.get(command.code, self._default_processor)
         if processor is None:
-            response = RemotingCommand.response(
-                ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {command.code} not supported"
-            )
-        else:
+            remark = f" request type {command.code} not supported"
+            return RemotingCommand.response(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark).reply_to(command)
+        response: RemotingCommand | None
+        try:
             response = processor.process(channel, command, now)
+        except RemotingCommandException as error:
+            response = RemotingCommand.response(
+                ResponseCode.SYSTEM_ERROR, f"org.apache.rocketmq.remoting.exception.RemotingCommandException: {error}"
+            )
+        except (ProcessorError, FrameError) as error:
+            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, str(error))
         if response is None or command.is_oneway:
             return None
-        response.opaque = command.opaque
-        response.mark_response()
-        return response
+        return response.reply_to(command)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """The client closed its connection, or it broke."""
@@ -134,6 +210,14 @@ class Broker:
         """Queue work that Java hands to the pull thread pool: done before the next timer, in this order."""
         self._wake_ups.append(run)
 
+    def next_opaque(self) -> int:
+        """Return the number of the next request that the broker sends by itself.
+
+        Java counts every command of the process, those it reads and answers too, so that real numbers are higher.
+        """
+        self._opaque += 1
+        return self._opaque
+
     def next_timer(self) -> int | None:
         """Return when `run_timers` wants to be called next (epoch ms), None for never."""
         return self.now if self._wake_ups else self.timers.next_due()
@@ -150,3 +234,56 @@ class Broker:
     def _run_wake_ups(self) -> None:
         while self._wake_ups:
             self._wake_ups.popleft()()
+
+    def client_id(self, channel: Channel, group: str) -> str:
+        """Return who a consumer group's member on this connection is; its address when the group does not know it."""
+        info = self.consumer_manager.get_consumer_group_info(group)
+        member = None if info is None else info.channel_info_table.get(channel)
+        return channel.remote_address if member is None or member.client_id is None else member.client_id
+
+    def register_broker_all(self, *, check_order_config: bool, oneway: bool, force_register: bool) -> None:
+        """Tell the name servers about this broker and its topics (`on_register`).
+
+        Without `force_register` 4.8.0 asks each name server first whether its data is older; here the receiver decides.
+        """
+        if self.on_register is None:
+            return
+        config = self.config
+        manager = self.topic_config_manager
+        self.on_register(
+            BrokerRegistration(
+                cluster_name=config.broker_cluster_name,
+                broker_addr=config.broker_addr,
+                broker_name=config.broker_name,
+                broker_id=config.broker_id,
+                ha_server_addr=config.ha_server_addr,
+                topic_config_table=registered_topics(manager.topic_config_table, config.broker_permission),
+                data_version=manager.data_version,
+                filter_server_list=self.filter_server_manager.filter_servers(),
+                check_order_config=check_order_config,
+                oneway=oneway,
+                force_register=force_register,
+            )
+        )
+
+    def _register_periodically(self, now: int) -> None:
+        force = self.config.force_register
+        self.register_broker_all(check_order_config=True, oneway=False, force_register=force)
+
+    def _message_arriving(
+        self,
+        topic: str,
+        queue_id: int,
+        logic_offset: int,
+        tags_code: int,
+        store_time: int,
+        bitmap: bytes | None,
+        properties: Mapping[str, str] | None,
+    ) -> None:
+        """The store says that a message can be read. Without long polling nobody is woken by it."""
+        if topic == SCHEDULE_TOPIC:
+            self.schedule_message_service.arriving(queue_id)
+        if self.config.long_polling_enable:
+            self.pull_request_hold_service.arriving(
+                topic, queue_id, logic_offset, tags_code, store_time, bitmap, properties
+            )

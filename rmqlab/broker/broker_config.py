@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_long
+from rmqlab.store.config import MessageStoreConfig, property_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,14 @@ WITHOUT_EFFECT = frozenset({
     "registerBrokerTimeoutMills", "replyThreadPoolQueueCapacity", "rocketmqHome", "sendMessageThreadPoolNums",
     "sendThreadPoolQueueCapacity", "transferMsgByHeap", "waitTimeMillsInHeartbeatQueue", "waitTimeMillsInPullQueue",
     "waitTimeMillsInSendQueue", "waitTimeMillsInTransactionQueue",
+    # NettyServerConfig and NettyClientConfig
+    "channelNotActiveInterval", "clientAsyncSemaphoreValue", "clientCallbackExecutorThreads",
+    "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout", "clientOnewaySemaphoreValue",
+    "clientPooledByteBufAllocatorEnable", "clientSocketRcvBufSize", "clientSocketSndBufSize", "clientWorkerThreads",
+    "connectTimeoutMillis", "serverAsyncSemaphoreValue", "serverCallbackExecutorThreads",
+    "serverChannelMaxIdleTimeSeconds", "serverOnewaySemaphoreValue", "serverPooledByteBufAllocatorEnable",
+    "serverSelectorThreads", "serverSocketRcvBufSize", "serverSocketSndBufSize", "serverWorkerThreads",
+    "useEpollNativeSelector", "useTLS",
 })  # fmt: skip
 
 
@@ -80,29 +90,28 @@ class BrokerConfig:
     store_reply_message_enable: bool = True
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> tuple[BrokerConfig, dict[str, str]]:
-        """Read the keys this configuration knows; return it with the rest, for the store's or another configuration.
+    def from_properties(cls, properties: Mapping[str, str], *, where: str = "broker properties") -> BrokerConfig:
+        """Build one from 4.8.0's property names; names of other configs are passed over (see `unknown_keys`).
 
-        What no configuration takes is an unknown key and the caller says so by name. Java ignores unknown keys and
-        values it cannot read in silence; here a value of the wrong kind raises BrokerConfigError.
+        Java ignores a value it cannot read in silence; here it raises BrokerConfigError.
         """
         config = cls()
-        kinds = {wire_name(field.name): field for field in fields(cls)}
-        rest: dict[str, str] = {}
-        for key, text in properties.items():
-            field = kinds.get(key)
-            if field is not None:
-                setattr(config, field.name, _parse(key, text.strip(), str(field.type)))
-            elif key not in WITHOUT_EFFECT:
-                rest[key] = text
-        return config, rest
+        config.update(properties, where=where)
+        return config
 
-    def to_properties(self) -> dict[str, str]:
-        """Return every setting as Java's `MixAll.object2Properties` would print it, None left out."""
+    def update(self, properties: Mapping[str, str], *, where: str = "broker properties") -> None:
+        """Set what `properties` names (4.8.0 `MixAll.properties2Object`). Raises BrokerConfigError."""
+        for field in fields(self):
+            name = wire_name(field.name)
+            if name in properties:
+                setattr(self, field.name, _parse(f"{where}: {name}", properties[name].strip(), str(field.type)))
+
+    def properties(self) -> dict[str, str]:
+        """Return every setting that is not null under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
         values = {wire_name(field.name): getattr(self, field.name) for field in fields(self)}
         return {
-            key: str(value).lower() if isinstance(value, bool) else str(value)
-            for key, value in values.items()
+            name: boolean_text(value) if isinstance(value, bool) else str(value)
+            for name, value in values.items()
             if value is not None
         }
 
@@ -123,14 +132,21 @@ def wire_name(name: str) -> str:
     return head + "".join(word.upper() if word.startswith("ip") else word.capitalize() for word in tail)
 
 
+def unknown_keys(properties: Mapping[str, str]) -> list[str]:
+    """Return the keys that no setting of a 4.8.0 broker has: its own, its store's and its network's."""
+    known: set[str | None] = {*WITHOUT_EFFECT, *(wire_name(field.name) for field in fields(BrokerConfig))}
+    known.update(property_name(field) for field in fields(MessageStoreConfig))
+    return [key for key in properties if key not in known]
+
+
 def _parse(key: str, text: str, kind: str) -> str | int | bool:
     if kind == "bool":
         if text.lower() not in {"true", "false"}:
-            raise BrokerConfigError(f"broker setting {key}: expected true or false, got {text!r}")
-        return text.lower() == "true"
+            raise BrokerConfigError(f"{key} must be true or false, not {text!r}")
+        return parse_boolean(text)
     if kind == "int":
         try:
-            return int(text)
-        except ValueError:
-            raise BrokerConfigError(f"broker setting {key}: expected a whole number, got {text!r}") from None
+            return parse_long(text)
+        except NumberFormatError:
+            raise BrokerConfigError(f"{key} must be a whole number, not {text!r}") from None
     return text

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
-from rmqlab.message.message import MessageExtBrokerInner, MessageQueue
-from rmqlab.message.properties import in_hash_map_order, properties_to_string
+from rmqlab.message.message import Host, MessageExtBrokerInner, MessageQueue
+from rmqlab.message.properties import (
+    PROPERTY_DELAY_TIME_LEVEL,
+    PROPERTY_KEYS,
+    PROPERTY_TAGS,
+    in_hash_map_order,
+    properties_to_string,
+)
 from rmqlab.message.topics import OFFSET_MOVED_EVENT
-
-if TYPE_CHECKING:
-    from rmqlab.message.message import Host
+from rmqlab.protocol.serializable import RemotingSerializable
 
 
-def offset_moved_message(
-    group: str, queue: MessageQueue, offset_request: int, offset_new: int, host: Host, now: int
-) -> MessageExtBrokerInner:
-    """Return the event for the system topic OFFSET_MOVED_EVENT, tagged and keyed with the group.
+class OffsetMovedEvent(RemotingSerializable):
+    """A group asked for `offset_request` of a queue and was told to go on at `offset_new` (4.8.0, same name)."""
 
-    The body is the JSON of 4.8.0 `OffsetMovedEvent`, its fields in fastjson's order, that of the alphabet.
-    """
-    body = msgspec.json.encode({
-        "consumerGroup": group,
-        "messageQueue": {"brokerName": queue.broker_name, "queueId": queue.queue_id, "topic": queue.topic},
-        "offsetNew": offset_new,
-        "offsetRequest": offset_request,
-    })  # fmt: skip
+    consumer_group: str
+    message_queue: MessageQueue
+    offset_request: int
+    offset_new: int
+
+
+def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> MessageExtBrokerInner:
+    """Return the event for the system topic OFFSET_MOVED_EVENT, tagged and keyed with the group."""
+    group = event.consumer_group
     # Java sets delay level 0, which leaves a property behind.
-    properties = in_hash_map_order({"TAGS": group, "DELAY": "0", "KEYS": group})
+    properties = in_hash_map_order({PROPERTY_TAGS: group, PROPERTY_DELAY_TIME_LEVEL: "0", PROPERTY_KEYS: group})
     return MessageExtBrokerInner(
         topic=OFFSET_MOVED_EVENT,
-        body=body,
+        body=event.encode(),
         properties=properties,
         queue_id=0,
         born_timestamp=now,

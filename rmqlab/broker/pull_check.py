@@ -1,0 +1,121 @@
+"""What a pull must pass before the store is asked, in the order of 4.8.0 `PullMessageProcessor.processRequest`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.faq import SUGGEST_TODO
+from rmqlab.errors import BadInput
+from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.protocol import pull_sys_flag
+from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.topic_config import is_readable
+
+if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+    from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+
+    Subscription = tuple[SubscriptionData, ConsumerFilterData | None]
+
+
+class PullRefused(Exception):
+    """A check failed: the answer is this code and remark, and nothing else happens."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
+
+
+def check_permissions(broker: Broker, channel: Channel, header: PullMessageRequestHeader) -> SubscriptionGroupConfig:
+    """Check broker, group, topic and queue (rows S-58, S-60..S-62); return the group's configuration.
+
+    Raises PullRefused.
+    """
+    group, topic = header.consumer_group, header.topic
+    if not is_readable(broker.config.broker_permission):
+        remark = f"the broker[{broker.config.broker_ip1}] pulling message is forbidden"
+        raise PullRefused(ResponseCode.NO_PERMISSION, remark)
+    group_config = broker.subscription_group_manager.find_subscription_group_config(group)
+    if group_config is None:
+        remark = f"subscription group [{group}] does not exist, {SUGGEST_TODO}"
+        raise PullRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+    if not group_config.consume_enable:
+        raise PullRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+    topic_config = broker.topic_config_manager.select_topic_config(topic)
+    if topic_config is None:
+        remark = f"topic[{topic}] not exist, apply first please! {SUGGEST_TODO}"
+        raise PullRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+    if not is_readable(topic_config.perm):
+        raise PullRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
+    if not 0 <= header.queue_id < topic_config.read_queue_nums:
+        remark = (
+            f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
+            f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
+        )
+        raise PullRefused(ResponseCode.SYSTEM_ERROR, remark)
+    return group_config
+
+
+def subscription_in_force(
+    broker: Broker, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig, now: int
+) -> Subscription:
+    """Return the subscription this pull is filtered by, its own or its group's, and SQL92 data (S-63..S-69, S-90).
+
+    Raises PullRefused.
+    """
+    if pull_sys_flag.has_subscription_flag(header.sys_flag):
+        subscription, filter_data = _own_subscription(broker, header, now)
+    else:
+        subscription, filter_data = _group_subscription(broker, header, group_config)
+    kind = subscription.expression_type
+    if not is_tag_type(kind) and not broker.config.enable_property_filter:
+        remark = f"The broker does not support consumer to filter message by {kind}"
+        raise PullRefused(ResponseCode.SYSTEM_ERROR, remark)
+    return subscription, filter_data
+
+
+def _own_subscription(broker: Broker, header: PullMessageRequestHeader, now: int) -> Subscription:
+    try:
+        subscription = filter_api.build(header.topic, header.subscription, header.expression_type, now)
+    except BadInput:
+        remark = "parse the consumer's subscription failed"
+        raise PullRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
+    if is_tag_type(subscription.expression_type):
+        return subscription, None
+    # An expression that does not compile gives None, and a filter without data lets everything pass (row S-63).
+    return subscription, broker.consumer_filter_manager.build(
+        header.topic, header.consumer_group, header.subscription, header.expression_type, header.sub_version, now
+    )
+
+
+def _group_subscription(
+    broker: Broker, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
+) -> Subscription:
+    group, topic = header.consumer_group, header.topic
+    info = broker.consumer_manager.get_consumer_group_info(group)
+    if info is None:
+        raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{SUGGEST_TODO}")
+    if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
+        raise PullRefused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
+    subscription = info.find_subscription_data(topic)
+    if subscription is None:
+        raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
+    # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
+    if subscription.sub_version < header.sub_version:
+        raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+    if is_tag_type(subscription.expression_type):
+        return subscription, None
+    filter_data = broker.consumer_filter_manager.get(topic, group)
+    if filter_data is None:
+        remark = "The broker's consumer filter data is not exist!Your expression may be wrong!"
+        raise PullRefused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
+    if filter_data.client_version < header.sub_version:
+        raise PullRefused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+    return subscription, filter_data

@@ -1,0 +1,229 @@
+"""PULL_MESSAGE (11): messages, where to go on, or a long wait (4.8.0 `PullMessageProcessor`, rows S-58..S-75)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.broker_config import MASTER_ID
+from rmqlab.broker.offset_moved_event import OffsetMovedEvent, offset_moved_message
+from rmqlab.broker.processor_error import ProcessorError, require
+from rmqlab.broker.pull_check import PullRefused, check_permissions, subscription_in_force
+from rmqlab.broker.pull_request_hold_service import PullRequest
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol import pull_sys_flag
+from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, PullMessageResponseHeader
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.get_message_result import GetMessageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+    from rmqlab.store.get_message_result import GetMessageResult
+
+# Row S-71. Two more statuses depend on the offset that was asked for: see `_code`.
+CODE_OF_STATUS = {
+    GetMessageStatus.FOUND: ResponseCode.SUCCESS,
+    GetMessageStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    GetMessageStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    GetMessageStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    GetMessageStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+_REQUIRED = (
+    "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",
+    "suspend_timeout_millis", "sub_version",
+)  # fmt: skip
+
+
+class PullMessageProcessor:
+    """Answers PULL_MESSAGE (11): refuses, returns messages, says where to go on, or holds the request."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a pull; None when it is held. Raises ProcessorError for a pull without a required field."""
+        return self._process(channel, command, now, broker_allow_suspend=True)
+
+    def execute_request_when_wakeup(self, channel: Channel, request: RemotingCommand) -> None:
+        """Execute a held pull for good: not held again, no offset committed; the answer goes to the channel."""
+        try:
+            response = self._process(channel, request, self._broker.now, broker_allow_suspend=False)
+        except (RemotingCommandException, ProcessorError):
+            return  # Java logs it and the client times out
+        if response is not None:
+            channel.send(response.reply_to(request))
+
+    def _process(
+        self, channel: Channel, command: RemotingCommand, now: int, *, broker_allow_suspend: bool
+    ) -> RemotingCommand | None:
+        header = command.decode_header(PullMessageRequestHeader)
+        require(header, _REQUIRED)
+        try:
+            group_config = check_permissions(self._broker, channel, header)
+            subscription, filter_data = subscription_in_force(self._broker, header, group_config, now)
+        except PullRefused as refused:
+            self._observe(channel, header, refused.code)
+            return RemotingCommand.response(refused.code, refused.remark, PullMessageResponseHeader())
+
+        manager = self._broker.consumer_filter_manager
+        kind = ExpressionForRetryMessageFilter if self._broker.config.filter_support_retry else ExpressionMessageFilter
+        message_filter = kind(subscription, filter_data, manager)
+        store = self._broker.message_store
+        result = store.get_message(
+            header.consumer_group,
+            header.topic,
+            header.queue_id,
+            header.queue_offset,
+            header.max_msg_nums,
+            message_filter,
+            self._report_filtered(channel, header, subscription),
+        )
+        response: RemotingCommand | None
+        if result is None:
+            response = RemotingCommand.response(
+                ResponseCode.SYSTEM_ERROR, "store getMessage return null", PullMessageResponseHeader()
+            )
+            self._observe(channel, header, ResponseCode.SYSTEM_ERROR)
+        else:
+            answer = PullMessageResponseHeader(
+                self._suggest_broker_id(result, group_config),
+                result.next_begin_offset,
+                result.min_offset,
+                result.max_offset,
+            )
+            code = self._code(result.status, header.queue_offset)
+            self._observe(channel, header, code, result)
+            if code is ResponseCode.PULL_OFFSET_MOVED:
+                code = self._offset_moved(header, result, answer, group_config, now)
+            hold = (
+                code is ResponseCode.PULL_NOT_FOUND
+                and broker_allow_suspend
+                and pull_sys_flag.has_suspend_flag(header.sys_flag)
+            )
+            if hold:
+                response = None
+                self._hold(channel, command, header, subscription, message_filter, now)
+            else:
+                body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
+                response = RemotingCommand.response(code, result.status.name, answer, body)
+        if (
+            broker_allow_suspend
+            and pull_sys_flag.has_commit_offset_flag(header.sys_flag)
+            and store.config.broker_role is not BrokerRole.SLAVE
+        ):
+            self._broker.consumer_offset_manager.commit_offset(
+                channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
+            )
+        return response
+
+    def _suggest_broker_id(self, result: GetMessageResult, group_config: SubscriptionGroupConfig) -> int:
+        """Row S-72: what Java decides before it looks at `slaveReadEnable` is always overwritten by that look."""
+        if not self._broker.config.slave_read_enable:
+            return MASTER_ID
+        return (
+            group_config.which_broker_when_consume_slowly
+            if result.suggest_pulling_from_slave
+            else group_config.broker_id
+        )
+
+    @staticmethod
+    def _code(status: GetMessageStatus, queue_offset: int) -> ResponseCode:
+        """Row S-71. An empty or unknown queue is only a reason to move for a consumer that claims to be further."""
+        if status in {GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, GetMessageStatus.NO_MESSAGE_IN_QUEUE}:
+            return ResponseCode.PULL_OFFSET_MOVED if queue_offset != 0 else ResponseCode.PULL_NOT_FOUND
+        return CODE_OF_STATUS[status]
+
+    def _offset_moved(
+        self,
+        header: PullMessageRequestHeader,
+        result: GetMessageResult,
+        answer: PullMessageResponseHeader,
+        group_config: SubscriptionGroupConfig,
+        now: int,
+    ) -> ResponseCode:
+        """Row S-74: a master writes an event; a slave that does not check offsets asks to come again."""
+        broker = self._broker
+        store_config = broker.message_store.config
+        if store_config.broker_role is BrokerRole.SLAVE and not store_config.offset_check_in_slave:
+            answer.suggest_which_broker_id = group_config.broker_id
+            return ResponseCode.PULL_RETRY_IMMEDIATELY
+        queue = MessageQueue(header.topic, broker.config.broker_name, header.queue_id)
+        event = OffsetMovedEvent(header.consumer_group, queue, header.queue_offset, result.next_begin_offset)
+        broker.message_store.put_message(offset_moved_message(event, broker.store_host, now), now)
+        return ResponseCode.PULL_OFFSET_MOVED
+
+    def _hold(
+        self,
+        channel: Channel,
+        command: RemotingCommand,
+        header: PullMessageRequestHeader,
+        subscription: SubscriptionData,
+        message_filter: ExpressionMessageFilter,
+        now: int,
+    ) -> None:
+        """Row S-73: wait for a message as long as the client asked, or `shortPollingTimeMills`."""
+        broker = self._broker
+        timeout = header.suspend_timeout_millis
+        if not broker.config.long_polling_enable:
+            timeout = broker.config.short_polling_time_mills
+        pull = PullRequest(command, channel, timeout, now, header.queue_offset, subscription, message_filter)
+        broker.pull_request_hold_service.suspend_pull_request(header.topic, header.queue_id, pull)
+
+    def _observe(
+        self,
+        channel: Channel,
+        header: PullMessageRequestHeader,
+        code: ResponseCode,
+        result: GetMessageResult | None = None,
+    ) -> None:
+        broker = self._broker
+        if broker.observe is None:
+            return
+        broker.observe("pull", {
+            "client": broker.client_id(channel, header.consumer_group),
+            "group": header.consumer_group,
+            "topic": header.topic,
+            "queue": header.queue_id,
+            "offset": header.queue_offset,
+            "code": int(code),
+            "status": None if result is None else result.status.name,
+            "next": None if result is None else result.next_begin_offset,
+            "count": 0 if result is None else result.message_count,
+        })  # fmt: skip
+
+    def _report_filtered(
+        self, channel: Channel, header: PullMessageRequestHeader, subscription: SubscriptionData
+    ) -> Callable[[int, str], None] | None:
+        """Return what the store calls for every entry that the filter rejects, None when nobody listens."""
+        broker = self._broker
+        observe = broker.observe
+        if observe is None:
+            return None
+        first_layer = "tags_code" if is_tag_type(subscription.expression_type) else "bitmap"
+
+        def report(queue_offset: int, layer: str) -> None:
+            observe("filtered", {
+                "client": broker.client_id(channel, header.consumer_group),
+                "group": header.consumer_group,
+                "topic": header.topic,
+                "queue": header.queue_id,
+                "offset": queue_offset,
+                "stage": first_layer if layer == "consume_queue" else "sql",
+                "subscription": subscription.sub_string,
+                "version": subscription.sub_version,
+            })  # fmt: skip
+
+        return report

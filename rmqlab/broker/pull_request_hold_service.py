@@ -1,0 +1,134 @@
+"""Long polling: pulls that found nothing wait here (4.8.0 `PullRequestHoldService`, rows S-73 and S-91)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.broker.channel import Channel
+from rmqlab.filter.message_filter import MessageFilter
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.store.consume_queue_ext import CqExtUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.broker.broker import Broker
+
+CHECK_INTERVAL_MS = 5_000
+
+
+class PullRequest(NamedTuple):
+    """A held pull: its filter and subscription are those of the moment it was held. Times in ms."""
+
+    request: RemotingCommand
+    channel: Channel
+    timeout: int
+    suspended_at: int
+    pull_from: int
+    subscription: SubscriptionData
+    message_filter: MessageFilter
+
+
+class PullRequestHoldService:
+    """Holds pulls by queue and has them executed again when a message arrives, or when their time is over.
+
+    A message wakes a pull only if the filter kept with it lets the message pass, but the pull is then executed with
+    the subscription of that later moment. The check every 5 s (`shortPollingTimeMills` without long polling) knows no
+    tags code, so a TAG filter lets it pass: whoever is behind is woken.
+
+    Java runs the executions on the pull thread pool: at the same time and in any order, after the caller has gone on.
+    Here they queue up (`Broker.wake_up`) and run before the next timer: queues in the order in which they first held
+    a pull, and the pulls of a queue in the order they were held.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._table: dict[tuple[str, int], list[PullRequest]] = {}
+        config = broker.config
+        interval = CHECK_INTERVAL_MS if config.long_polling_enable else config.short_polling_time_mills
+        broker.timers.at_fixed_rate("hold service", broker.now + interval, interval, self.check_hold_request)
+
+    def suspend_pull_request(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:
+        """Hold a pull of one queue."""
+        self._table.setdefault((topic, queue_id), []).append(pull_request)
+
+    def held(self, topic: str, queue_id: int) -> list[PullRequest]:
+        """Return the pulls held for a queue, the longest waiting first."""
+        return list(self._table.get((topic, queue_id), ()))
+
+    def check_hold_request(self, now: int) -> None:
+        """Look after every queue with its highest offset of now; the timer calls it."""
+        store = self._broker.message_store
+        for (topic, queue_id), held in list(self._table.items()):
+            if held:
+                self.notify_message_arriving(topic, queue_id, store.get_max_offset_in_queue(topic, queue_id), now=now)
+
+    def arriving(
+        self,
+        topic: str,
+        queue_id: int,
+        logic_offset: int,
+        tags_code: int,
+        store_time: int,
+        bitmap: bytes | None,
+        properties: Mapping[str, str] | None,
+    ) -> None:
+        """Hear from the store that a message can be read (4.8.0 `NotifyMessageArrivingListener`).
+
+        `logic_offset` is the queue's new highest offset, one above the message's own.
+        """
+        if (topic, queue_id) in self._table:
+            self.notify_message_arriving(
+                topic,
+                queue_id,
+                logic_offset,
+                tags_code,
+                CqExtUnit(tags_code, store_time, bitmap),
+                properties,
+                now=self._broker.now,
+            )
+
+    def notify_message_arriving(
+        self,
+        topic: str,
+        queue_id: int,
+        max_offset: int,
+        tags_code: int | None = None,
+        unit: CqExtUnit | None = None,
+        properties: Mapping[str, str] | None = None,
+        *,
+        now: int,
+    ) -> None:
+        """Execute again the pulls of a queue that a message at `max_offset` - 1 concerns, or whose time is over."""
+        held = self._table.get((topic, queue_id))
+        if not held:
+            return
+        unit = unit or CqExtUnit(0, 0, None)
+        waiting: list[PullRequest] = []
+        for pull in held:
+            newest = max_offset
+            if newest <= pull.pull_from:
+                newest = self._broker.message_store.get_max_offset_in_queue(topic, queue_id)
+            if newest > pull.pull_from and self._matches(pull, tags_code, unit, properties):
+                self._wake_up(topic, queue_id, pull, "arrived")
+            elif now >= pull.suspended_at + pull.timeout:
+                self._wake_up(topic, queue_id, pull, "timeout")
+            else:
+                waiting.append(pull)
+        self._table[topic, queue_id] = waiting
+
+    @staticmethod
+    def _matches(
+        pull: PullRequest, tags_code: int | None, unit: CqExtUnit, properties: Mapping[str, str] | None
+    ) -> bool:
+        if not pull.message_filter.is_matched_by_consume_queue(tags_code, unit):
+            return False
+        return properties is None or pull.message_filter.is_matched_by_commit_log(None, properties)
+
+    def _wake_up(self, topic: str, queue_id: int, pull: PullRequest, why: str) -> None:
+        broker = self._broker
+        if broker.observe is not None:
+            broker.observe("wake", {"topic": topic, "queue": queue_id, "offset": pull.pull_from, "why": why})
+        broker.wake_up(partial(broker.pull_message_processor.execute_request_when_wakeup, pull.channel, pull.request))

@@ -1,0 +1,216 @@
+"""Messages from producers, and from consumers who could not handle them (4.8.0 `SendMessageProcessor`)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.consumer_send_msg_back import consumer_send_msg_back
+from rmqlab.broker.faq import SUGGEST_TODO
+from rmqlab.broker.message_check import Refusal, check_message
+from rmqlab.broker.processor_error import NULL_POINTER, ProcessorError, require
+from rmqlab.broker.put_answer import CODE_OF_STORED, REFUSAL_OF_STATUS
+from rmqlab.message.java import NumberFormatError, parse_boolean, utf16_length
+from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
+from rmqlab.message.properties import (
+    PROPERTY_CLUSTER,
+    PROPERTY_MSG_REGION,
+    PROPERTY_TRACE_SWITCH,
+    PROPERTY_TRANSACTION_PREPARED,
+    in_hash_map_order,
+    properties_to_string,
+    string_to_properties,
+)
+from rmqlab.message.record import RecordError
+from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, dlq_topic, is_retry_topic
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.producer_headers import (
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+from rmqlab.protocol.topic_config import PERM_WRITE
+
+if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.topic_config import TopicConfig
+    from rmqlab.store.put_message_result import PutMessageResult
+
+    SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
+
+DLQ_NUMS_PER_GROUP = 1
+V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how often they retry
+TOPIC_MAX_LENGTH = 127
+
+
+class SendMessageProcessor:
+    """Answers SEND_MESSAGE (10), SEND_MESSAGE_V2 (310), SEND_BATCH_MESSAGE (320) and CONSUMER_SEND_MSG_BACK (36).
+
+    The answer leaves before pulls that wait for the message are executed (`Broker.wake_up`).
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Store a message, a batch, or a message sent back. Raises ProcessorError when a required field is null."""
+        if command.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            return consumer_send_msg_back(self._broker, command, now)
+        header: SendHeader
+        if command.code == RequestCode.SEND_MESSAGE:
+            header = command.decode_header(SendMessageRequestHeader)
+        else:
+            header = command.decode_header(SendMessageRequestHeaderV2)
+        refusal = self._refusal(channel, header, now)
+        if refusal is not None:
+            return self._answer(refusal.code, refusal.remark)
+        require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
+        send = self._send_batch if header.batch else self._send
+        try:
+            return send(channel, command, header, now)
+        except (NumberFormatError, RecordError) as error:
+            raise ProcessorError(_java_exception(error)) from error
+
+    def _refusal(self, channel: Channel, header: SendHeader, now: int) -> Refusal | None:
+        """Java prints the time in the zone of its machine, here it is UTC."""
+        start = self._broker.config.start_accept_send_request_time_stamp
+        if now < start:
+            text = datetime.fromtimestamp(start / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") + f",{start % 1000:03d}"
+            return Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {text}")
+        return check_message(self._broker, channel, header)
+
+    def _send(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
+        broker = self._broker
+        topic_config = self._topic_config(header)
+        queue_id = self._queue_id(header, topic_config)
+        message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
+        if is_retry_topic(header.topic):
+            refusal = self._dead_letter(command, header, message)
+            if refusal is not None:
+                return self._answer(refusal.code, refusal.remark)
+        self._fill(channel, command, header, topic_config, message)
+        message.properties_string = properties_to_string(message.properties)
+        if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
+            if broker.config.reject_transaction_message:
+                return self._answer(
+                    ResponseCode.NO_PERMISSION,
+                    f"the broker[{broker.config.broker_ip1}] sending transaction message is forbidden",
+                )
+            result = broker.transactional_message_service.prepare_message(message, now)
+        else:
+            result = broker.message_store.async_put_message(message, now)
+        return self._put_answer(result, queue_id)
+
+    def _send_batch(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
+        """Store a batch; the store writes the batch's own properties behind those of each message in its body."""
+        topic_config = self._topic_config(header)
+        queue_id = self._queue_id(header, topic_config)
+        length = utf16_length(header.topic)
+        if length > TOPIC_MAX_LENGTH:
+            return self._answer(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {length}")
+        batch = MessageExt(topic=header.topic, queue_id=queue_id)
+        self._fill(channel, command, header, topic_config, batch)
+        if batch.body is None:
+            raise ProcessorError(NULL_POINTER)
+        return self._put_answer(self._broker.message_store.async_put_messages(batch, now), queue_id)
+
+    def _fill(
+        self,
+        channel: Channel,
+        command: RemotingCommand,
+        header: SendHeader,
+        topic_config: TopicConfig,
+        message: MessageExt,
+    ) -> None:
+        """Copy the sender's fields; the broker adds the property CLUSTER."""
+        broker = self._broker
+        message.sys_flag = header.sys_flag
+        if topic_config.topic_filter_type == MULTI_TAG:
+            message.sys_flag |= MULTI_TAGS_FLAG
+        message.body = command.body
+        message.flag = header.flag
+        properties = string_to_properties(header.properties)
+        properties[PROPERTY_CLUSTER] = broker.config.broker_cluster_name
+        message.properties = in_hash_map_order(properties)
+        message.born_timestamp = header.born_timestamp
+        message.born_host = Host.parse(channel.remote_address)
+        message.store_host = broker.store_host
+        message.reconsume_times = header.reconsume_times or 0
+
+    def _topic_config(self, header: SendHeader) -> TopicConfig:
+        topic_config = self._broker.topic_config_manager.select_topic_config(header.topic)
+        if topic_config is None:
+            raise ProcessorError(NULL_POINTER)
+        return topic_config
+
+    def _queue_id(self, header: SendHeader, topic_config: TopicConfig) -> int:
+        """Return the queue asked for, or one of the broker's choice.
+
+        4.8.0 takes a random number modulo the write queues and forgets its sign here, so that a message may land in a
+        queue below 0, which no consumer pulls. All 2n-1 outcomes can be chosen, those that exist first.
+        """
+        if header.queue_id >= 0:
+            return header.queue_id
+        nums = topic_config.write_queue_nums
+        if nums <= 0:
+            raise ProcessorError("java.lang.ArithmeticException: / by zero")
+        chosen = self._broker.choose(f"queue of {header.topic}", 2 * nums - 1)
+        return chosen if chosen < nums else nums - 1 - chosen
+
+    def _dead_letter(
+        self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner
+    ) -> Refusal | None:
+        """Turn a message to a retry topic that has been retried often enough into a dead letter."""
+        broker = self._broker
+        group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
+        group_config = broker.subscription_group_manager.find_subscription_group_config(group)
+        if group_config is None:
+            return Refusal(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
+            )
+        max_reconsume_times: int | None = group_config.retry_max_times
+        if command.version >= V3_4_9:
+            max_reconsume_times = header.max_reconsume_times
+        if max_reconsume_times is None:
+            raise ProcessorError(NULL_POINTER)
+        if (header.reconsume_times or 0) >= max_reconsume_times:
+            topic = dlq_topic(group)
+            message.topic = topic
+            message.queue_id = broker.choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
+            broker.topic_config_manager.create_topic_in_send_message_back_method(
+                topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0
+            )
+        return None
+
+    def _put_answer(self, result: PutMessageResult, queue_id: int) -> RemotingCommand:
+        code = CODE_OF_STORED.get(result.status)
+        if code is None:
+            return self._answer(*REFUSAL_OF_STATUS[result.status])
+        response = self._answer(code, None)
+        if result.append_result is not None:
+            response.header = SendMessageResponseHeader(
+                result.append_result.msg_id, queue_id, result.append_result.logics_offset
+            )
+        return response
+
+    def _answer(self, code: ResponseCode, remark: str | None) -> RemotingCommand:
+        """Every answer to a send tells the region and whether to trace, also a refusal."""
+        config = self._broker.config
+        response = RemotingCommand.response(code, remark, SendMessageResponseHeader())
+        response.ext_fields = {
+            PROPERTY_MSG_REGION: config.region_id,
+            PROPERTY_TRACE_SWITCH: "true" if config.trace_on else "false",
+        }
+        return response
+
+
+def _java_exception(error: NumberFormatError | RecordError) -> str:
+    """Return what Java prints of the exception that a message nobody can store meets there."""
+    if isinstance(error, NumberFormatError):
+        return f"java.lang.NumberFormatException: {error}"
+    if error.java_error.startswith("Buffer"):
+        return f"java.nio.{error.java_error}"
+    return f"java.lang.{error.java_error}: {error}"
