@@ -1,0 +1,140 @@
+"""Java's executors as coroutines: one thread with a timetable, a pool of n threads, a lock that can be tried."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rmqlab.runtime.runtime import Event, Runtime, Task
+
+    Job = Callable[[], Awaitable[object]]
+
+
+class ScheduledExecutor:
+    """One thread that runs jobs at their time, one after the other (Java's single-thread scheduled executor).
+
+    A job that takes long delays the jobs behind it, and a periodic job that fell behind catches up at once.
+    """
+
+    def __init__(self, runtime: Runtime, name: str) -> None:
+        """Nothing runs before the first job is scheduled."""
+        self._runtime = runtime
+        self._name = name
+        self._jobs: list[tuple[int, int, int, Job]] = []
+        self._count = 0
+        self._changed: Event = runtime.event()
+        self._task: Task | None = None
+        self._stopped = False
+
+    def schedule(self, job: Job, delay_ms: int) -> None:
+        """Run `job` once, `delay_ms` from now; ignored after `shutdown`."""
+        self._add(self._runtime.now() + delay_ms, 0, job)
+
+    def schedule_at_fixed_rate(self, job: Job, initial_ms: int, period_ms: int) -> None:
+        """Run `job` at `initial_ms` from now and every `period_ms` after; ignored after `shutdown`."""
+        self._add(self._runtime.now() + initial_ms, period_ms, job)
+
+    def shutdown(self) -> None:
+        """Run no further job; the one that runs is left to end."""
+        self._stopped = True
+        self._jobs.clear()
+        self._changed.set()
+
+    def _add(self, due: int, period: int, job: Job) -> None:
+        if self._stopped:
+            return
+        self._count += 1
+        heappush(self._jobs, (due, self._count, period, job))
+        if self._task is None:
+            self._task = self._runtime.spawn(self._run(), self._name)
+        elif self._jobs[0][1] == self._count:
+            self._changed.set()
+
+    async def _run(self) -> None:
+        runtime = self._runtime
+        while not self._stopped:
+            if not self._jobs:
+                await self._changed.wait()
+                self._changed.clear()
+                continue
+            due, _, period, job = self._jobs[0]
+            wait = due - runtime.now()
+            if wait > 0:
+                if await self._changed.wait(wait):
+                    self._changed.clear()
+                continue
+            heappop(self._jobs)
+            await job()
+            if period and not self._stopped:
+                self._add(due + period, period, job)
+
+
+class ThreadPool:
+    """At most `size` jobs at once, the others wait in the order they came (a Java pool with an endless queue)."""
+
+    def __init__(self, runtime: Runtime, size: int, name: str) -> None:
+        """No thread runs before the first job."""
+        self._runtime = runtime
+        self._name = name
+        self._waiting: deque[Job] = deque()
+        self._running = 0
+        self._stopped = False
+        self.size = size
+
+    def submit(self, job: Job) -> None:
+        """Run `job` as soon as a thread is free; ignored after `shutdown_now`."""
+        if self._stopped:
+            return
+        self._waiting.append(job)
+        if self._running < self.size:
+            self._running += 1
+            self._runtime.spawn(self._work(), self._name)
+
+    def shutdown_now(self) -> None:
+        """Forget the jobs that wait; those that run are left to end."""
+        self._stopped = True
+        self._waiting.clear()
+
+    async def _work(self) -> None:
+        while self._waiting:
+            await self._waiting.popleft()()
+        self._running -= 1
+
+
+class Lock:
+    """A lock with Java's `tryLock()` and `tryLock(timeout)`; waiters get it in the order they came."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """The lock is free."""
+        self._runtime = runtime
+        self._held = False
+        self._waiting: deque[Event] = deque()
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free, without waiting."""
+        if self._held:
+            return False
+        self._held = True
+        return True
+
+    async def acquire(self, timeout_ms: int | None = None) -> bool:
+        """Take the lock, waiting up to `timeout_ms` (None: for ever); False when that passed first."""
+        if self.try_acquire():
+            return True
+        turn = self._runtime.event()
+        self._waiting.append(turn)
+        if await turn.wait(timeout_ms) or turn not in self._waiting:
+            return True  # handed over in the very instant in which the time ran out
+        self._waiting.remove(turn)
+        return False
+
+    def release(self) -> None:
+        """Hand the lock to the first who waits, or free it."""
+        if self._waiting:
+            self._waiting.popleft().set()
+        else:
+            self._held = False

@@ -1,0 +1,166 @@
+"""ProcessQueue: what a consumer holds of one queue, between the pull and the commit (4.8.0 `ProcessQueue`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import parse_long
+from rmqlab.message.properties import PROPERTY_CONSUME_START_TIMESTAMP, PROPERTY_MAX_OFFSET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.client.executor import Lock
+    from rmqlab.message.message import MessageExt, MessageQueue
+
+REBALANCE_LOCK_MAX_LIVE_TIME = 30_000
+REBALANCE_LOCK_INTERVAL = 20_000
+PULL_MAX_IDLE_TIME = 120_000
+
+
+class PullRequest:
+    """The next pull of one queue: it goes round and round until its process queue is dropped."""
+
+    __slots__ = ("consumer_group", "locked_first", "message_queue", "next_offset", "process_queue")
+
+    def __init__(self, group: str, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:
+        """`next_offset` is the queue offset to ask for."""
+        self.consumer_group = group
+        self.message_queue = queue
+        self.process_queue = process_queue
+        self.next_offset = next_offset
+        self.locked_first = False
+
+
+class ProcessQueue:
+    """Messages of one queue that wait for their consumption, by queue offset. Times are epoch ms, sizes bytes.
+
+    `consuming_orderly` holds the messages taken for orderly consumption and not yet committed.
+    """
+
+    __slots__ = (
+        "_messages", "consuming", "consuming_orderly", "dropped", "last_consume_timestamp", "last_lock_timestamp",
+        "last_pull_timestamp", "lock_consume", "locked", "msg_acc_cnt", "msg_count", "msg_size", "queue_offset_max",
+        "try_unlock_times",
+    )  # fmt: skip
+
+    def __init__(self, now: int, lock_consume: Lock | None = None) -> None:
+        """A queue that was given to the client at `now`; `lock_consume` is held while an orderly listener runs."""
+        self._messages: dict[int, MessageExt] = {}
+        self.consuming_orderly: dict[int, MessageExt] = {}
+        self.lock_consume = lock_consume
+        self.msg_count = 0
+        self.msg_size = 0
+        self.msg_acc_cnt = 0
+        self.queue_offset_max = 0
+        self.dropped = False
+        self.locked = False
+        self.consuming = False
+        self.try_unlock_times = 0
+        self.last_pull_timestamp = now
+        self.last_consume_timestamp = now
+        self.last_lock_timestamp = now
+
+    def is_lock_expired(self, now: int) -> bool:
+        """More than 30 s since the broker confirmed the lock."""
+        return now - self.last_lock_timestamp > REBALANCE_LOCK_MAX_LIVE_TIME
+
+    def is_pull_expired(self, now: int) -> bool:
+        """More than 120 s since the last pull was made: rebalance takes the queue for stuck."""
+        return now - self.last_pull_timestamp > PULL_MAX_IDLE_TIME
+
+    @property
+    def messages(self) -> dict[int, MessageExt]:
+        """The messages that wait, by ascending queue offset."""
+        return self._messages
+
+    def put_message(self, messages: list[MessageExt]) -> bool:
+        """Add pulled messages; True when nobody consumes the queue (orderly) and a request should be submitted."""
+        added = 0
+        for message in messages:
+            if self._put(message) is None:
+                added += 1
+                self.queue_offset_max = message.queue_offset
+                self.msg_size += len(message.body or b"")
+        self.msg_count += added
+        dispatch = bool(self._messages) and not self.consuming
+        if dispatch:
+            self.consuming = True
+        if messages:
+            max_offset = messages[-1].properties.get(PROPERTY_MAX_OFFSET)
+            if max_offset is not None:
+                accumulated = parse_long(max_offset) - messages[-1].queue_offset
+                if accumulated > 0:
+                    self.msg_acc_cnt = accumulated
+        return dispatch
+
+    def max_span(self) -> int:
+        """Distance between the lowest and the highest offset that wait."""
+        return next(reversed(self._messages)) - next(iter(self._messages)) if self._messages else 0
+
+    def remove_message(self, messages: Iterable[MessageExt], now: int) -> int:
+        """Take consumed messages out; the offset that may be committed now, -1 when nothing was held."""
+        self.last_consume_timestamp = now
+        if not self._messages:
+            return -1
+        for message in messages:
+            if self._messages.pop(message.queue_offset, None) is not None:
+                self.msg_count -= 1
+                self.msg_size -= len(message.body or b"")
+        return next(iter(self._messages)) if self._messages else self.queue_offset_max + 1
+
+    def first_expired(self, now: int, timeout_ms: int) -> MessageExt | None:
+        """The message of the lowest offset, if its consumption began more than `timeout_ms` ago."""
+        message = next(iter(self._messages.values()), None)
+        started = None if message is None else message.properties.get(PROPERTY_CONSUME_START_TIMESTAMP)
+        return message if started is not None and now - parse_long(started) > timeout_ms else None
+
+    def take_messages(self, batch_size: int, now: int) -> list[MessageExt]:
+        """Take up to `batch_size` of the lowest offsets for orderly consumption."""
+        self.last_consume_timestamp = now
+        offsets = list(self._messages)[:batch_size]
+        taken = [self._messages.pop(offset) for offset in offsets]
+        self.consuming_orderly.update(zip(offsets, taken, strict=True))
+        if not taken:
+            self.consuming = False
+        return taken
+
+    def commit(self) -> int:
+        """Forget the messages taken; the offset after the highest of them, -1 when there was none."""
+        # 4.8.0 asks an empty TreeMap for its last key here and throws; an orderly listener never gets that far
+        if not self.consuming_orderly:
+            return -1
+        self.msg_count -= len(self.consuming_orderly)
+        self.msg_size -= sum(len(message.body or b"") for message in self.consuming_orderly.values())
+        offset = max(self.consuming_orderly)
+        self.consuming_orderly.clear()
+        return offset + 1
+
+    def rollback(self) -> None:
+        """Put everything taken back."""
+        self.make_message_to_consume_again(list(self.consuming_orderly.values()))
+
+    def make_message_to_consume_again(self, messages: list[MessageExt]) -> None:
+        """Put messages that were taken back, to be taken again."""
+        for message in messages:
+            self.consuming_orderly.pop(message.queue_offset, None)
+            self._put(message)
+
+    def clear(self) -> None:
+        """Forget everything held."""
+        self._messages.clear()
+        self.consuming_orderly.clear()
+        self.msg_count = self.msg_size = self.queue_offset_max = 0
+
+    def has_temp_message(self) -> bool:
+        """Some messages wait."""
+        return bool(self._messages)
+
+    def _put(self, message: MessageExt) -> MessageExt | None:
+        held = self._messages
+        old = held.get(message.queue_offset)
+        in_order = old is not None or not held or next(reversed(held)) < message.queue_offset
+        held[message.queue_offset] = message
+        if not in_order:
+            self._messages = dict(sorted(held.items()))
+        return old

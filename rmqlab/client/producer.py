@@ -1,0 +1,345 @@
+"""DefaultMQProducer: sends, chooses queues, tries again (4.8.0 `DefaultMQProducerImpl`; rows S-18..S-22)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rmqlab.client.client_config import MASTER_ID, ClientConfig, ServiceState
+from rmqlab.client.client_error import (
+    CALL_ERRORS,
+    ClientErrorCode,
+    MQBrokerError,
+    MQClientError,
+    RemotingTooMuchRequestError,
+    suggest_todo,
+)
+from rmqlab.client.send_result import SendStatus
+from rmqlab.client.topic_publish_info import TopicPublishInfo
+from rmqlab.client.validators import check_message, check_not_system_topic, check_producer_group, check_topic
+from rmqlab.message.batch import MessageBatch, UnsupportedBatch
+from rmqlab.message.compression import compress
+from rmqlab.message.java import parse_boolean, parse_int
+from rmqlab.message.message import Message
+from rmqlab.message.properties import (
+    PROPERTY_MAX_RECONSUME_TIMES,
+    PROPERTY_RECONSUME_TIME,
+    PROPERTY_TRANSACTION_PREPARED,
+    in_hash_map_order,
+    properties_to_string,
+)
+from rmqlab.message.record import RecordError
+from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE
+from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, is_retry_topic
+from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
+from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
+from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.send_result import SendResult
+    from rmqlab.message.message import MessageQueue
+
+    MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
+
+PERM_READ_WRITE = 6
+ADMIN_TIMEOUT = 6_000
+_TRY_AGAIN = frozenset(
+    {
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+    }
+)
+
+
+@dataclass(kw_only=True)
+class ProducerConfig(ClientConfig):
+    """Settings of a producer; times in ms, sizes in bytes. A body of the compression size or more is compressed."""
+
+    create_topic_key: str = AUTO_CREATE_TOPIC_KEY_TOPIC
+    default_topic_queue_nums: int = 4
+    send_msg_timeout: int = 3_000
+    compress_msg_body_over_howmuch: int = 4_096
+    retry_times_when_send_failed: int = 2
+    retry_another_broker_when_not_store_ok: bool = False
+    max_message_size: int = 4 * 1024 * 1024
+
+
+class DefaultMQProducer:
+    """A producer of one group. `topic_publish_info_table` holds what is known of each topic sent to."""
+
+    def __init__(self, group: str, instance: MQClientInstance, config: ProducerConfig | None = None) -> None:
+        """A producer that has not started, on the instance of its client id."""
+        self.group = group
+        self.config = config or ProducerConfig()
+        self.instance = instance
+        self.state = ServiceState.CREATE_JUST
+        self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
+
+    # ---- life
+
+    async def start(self, *, start_factory: bool = True) -> None:
+        """Register and send a first heartbeat; raises `MQClientError`, for a group this client id has already too."""
+        if self.state is not ServiceState.CREATE_JUST:
+            raise MQClientError(f"The producer service state not OK, maybe started once, {self.state}{suggest_todo()}")
+        self.state = ServiceState.START_FAILED
+        check_producer_group(self.group)
+        if not self.instance.register_producer(self.group, self):
+            self.state = ServiceState.CREATE_JUST
+            raise MQClientError(
+                f"The producer group[{self.group}] has been created before, specify another name please."
+                f"{suggest_todo()}"
+            )
+        self.topic_publish_info_table[self.config.create_topic_key] = TopicPublishInfo()
+        if start_factory:
+            await self.instance.start()
+        self.state = ServiceState.RUNNING
+        await self.instance.send_heartbeat_to_all_broker_with_lock()
+
+    async def shutdown(self, *, shutdown_factory: bool = True) -> None:
+        """Unregister at the brokers; with `shutdown_factory` the instance stops when nobody else uses it."""
+        if self.state is not ServiceState.RUNNING:
+            return
+        await self.instance.unregister_producer(self.group)
+        if shutdown_factory:
+            await self.instance.shutdown()
+        self.state = ServiceState.SHUTDOWN_ALREADY
+
+    def _make_sure_state_ok(self) -> None:
+        if self.state is not ServiceState.RUNNING:
+            raise MQClientError(f"The producer service state not OK, {self.state}{suggest_todo()}")
+
+    async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
+        """Create a topic on every broker that has the topic `key`; five tries each; raises `MQClientError`."""
+        self._make_sure_state_ok()
+        check_topic(new_topic)
+        check_not_system_topic(new_topic)
+        header = CreateTopicRequestHeader(
+            new_topic, key, queue_num, queue_num, PERM_READ_WRITE, "SINGLE_TAG", topic_sys_flag=0
+        )
+        api = self.instance.api
+        try:
+            route = await api.get_topic_route_info(key, ADMIN_TIMEOUT)
+        except CALL_ERRORS as error:
+            raise MQClientError("create new topic failed") from error
+        created, failure = False, None
+        for broker in sorted(route.broker_datas):
+            addr = broker.broker_addrs.get(MASTER_ID)
+            for _ in range(5 if addr is not None else 0):
+                try:
+                    await api.create_topic(str(addr), header, ADMIN_TIMEOUT)
+                    created = True
+                    break
+                except CALL_ERRORS as error:
+                    failure = error
+        if not created and (failure is not None or not route.broker_datas):
+            raise MQClientError("create new topic failed") from failure
+
+    # ---- sending
+
+    async def send(
+        self,
+        message: Message | Sequence[Message],
+        queue: MessageQueue | None = None,
+        *,
+        selector: MessageQueueSelector | None = None,
+        arg: object = None,
+        timeout_ms: int | None = None,
+    ) -> SendResult:
+        """Send and wait for the answer: to the next queue in turn, to `queue`, or to what `selector` picks by `arg`.
+
+        Only the first way tries again (twice). Several messages go as one batch. Raises `MQClientError`,
+        `MQBrokerError`, `RemotingError`.
+        """
+        result = await self._send(message, queue, selector, arg, timeout_ms, oneway=False)
+        if result is None:
+            raise RuntimeError("a send that waits for its answer has one")
+        return result
+
+    async def send_oneway(
+        self,
+        message: Message,
+        queue: MessageQueue | None = None,
+        *,
+        selector: MessageQueueSelector | None = None,
+        arg: object = None,
+    ) -> None:
+        """Send once and wait for nothing."""
+        await self._send(message, queue, selector, arg, None, oneway=True)
+
+    async def _send(
+        self,
+        message: Message | Sequence[Message],
+        queue: MessageQueue | None,
+        selector: MessageQueueSelector | None,
+        arg: object,
+        timeout_ms: int | None,
+        *,
+        oneway: bool,
+    ) -> SendResult | None:
+        timeout = self.config.send_msg_timeout if timeout_ms is None else timeout_ms
+        begin = self.instance.runtime.now()
+        one = message if isinstance(message, Message) else self._batch(message)
+        self._make_sure_state_ok()
+        check_message(one, self.config.max_message_size)
+        if queue is None and selector is None:
+            return await self._send_default(one, timeout, begin, oneway=oneway)
+        if queue is None:
+            queue = await self._select(one, selector, arg)
+        elif queue.topic != one.topic:
+            raise MQClientError("message's topic not equal mq's topic")
+        if timeout < self.instance.runtime.now() - begin:
+            raise RemotingTooMuchRequestError("call timeout")
+        return await self._send_kernel(one, queue, timeout, oneway=oneway)
+
+    async def _select(self, message: Message, selector: MessageQueueSelector | None, arg: object) -> MessageQueue:
+        info = await self._find_topic_publish_info(message.topic)
+        if not info.ok():
+            raise MQClientError(f"No route info for this topic, {message.topic}")
+        try:
+            queue = None if selector is None else selector(list(info.message_queue_list), message, arg)
+        except Exception as error:
+            raise MQClientError("select message queue threw exception.") from error
+        if queue is None:
+            raise MQClientError("select message queue return null.")
+        return queue
+
+    async def _send_default(self, message: Message, timeout_ms: int, begin: int, *, oneway: bool) -> SendResult | None:
+        runtime = self.instance.runtime
+        info = await self._find_topic_publish_info(message.topic)
+        if not info.ok():
+            if not self.instance.api.name_servers:
+                raise _with_code(
+                    "No name server address, please set it." + suggest_todo(), ClientErrorCode.NO_NAME_SERVER_EXCEPTION
+                )
+            raise _with_code(
+                f"No route info of this topic: {message.topic}{suggest_todo()}",
+                ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION,
+            )
+        times_total = 1 if oneway else 1 + self.config.retry_times_when_send_failed
+        brokers_sent: list[str] = []
+        failure: Exception | None = None
+        result: SendResult | None = None
+        for _ in range(times_total):
+            queue = info.select_one_message_queue(runtime, brokers_sent[-1] if brokers_sent else None)
+            cost = runtime.now() - begin
+            if timeout_ms < cost:
+                raise RemotingTooMuchRequestError("sendDefaultImpl call timeout")
+            brokers_sent.append(queue.broker_name)
+            try:
+                result = await self._send_kernel(message, queue, timeout_ms - cost, oneway=oneway)
+            except MQBrokerError as error:
+                if error.response_code not in _TRY_AGAIN:
+                    if result is not None:
+                        return result
+                    raise
+                failure = error
+            except (MQClientError, RemotingError) as error:
+                failure = error
+            else:
+                stored = result is None or result.send_status is SendStatus.SEND_OK
+                if stored or not self.config.retry_another_broker_when_not_store_ok:
+                    return result
+        if result is not None:
+            return result
+        sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
+        raise _with_code(
+            f"Send [{len(brokers_sent)}] times, still failed, cost [{runtime.now() - begin}]ms, "
+            f"Topic: {message.topic}, BrokersSent: [{sent}]{suggest_todo()}",
+            _code_of(failure),
+        ) from failure
+
+    async def _find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
+        table, instance = self.topic_publish_info_table, self.instance
+        info = table.get(topic)
+        if info is None or not info.ok():
+            table.setdefault(topic, TopicPublishInfo())
+            await instance.update_topic_route_info_from_name_server(topic)
+            info = table[topic]
+        if not (info.have_topic_router_info or info.ok()):
+            await instance.update_topic_route_info_from_name_server(topic, self)
+        return table[topic]
+
+    async def _send_kernel(
+        self, message: Message, queue: MessageQueue, timeout_ms: int, *, oneway: bool
+    ) -> SendResult | None:
+        instance, config = self.instance, self.config
+        begin = instance.runtime.now()
+        addr = instance.find_broker_address_in_publish(queue.broker_name)
+        if addr is None:
+            await self._find_topic_publish_info(queue.topic)
+            addr = instance.find_broker_address_in_publish(queue.broker_name)
+        if addr is None:
+            raise MQClientError(f"The broker[{queue.broker_name}] not exist")
+        now = instance.runtime.now()
+        batch = isinstance(message, MessageBatch)
+        if not batch:
+            instance.unique_ids.set_unique_id(message, now)
+        body, sys_flag = message.body or b"", 0
+        if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
+            sys_flag |= TRANSACTION_PREPARED_TYPE
+        if not batch and len(body) >= config.compress_msg_body_over_howmuch:
+            sys_flag |= COMPRESSED_FLAG
+            body = compress(body)
+        header = SendMessageRequestHeaderV2(
+            self.group,
+            message.topic,
+            config.create_topic_key,
+            config.default_topic_queue_nums,
+            queue.queue_id,
+            sys_flag,
+            now,
+            message.flag,
+            properties_to_string(in_hash_map_order(message.properties)),
+            0,
+            config.unit_mode,
+            batch=batch,
+        )
+        if is_retry_topic(message.topic):
+            # the two counts travel in the header; the text of the properties was made before they are taken out
+            reconsume = message.properties.pop(PROPERTY_RECONSUME_TIME, None)
+            if reconsume is not None:
+                header.reconsume_times = parse_int(reconsume)
+            maximum = message.properties.pop(PROPERTY_MAX_RECONSUME_TIMES, None)
+            if maximum is not None:
+                header.max_reconsume_times = parse_int(maximum)
+        if timeout_ms < instance.runtime.now() - begin:
+            raise RemotingTooMuchRequestError("sendKernelImpl call timeout")
+        if oneway:
+            await instance.api.send_message_oneway(addr, body, header)
+            return None
+        return await instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
+
+    def _batch(self, messages: Sequence[Message]) -> MessageBatch:
+        try:
+            batch = MessageBatch.generate_from_list(messages)
+            for message in batch:
+                check_message(message, self.config.max_message_size)
+                self.instance.unique_ids.set_unique_id(message, self.instance.runtime.now())
+            batch.body = batch.encode()
+        except (UnsupportedBatch, RecordError, MQClientError) as error:
+            raise MQClientError("Failed to initiate the MessageBatch") from error
+        return batch
+
+
+def _with_code(text: str, code: int) -> MQClientError:
+    error = MQClientError(text)
+    error.response_code = int(code)
+    return error
+
+
+def _code_of(failure: Exception | None) -> int:
+    if isinstance(failure, MQBrokerError):
+        return failure.response_code
+    if isinstance(failure, RemotingConnectError):
+        return ClientErrorCode.CONNECT_BROKER_EXCEPTION
+    if isinstance(failure, RemotingTimeoutError):
+        return ClientErrorCode.ACCESS_BROKER_TIMEOUT
+    return ClientErrorCode.BROKER_NOT_EXIST_EXCEPTION if isinstance(failure, MQClientError) else -1

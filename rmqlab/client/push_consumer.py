@@ -1,0 +1,418 @@
+"""DefaultMQPushConsumer: subscribes, pulls, filters once more, consumes (4.8.0 `DefaultMQPushConsumerImpl`).
+
+Rows S-16, S-81, S-83, S-90, S-95..S-98, F-93..F-98, H-17.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rmqlab.client.client_config import ServiceState
+from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
+from rmqlab.client.consume_concurrently import ConsumeMessageConcurrentlyService
+from rmqlab.client.consume_orderly import ConsumeMessageOrderlyService
+from rmqlab.client.offset_store import LocalFileOffsetStore, ReadOffsetType, RemoteBrokerOffsetStore
+from rmqlab.client.pull_api_wrapper import PullAPIWrapper
+from rmqlab.client.pull_result import PullStatus
+from rmqlab.client.push_consumer_config import PushConsumerConfig, missing_listener
+from rmqlab.client.queue_order import key_order
+from rmqlab.client.rebalance_push import RebalancePushImpl, parse_consume_timestamp
+from rmqlab.client.retry import retry_message
+from rmqlab.client.validators import check_consumer_group
+from rmqlab.filter import filter_api
+from rmqlab.message.topics import retry_topic
+from rmqlab.protocol import pull_sys_flag
+from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+
+if TYPE_CHECKING:
+    from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.offset_store import Disk, OffsetStore
+    from rmqlab.client.process_queue import ProcessQueue, PullRequest
+    from rmqlab.client.pull_result import PullResult
+    from rmqlab.message.message import MessageExt, MessageQueue
+    from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
+PULL_TIME_DELAY_WHEN_SUSPEND = 1_000
+BROKER_SUSPEND_MAX_TIME = 15_000
+CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
+FIX_OFFSET_DELAY = 10_000
+RESET_OFFSET_WAIT = 10_000
+SEND_BACK_TIMEOUT = 5_000
+DEFAULT_MAX_RECONSUME_TIMES = 16
+HALF_AN_HOUR = 30 * 60 * 1_000
+MIB = 1024 * 1024
+
+
+class DefaultMQPushConsumer:
+    """A push consumer of one group.
+
+    `rebalance_impl` holds subscriptions and queues, `offset_store` the progress. `disk` keeps the offsets of
+    broadcasting consumers beyond the life of this one.
+    """
+
+    consume_type = ConsumeType.CONSUME_PASSIVELY
+
+    def __init__(
+        self,
+        group: str,
+        instance: MQClientInstance,
+        listener: MessageListenerConcurrently | MessageListenerOrderly | None,
+        config: PushConsumerConfig | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        """A consumer that has not started, on the instance of its client id."""
+        self.group_name = group
+        self.instance = instance
+        self.config = config or PushConsumerConfig()
+        self.state = ServiceState.CREATE_JUST
+        self.paused = False
+        self.consume_orderly = self.config.orderly
+        self.unit_mode = self.config.unit_mode
+        self.consume_timestamp = 0
+        self.rebalance_impl = RebalancePushImpl(self)
+        self.pull_api = PullAPIWrapper(instance, group)
+        self._listener = listener
+        self.offset_store: OffsetStore
+        if self.message_model is MessageModel.BROADCASTING:
+            self.offset_store = LocalFileOffsetStore(instance, group, {} if disk is None else disk)
+        else:
+            self.offset_store = RemoteBrokerOffsetStore(instance, group)
+        self._service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService | None = None
+
+    @property
+    def message_model(self) -> MessageModel:
+        """Clustering or broadcasting."""
+        return self.config.message_model
+
+    @property
+    def consume_from_where(self) -> ConsumeFromWhere:
+        """Where to begin without a committed offset."""
+        return self.config.consume_from_where
+
+    # ---- life
+
+    async def start(self) -> None:
+        """Start, in the order of 4.8.0: register, timers, routes, check of expressions, heartbeat, rebalance.
+
+        Raises `MQClientError`. When a broker refuses an expression the error comes after the timers have begun: the
+        consumer goes on beating and pulling (row F-98).
+        """
+        if self.state is not ServiceState.CREATE_JUST:
+            raise MQClientError(
+                f"The PushConsumer service state not OK, maybe started once, {self.state}{suggest_todo()}"
+            )
+        self.state = ServiceState.START_FAILED
+        instance, config = self.instance, self.config
+        self._check_config()
+        self._copy_subscription()
+        self.offset_store.load()
+        listener = self._listener
+        if config.orderly:
+            self._service = ConsumeMessageOrderlyService(self, cast("MessageListenerOrderly", listener))
+        else:
+            self._service = ConsumeMessageConcurrentlyService(self, cast("MessageListenerConcurrently", listener))
+        self._service.start()
+        if not instance.register_consumer(self.group_name, self):
+            self.state = ServiceState.CREATE_JUST
+            await self._service.shutdown()
+            raise MQClientError(
+                f"The consumer group[{self.group_name}] has been created before, specify another name please."
+                f"{suggest_todo()}"
+            )
+        await instance.start()
+        self.state = ServiceState.RUNNING
+        for topic in key_order(self.rebalance_impl.subscription_inner):
+            await instance.update_topic_route_info_from_name_server(topic)
+        await instance.check_client_in_broker()
+        await instance.send_heartbeat_to_all_broker_with_lock()
+        instance.rebalance_service.wakeup()
+
+    async def shutdown(self) -> None:
+        """Commit, unregister at the brokers, stop the instance when nobody else uses it."""
+        if self.state is not ServiceState.RUNNING or self._service is None:
+            return
+        await self._service.shutdown()
+        await self.persist_consumer_offset()
+        await self.instance.unregister_consumer(self.group_name)
+        await self.instance.shutdown()
+        self.rebalance_impl.destroy()
+        self.state = ServiceState.SHUTDOWN_ALREADY
+
+    def _check_config(self) -> None:
+        check_consumer_group(self.group_name)
+        text, now = self.config.consume_timestamp, self.instance.runtime.now()
+        self.consume_timestamp = now - HALF_AN_HOUR if text is None else parse_consume_timestamp(text)
+        if self._listener is None:
+            raise missing_listener()
+        self.config.check()
+
+    def _copy_subscription(self) -> None:
+        for topic, expression in self.config.subscription.items():
+            self._subscribe(topic, expression, None)
+        if self.message_model is MessageModel.CLUSTERING:
+            self._subscribe(retry_topic(self.group_name), "*", None)
+
+    # ---- subscriptions
+
+    async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
+        """Subscribe, stamped with the client's clock (row S-81); a running consumer sends a heartbeat at once (H-17).
+
+        Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
+        """
+        self._subscribe(topic, expression, expression_type)
+        await self._tell_brokers()
+
+    async def subscribe_class(self, topic: str, full_class_name: str, filter_class_source: str | None) -> None:
+        """Subscribe with a filter class that filter servers run (row F-99)."""
+        subscription = filter_api.build_subscription_data(self.group_name, topic, "*", self.instance.runtime.now())
+        subscription.sub_string = full_class_name
+        subscription.class_filter_mode = True
+        subscription.filter_class_source = filter_class_source
+        self.rebalance_impl.subscription_inner[topic] = subscription
+        await self._tell_brokers()
+
+    def unsubscribe(self, topic: str) -> None:
+        """Forget a topic, silently: brokers learn it with the next heartbeat (row H-17)."""
+        self.rebalance_impl.subscription_inner.pop(topic, None)
+
+    def _subscribe(self, topic: str, expression: str | None, expression_type: str | None) -> None:
+        try:
+            built = filter_api.build(topic, expression, expression_type, self.instance.runtime.now())
+        except ValueError as error:
+            raise MQClientError("subscription exception") from error
+        self.rebalance_impl.subscription_inner[topic] = built
+
+    async def _tell_brokers(self) -> None:
+        if self.state is not ServiceState.CREATE_JUST:
+            await self.instance.send_heartbeat_to_all_broker_with_lock()
+
+    def subscriptions(self) -> list[SubscriptionData]:
+        """All subscriptions, the retry topic's included (row S-95)."""
+        inner = self.rebalance_impl.subscription_inner
+        return [inner[topic] for topic in key_order(inner)]
+
+    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
+        """Take the queues of a topic, if it is subscribed."""
+        if topic in self.rebalance_impl.subscription_inner:
+            self.rebalance_impl.topic_subscribe_info_table[topic] = queues
+
+    def is_subscribe_topic_need_update(self, topic: str) -> bool:
+        """Whether the topic is subscribed and its queues are not known yet."""
+        rebalance = self.rebalance_impl
+        return topic in rebalance.subscription_inner and topic not in rebalance.topic_subscribe_info_table
+
+    # ---- what the instance's threads call
+
+    async def do_rebalance(self) -> None:
+        """Look again which queues are ours, unless suspended."""
+        if not self.paused:
+            await self.rebalance_impl.do_rebalance(is_order=self.consume_orderly)
+
+    async def persist_consumer_offset(self) -> None:
+        """Commit the offsets of the queues held."""
+        if self.state is ServiceState.RUNNING:
+            await self.offset_store.persist_all(set(self.rebalance_impl.process_queue_table))
+
+    async def pull_message(self, request: PullRequest) -> None:
+        """Make one pull, or put it off: not running, suspended, too much cached, not locked, no subscription."""
+        process_queue, config = request.process_queue, self.config
+        if process_queue.dropped:
+            return
+        process_queue.last_pull_timestamp = self.instance.runtime.now()
+        if self.state is not ServiceState.RUNNING:
+            self._later(request, config.pull_time_delay_when_exception)
+            return
+        if self.paused:
+            self._later(request, PULL_TIME_DELAY_WHEN_SUSPEND)
+            return
+        if self._is_flow_controlled(process_queue):
+            self._later(request, PULL_TIME_DELAY_WHEN_FLOW_CONTROL)
+            return
+        if self.consume_orderly:
+            if not process_queue.locked:
+                self._later(request, config.pull_time_delay_when_exception)
+                return
+            if not request.locked_first:
+                # the last owner may have committed more since this client asked without the lock
+                request.next_offset = await self.rebalance_impl.compute_pull_from_where(request.message_queue)
+                request.locked_first = True
+        subscription = self.rebalance_impl.subscription_inner.get(request.message_queue.topic)
+        if subscription is None:
+            self._later(request, config.pull_time_delay_when_exception)
+            return
+        try:
+            addr, header = await self._prepare_pull(request, subscription)
+        except CALL_ERRORS:
+            self._later(request, config.pull_time_delay_when_exception)
+            return
+        self.instance.runtime.spawn(self._pull(request, subscription, addr, header), "pull")
+
+    def _is_flow_controlled(self, process_queue: ProcessQueue) -> bool:
+        config = self.config
+        return (
+            process_queue.msg_count > config.pull_threshold_for_queue
+            or process_queue.msg_size // MIB > config.pull_threshold_size_for_queue
+            or (not self.consume_orderly and process_queue.max_span() > config.consume_concurrently_max_span)
+        )
+
+    async def _prepare_pull(
+        self, request: PullRequest, subscription: SubscriptionData
+    ) -> tuple[str, PullMessageRequestHeader]:
+        queue, commit_offset = request.message_queue, 0
+        if self.message_model is MessageModel.CLUSTERING:
+            commit_offset = await self.offset_store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
+        class_filter = subscription.class_filter_mode
+        post = self.config.post_subscription_when_pull and not class_filter
+        sub_expression = subscription.sub_string if post else None
+        sys_flag = pull_sys_flag.build_sys_flag(
+            commit_offset=commit_offset > 0,
+            suspend=True,
+            subscription=sub_expression is not None,
+            class_filter=class_filter,
+        )
+        return await self.pull_api.prepare_pull(
+            queue,
+            subscription,
+            sub_expression,
+            request.next_offset,
+            self.config.pull_batch_size,
+            sys_flag,
+            commit_offset,
+            BROKER_SUSPEND_MAX_TIME,
+        )
+
+    async def _pull(
+        self, request: PullRequest, subscription: SubscriptionData, addr: str, header: PullMessageRequestHeader
+    ) -> None:
+        try:
+            result = await self.instance.api.pull_message(addr, header, CONSUMER_TIMEOUT_WHEN_SUSPEND)
+        except CALL_ERRORS:
+            self._later(request, self.config.pull_time_delay_when_exception)
+            return
+        self._on_pull_result(request, self.pull_api.process_pull_result(request.message_queue, result, subscription))
+
+    def _on_pull_result(self, request: PullRequest, result: PullResult) -> None:
+        process_queue, queue = request.process_queue, request.message_queue
+        self._observe_pull(request, result)
+        request.next_offset = result.next_begin_offset
+        if result.pull_status is PullStatus.OFFSET_ILLEGAL:
+            process_queue.dropped = True
+
+            async def fix() -> None:
+                self.offset_store.update_offset(queue, request.next_offset, increase_only=False)
+                await self.offset_store.persist(queue)
+                await self.rebalance_impl.remove_process_queue(queue)
+
+            self.instance.pull_message_service.execute_task_later(fix, FIX_OFFSET_DELAY)
+            return
+        if result.pull_status is not PullStatus.FOUND:
+            self._correct_tags_offset(request)
+            self._now(request)
+            return
+        if result.msg_found_list and self._service is not None:
+            dispatch = process_queue.put_message(result.msg_found_list)
+            self._service.submit(result.msg_found_list, process_queue, queue, dispatch=dispatch)
+            if self.config.pull_interval > 0:
+                self._later(request, self.config.pull_interval)
+                return
+        self._now(request)
+
+    def _correct_tags_offset(self, request: PullRequest) -> None:
+        """Progress over filtered messages counts when nothing else is held: this makes a loss permanent (row S-83)."""
+        if request.process_queue.msg_count != 0:
+            return
+        queue, offset = request.message_queue, request.next_offset
+        self.offset_store.update_offset(queue, offset, increase_only=True)
+        if self.instance.observe is not None:
+            self.instance.observe("correct_offset", self._fields(queue) | {"offset": offset})
+
+    def _now(self, request: PullRequest) -> None:
+        self.instance.pull_message_service.execute_pull_request_immediately(request)
+
+    def _later(self, request: PullRequest, delay_ms: int) -> None:
+        self.instance.pull_message_service.execute_pull_request_later(request, delay_ms)
+
+    # ---- messages that come back, suspending, resetting
+
+    async def send_message_back(self, message: MessageExt, delay_level: int, broker_name: str | None = None) -> None:
+        """Hand a message back to its broker for a later try; failing that, send it to the retry topic oneself.
+
+        Level 0 leaves the delay to the broker, below 0 means dead letter. Raises one of `CALL_ERRORS` when both fail.
+        """
+        instance, configured = self.instance, self.config.max_reconsume_times
+        maximum = DEFAULT_MAX_RECONSUME_TIMES if configured == -1 else configured
+        try:
+            if broker_name is None:
+                addr: str | None = message.store_host.text
+            else:
+                addr = instance.find_broker_address_in_publish(broker_name)
+            if addr is None:
+                raise MQClientError(f"The broker[{broker_name}] not exist")
+            await instance.api.consumer_send_message_back(
+                addr, message, self.group_name, delay_level, maximum, SEND_BACK_TIMEOUT
+            )
+        except CALL_ERRORS:
+            back = retry_message(message, self.group_name, message.reconsume_times + 1, maximum)
+            await instance.default_producer.send(back)
+
+    def suspend(self) -> None:
+        """Pull and rebalance no more."""
+        self.paused = True
+
+    async def resume(self) -> None:
+        """Go on after `suspend`."""
+        self.paused = False
+        await self.do_rebalance()
+
+    async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:
+        """Begin again at `offsets`: drop the queues, wait 10 s for what is being consumed, commit, rebalance."""
+        table = self.rebalance_impl.process_queue_table
+        self.suspend()
+        for queue, process_queue in table.items():
+            if queue.topic == topic and queue in offsets:
+                process_queue.dropped = True
+                process_queue.clear()
+        await self.instance.runtime.sleep(RESET_OFFSET_WAIT)
+        for queue in list(table):
+            if queue.topic == topic and queue in offsets:
+                self.offset_store.update_offset(queue, offsets[queue], increase_only=False)
+                await self.rebalance_impl.remove_unnecessary_message_queue(queue, table[queue])
+                table.pop(queue, None)
+        await self.resume()
+
+    # ---- facts
+
+    def _fields(self, queue: MessageQueue) -> dict[str, object]:
+        return {
+            "who": self.instance.client_id,
+            "group": self.group_name,
+            "topic": queue.topic,
+            "queue": queue.queue_id,
+        }
+
+    def _observe_pull(self, request: PullRequest, result: PullResult) -> None:
+        if self.instance.observe is not None:
+            fields = self._fields(request.message_queue) | {
+                "offset": request.next_offset,
+                "status": result.pull_status.value,
+                "next": result.next_begin_offset,
+                "count": len(result.msg_found_list),
+            }
+            self.instance.observe("pull_result", fields)
+
+    def observe_consume(self, messages: list[MessageExt]) -> None:
+        """Report the messages a listener is about to get."""
+        if self.instance.observe is not None:
+            who = {"who": self.instance.client_id, "group": self.group_name}
+            for message in messages:
+                self.instance.observe("consume", {**who, "message": message})
+
+    def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
+        """Report that a listener raised; 4.8.0 logs it and consumes the messages later."""
+        if self.instance.observe is not None:
+            who = {"who": self.instance.client_id, "group": self.group_name}
+            self.instance.observe("listener_error", {**who, "messages": messages, "error": error})

@@ -1,0 +1,221 @@
+"""RebalanceImpl: which queues are ours, and what happens to those that come and go (4.8.0, same name).
+
+`DefaultMQPushConsumer` and the lite pull consumer fill in what differs. Rows S-84, S-85, H-47, H-53.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from rmqlab.client.client_config import MASTER_ID
+from rmqlab.client.client_error import CALL_ERRORS
+from rmqlab.client.executor import Lock
+from rmqlab.client.process_queue import ProcessQueue, PullRequest
+from rmqlab.client.queue_order import PROCESS_QUEUE_TABLE_LENGTH, key_order, queue_order
+from rmqlab.message.java import utf16_key
+from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+
+if TYPE_CHECKING:
+    from rmqlab.client.allocate import AllocateMessageQueueStrategy
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.message.message import MessageQueue
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+LOCK_TIMEOUT = 1_000
+
+
+class RebalanceImpl(ABC):
+    """The queues of one consumer.
+
+    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
+    `process_queue_table`: {queue: what is held of it}, for the queues that are ours.
+    """
+
+    consume_type: ConsumeType
+
+    def __init__(
+        self,
+        instance: MQClientInstance,
+        group: str,
+        message_model: MessageModel,
+        strategy: AllocateMessageQueueStrategy,
+    ) -> None:
+        """`strategy` computes this client's share of a topic's queues."""
+        self.instance = instance
+        self.group = group
+        self.message_model = message_model
+        self.strategy = strategy
+        self.subscription_inner: dict[str, SubscriptionData] = {}
+        self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+        self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
+
+    @abstractmethod
+    async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
+        """Called after the set of our queues of a topic has changed."""
+
+    @abstractmethod
+    async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Give a queue up; False when it cannot be given up now."""
+
+    @abstractmethod
+    def remove_dirty_offset(self, queue: MessageQueue) -> None:
+        """Forget an old offset of a queue that is about to become ours."""
+
+    @abstractmethod
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
+        """The offset to begin with; negative when it cannot be told now."""
+
+    @abstractmethod
+    def dispatch_pull_request(self, requests: list[PullRequest]) -> None:
+        """Begin to pull the queues that became ours."""
+
+    # ---- rebalancing
+
+    async def do_rebalance(self, *, is_order: bool) -> None:
+        """Go over all topics in hash table order, then drop the queues of topics no longer subscribed."""
+        for topic in key_order(self.subscription_inner):
+            if topic in self.subscription_inner:
+                await self._rebalance_by_topic(topic, is_order=is_order)
+        for queue in list(self.process_queue_table):
+            if queue.topic not in self.subscription_inner:
+                self.process_queue_table.pop(queue).dropped = True
+
+    async def _rebalance_by_topic(self, topic: str, *, is_order: bool) -> None:
+        all_queues = self.topic_subscribe_info_table.get(topic)
+        if self.message_model is MessageModel.BROADCASTING:
+            ours = all_queues
+        else:
+            # the group's clients are asked for even when the topic's queues are unknown (as 4.8.0)
+            try:
+                client_ids = await self.instance.find_consumer_id_list(topic, self.group)
+            except CALL_ERRORS:
+                return
+            if all_queues is None or client_ids is None:
+                return
+            client_ids.sort(key=utf16_key)
+            try:
+                ours = self.strategy.allocate(self.group, self.instance.client_id, sorted(all_queues), client_ids) or []
+            except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (4.8.0 logs it)
+                return
+        if all_queues is None or ours is None:
+            return
+        changed = await self._update_process_queue_table(topic, queue_order(ours), is_order=is_order)
+        if changed:
+            if self.instance.observe is not None:
+                held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
+                who = self.instance.client_id
+                fields: dict[str, object] = {"who": who, "group": self.group, "topic": topic, "queues": held}
+                self.instance.observe("rebalance", fields)
+            await self.message_queue_changed(topic, all_queues, ours)
+
+    async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue], *, is_order: bool) -> bool:
+        changed, now = False, self.instance.runtime.now()
+        for queue in queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
+            process_queue = self.process_queue_table.get(queue)
+            if queue.topic != topic or process_queue is None:
+                continue
+            lost = queue not in ours
+            stuck = self.consume_type is ConsumeType.CONSUME_PASSIVELY and process_queue.is_pull_expired(now)
+            if lost or stuck:
+                process_queue.dropped = True
+                if await self.remove_unnecessary_message_queue(queue, process_queue):
+                    self.process_queue_table.pop(queue, None)
+                    changed = True
+        requests: list[PullRequest] = []
+        for queue in ours:
+            if queue in self.process_queue_table or (is_order and not await self.lock(queue)):
+                continue
+            self.remove_dirty_offset(queue)
+            runtime = self.instance.runtime
+            process_queue = ProcessQueue(runtime.now(), Lock(runtime))
+            # one question to the broker for each new queue, one after the other: they delay the stamp (row S-84)
+            next_offset = await self.compute_pull_from_where(queue)
+            if next_offset >= 0 and queue not in self.process_queue_table:
+                self.process_queue_table[queue] = process_queue
+                requests.append(PullRequest(self.group, queue, process_queue, next_offset))
+                changed = True
+        self.dispatch_pull_request(requests)
+        return changed
+
+    async def remove_process_queue(self, queue: MessageQueue) -> None:
+        """Give a queue up outside of a rebalance; the next one takes it again."""
+        process_queue = self.process_queue_table.pop(queue, None)
+        if process_queue is not None:
+            process_queue.dropped = True
+            await self.remove_unnecessary_message_queue(queue, process_queue)
+
+    def destroy(self) -> None:
+        """Drop everything."""
+        for process_queue in self.process_queue_table.values():
+            process_queue.dropped = True
+        self.process_queue_table.clear()
+
+    # ---- locks of orderly consumption
+
+    async def lock(self, queue: MessageQueue) -> bool:
+        """Ask the broker for the lock of one queue."""
+        return queue in await self._lock_at_broker(queue.broker_name, [queue], only_gains=True)
+
+    async def lock_all(self) -> None:
+        """Renew the locks of all our queues; what the broker does not confirm is unlocked."""
+        for broker_name, queues in self._queues_by_broker().items():
+            await self._lock_at_broker(broker_name, queues, only_gains=False)
+
+    async def unlock(self, queue: MessageQueue, *, oneway: bool) -> None:
+        """Give the lock of one queue back."""
+        await self._unlock_at_broker(queue.broker_name, [queue], oneway=oneway)
+
+    async def unlock_all(self, *, oneway: bool) -> None:
+        """Give all locks back."""
+        for broker_name, queues in self._queues_by_broker().items():
+            if await self._unlock_at_broker(broker_name, queues, oneway=oneway):
+                for queue in queues:
+                    if queue in self.process_queue_table:
+                        self.process_queue_table[queue].locked = False
+
+    async def _lock_at_broker(
+        self, broker_name: str, queues: list[MessageQueue], *, only_gains: bool
+    ) -> set[MessageQueue]:
+        addr = self._master(broker_name)
+        if addr is None:
+            return set()
+        instance = self.instance
+        try:
+            locked = await instance.api.lock_batch_mq(addr, self.group, instance.client_id, queues, LOCK_TIMEOUT)
+        except CALL_ERRORS:
+            return set()
+        now = instance.runtime.now()
+        for queue in queues:
+            process_queue = self.process_queue_table.get(queue)
+            if process_queue is None:
+                continue
+            if queue in locked:
+                process_queue.locked = True
+                process_queue.last_lock_timestamp = now
+            elif not only_gains:
+                process_queue.locked = False
+        return locked
+
+    async def _unlock_at_broker(self, broker_name: str, queues: list[MessageQueue], *, oneway: bool) -> bool:
+        addr = self._master(broker_name)
+        if addr is None:
+            return False
+        instance = self.instance
+        try:
+            await instance.api.unlock_batch_mq(
+                addr, self.group, instance.client_id, queues, LOCK_TIMEOUT, oneway=oneway
+            )
+        except CALL_ERRORS:
+            return False
+        return True
+
+    def _master(self, broker_name: str) -> str | None:
+        found = self.instance.find_broker_address_in_subscribe(broker_name, MASTER_ID, only_this_broker=True)
+        return None if found is None else found.broker_addr
+
+    def _queues_by_broker(self) -> dict[str, list[MessageQueue]]:
+        result: dict[str, list[MessageQueue]] = {}
+        for queue in queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
+            result.setdefault(queue.broker_name, []).append(queue)
+        return result

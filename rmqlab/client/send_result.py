@@ -1,0 +1,69 @@
+"""What a send brought (4.8.0 `SendResult`, `SendStatus`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Self
+
+from rmqlab.message.batch import MessageBatch
+from rmqlab.message.message import MessageQueue
+from rmqlab.message.properties import PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.message.message import Message
+    from rmqlab.protocol.producer_headers import SendMessageResponseHeader
+
+DEFAULT_REGION = "DefaultRegion"
+
+
+class SendStatus(Enum):
+    """How a send went; all but SEND_OK mean that the message is stored, but not as safely as asked."""
+
+    SEND_OK = "SEND_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
+    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
+
+
+@dataclass(slots=True)
+class SendResult:
+    """`msg_id` is the UNIQ_KEY the client made, `offset_msg_id` the broker's id (of a batch several, with commas)."""
+
+    send_status: SendStatus
+    msg_id: str | None
+    offset_msg_id: str | None
+    message_queue: MessageQueue
+    queue_offset: int
+    transaction_id: str | None = None
+    region_id: str = DEFAULT_REGION
+    trace_on: bool = True
+
+    @classmethod
+    def of_response(
+        cls,
+        status: SendStatus,
+        broker_name: str,
+        message: Message,
+        header: SendMessageResponseHeader,
+        ext_fields: Mapping[str, str | None],
+    ) -> Self:
+        """Read a broker's answer to a send."""
+        return cls(
+            status,
+            ",".join(str(one.unique_id) for one in message) if isinstance(message, MessageBatch) else message.unique_id,
+            header.msg_id,
+            MessageQueue(message.topic, broker_name, header.queue_id),
+            header.queue_offset,
+            header.transaction_id,
+            ext_fields.get(PROPERTY_MSG_REGION) or DEFAULT_REGION,
+            ext_fields.get(PROPERTY_TRACE_SWITCH) != "false",
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"SendResult [sendStatus={self.send_status.value}, msgId={self.msg_id}, offsetMsgId={self.offset_msg_id}, "
+            f"messageQueue={self.message_queue}, queueOffset={self.queue_offset}]"
+        )
