@@ -1,0 +1,148 @@
+"""Tables the admin tool asks for: connections, subscriptions, offsets (4.8.0 `AdminBrokerProcessor`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import hash_map_order, is_blank
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.admin_bodies import (
+    Connection,
+    ConsumerConnection,
+    ConsumeStats,
+    GroupList,
+    OffsetWrapper,
+    ProducerConnection,
+    TopicOffset,
+    TopicStatsTable,
+)
+from rmqlab.protocol.admin_headers import (
+    GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
+from rmqlab.protocol.bodies import message_queue_order
+from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.broker.client_channel_info import ClientChannelInfo
+
+
+class AdminTables:
+    """One method a request; nothing here changes the broker. Times are epoch ms, offsets count messages."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def topic_stats_info(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 202: lowest and next offset of every queue, and the store time of its last message."""
+        topic = command.decode_header(GetTopicStatsInfoRequestHeader).topic
+        config = self._broker.topic_config_manager.select_topic_config(topic)
+        if config is None:
+            return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+        store = self._broker.message_store
+        table = {}
+        for queue in self._queues(topic, config.write_queue_nums):
+            highest = max(store.get_max_offset_in_queue(topic, queue.queue_id), 0)
+            table[queue] = TopicOffset(
+                min_offset=max(store.get_min_offset_in_queue(topic, queue.queue_id), 0),
+                max_offset=highest,
+                last_update_timestamp=(
+                    store.get_message_store_time_stamp(topic, queue.queue_id, highest - 1) if highest > 0 else 0
+                ),
+            )
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=TopicStatsTable(offset_table=table).encode())
+
+    def consumer_connection_list(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 203: a group's members and the subscriptions in force."""
+        group = command.decode_header(GetConsumerConnectionListRequestHeader).consumer_group
+        info = self._broker.consumer_manager.get_consumer_group_info(group)
+        if info is None:
+            return RemotingCommand.response(ResponseCode.CONSUMER_NOT_ONLINE, f"the consumer group[{group}] not online")
+        body = ConsumerConnection(
+            connection_set=_connections(info.channel_info_table.values()),
+            subscription_table={
+                topic: subscription for topic, subscription in info.subscription_table.items() if topic is not None
+            },
+            consume_type=info.consume_type,
+            message_model=info.message_model,
+            consume_from_where=info.consume_from_where,
+        )
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def producer_connection_list(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 204: a producer group's members; an emptied group is still there."""
+        group = command.decode_header(GetProducerConnectionListRequestHeader).producer_group
+        table = self._broker.producer_manager.group_channel_table.get(group)
+        if table is None:
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, f"the producer group[{group}] not exist")
+        body = ProducerConnection(connection_set=_connections(table.values()))
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def consume_stats(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 208: how far a group is in every queue of one topic, or of all it has offsets of.
+
+        A topic that a group online does not subscribe to is passed over. The rate is 0: nothing counts messages here.
+        """
+        header = command.decode_header(GetConsumeStatsRequestHeader)
+        group, broker = header.consumer_group, self._broker
+        topics = [header.topic or ""]
+        if is_blank(header.topic):
+            topics = broker.consumer_offset_manager.which_topic_by_consumer(group)
+        table: dict[MessageQueue, OffsetWrapper] = {}
+        for topic in topics:
+            config = broker.topic_config_manager.select_topic_config(topic)
+            consumers = broker.consumer_manager
+            if config is None or (
+                consumers.find_subscription_data(group, topic) is None
+                and consumers.find_subscription_data_count(group) > 0
+            ):
+                continue
+            for queue in self._queues(topic, config.read_queue_nums):
+                table[queue] = self._offsets(group, queue)
+        ordered = {queue: table[queue] for queue in message_queue_order(table)}
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=ConsumeStats(offset_table=ordered).encode())
+
+    def topic_consume_by_who(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 300: groups online that subscribe to a topic, and groups that have offsets of it."""
+        topic = command.decode_header(QueryTopicConsumeByWhoRequestHeader).topic
+        groups = self._broker.consumer_manager.query_topic_consume_by_who(topic)
+        groups.update(self._broker.consumer_offset_manager.which_group_by_topic(topic))
+        return RemotingCommand.response(
+            ResponseCode.SUCCESS, body=GroupList(group_list=hash_map_order(sorted(groups))).encode()
+        )
+
+    def _queues(self, topic: str, queue_nums: int) -> list[MessageQueue]:
+        name = self._broker.config.broker_name
+        return message_queue_order([MessageQueue(topic, name, number) for number in range(queue_nums)])
+
+    def _offsets(self, group: str, queue: MessageQueue) -> OffsetWrapper:
+        store = self._broker.message_store
+        consumed = max(self._broker.consumer_offset_manager.query_offset(group, queue.topic, queue.queue_id), 0)
+        last = 0
+        if consumed > 0:
+            last = max(store.get_message_store_time_stamp(queue.topic, queue.queue_id, consumed - 1), 0)
+        return OffsetWrapper(
+            broker_offset=max(store.get_max_offset_in_queue(queue.topic, queue.queue_id), 0),
+            consumer_offset=consumed,
+            last_timestamp=last,
+        )
+
+
+def _connections(members: Iterable[ClientChannelInfo]) -> list[Connection]:
+    return [
+        Connection(
+            client_id=info.client_id,
+            client_addr=info.channel.remote_address,
+            language=info.language,
+            version=info.version,
+        )
+        for info in members
+    ]

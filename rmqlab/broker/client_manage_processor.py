@@ -1,0 +1,113 @@
+"""Heartbeats, goodbyes and checks of expressions (4.8.0 `ClientManageProcessor`, rows H-26..H-45)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.broker_config import PERM_READ_WRITE
+from rmqlab.broker.client_channel_info import ClientChannelInfo
+from rmqlab.errors import BadInput
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.message.topics import retry_topic
+from rmqlab.protocol.bodies import CheckClientRequestBody
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader, UnregisterClientResponseHeader
+from rmqlab.protocol.heartbeat import HeartbeatData
+
+if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.heartbeat import ConsumerData
+
+UNIT_SUB_FLAG = 2  # TopicSysFlag.buildSysFlag(unit=false, hasUnitSub=true)
+
+
+class ClientManageProcessor:
+    """Answers HEART_BEAT (34), UNREGISTER_CLIENT (35) and CHECK_CLIENT_CONFIG (46)."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer one of the three; None for any other code, as Java."""
+        if command.code == RequestCode.HEART_BEAT:
+            return self.heart_beat(channel, command, now)
+        if command.code == RequestCode.UNREGISTER_CLIENT:
+            return self.unregister_client(channel, command, now)
+        if command.code == RequestCode.CHECK_CLIENT_CONFIG:
+            return self.check_client_config(command)
+        return None
+
+    def heart_beat(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS."""
+        data = HeartbeatData.decode(command.body or b"")
+        info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
+        broker = self._broker
+        if broker.observe is not None:
+            consumers = [consumer.group_name for consumer in data.consumer_data_set]
+            producers = [producer.group_name for producer in data.producer_data_set]
+            broker.observe("heartbeat", {"client": data.client_id, "consumers": consumers, "producers": producers})
+        for consumer in data.consumer_data_set:
+            self._register_consumer(consumer, info, now)
+        for producer in data.producer_data_set:
+            broker.producer_manager.register_producer(producer.group_name, info, now)
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
+        broker = self._broker
+        config = broker.subscription_group_manager.find_subscription_group_config(data.group_name)
+        notify = True
+        if config is not None:
+            notify = config.notify_consumer_ids_changed_enable
+            # Row H-32: the manager creates the topic and pushes the broker's data to the name server once only.
+            broker.topic_config_manager.create_topic_in_send_message_back_method(
+                retry_topic(data.group_name),
+                config.retry_queue_nums,
+                PERM_READ_WRITE,
+                UNIT_SUB_FLAG if data.unit_mode else 0,
+            )
+        broker.consumer_manager.register_consumer(
+            data.group_name,
+            info,
+            data.consume_type,
+            data.message_model,
+            data.consume_from_where,
+            data.subscription_data_set,
+            now,
+            is_notify_consumer_ids_changed_enable=notify,
+        )
+
+    def unregister_client(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Forget a client's producer group, consumer group, or both."""
+        header = command.decode_header(UnregisterClientRequestHeader)
+        info = ClientChannelInfo(channel, header.client_id, command.language, command.version, now)
+        broker = self._broker
+        if header.producer_group is not None:
+            broker.producer_manager.unregister_producer(header.producer_group, info)
+        if header.consumer_group is not None:
+            config = broker.subscription_group_manager.find_subscription_group_config(header.consumer_group)
+            broker.consumer_manager.unregister_consumer(
+                header.consumer_group,
+                info,
+                is_notify_consumer_ids_changed_enable=config is None or config.notify_consumer_ids_changed_enable,
+            )
+        return RemotingCommand.response(ResponseCode.SUCCESS, header=UnregisterClientResponseHeader())
+
+    def check_client_config(self, command: RemotingCommand) -> RemotingCommand:
+        """Compile a client's expression before the client starts with it; nothing is stored."""
+        body = None if command.body is None else CheckClientRequestBody.decode(command.body)
+        subscription = None if body is None else body.subscription_data
+        if subscription is None or is_tag_type(subscription.expression_type):
+            return RemotingCommand.response(ResponseCode.SUCCESS)
+        if not self._broker.config.enable_property_filter:
+            return RemotingCommand.response(
+                ResponseCode.SYSTEM_ERROR,
+                f"The broker does not support consumer to filter message by {subscription.expression_type}",
+            )
+        try:
+            compile_expression(subscription.expression_type, subscription.sub_string)
+        except BadInput as error:
+            return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error))
+        return RemotingCommand.response(ResponseCode.SUCCESS)

@@ -1,0 +1,139 @@
+"""One consumer group as the broker sees it: connections and the one subscription table that all members share.
+
+Source: 4.8.0 `ConsumerGroupInfo`, rows S-76..S-80 and H-37.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rmqlab.broker.channel import Channel
+    from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+    SubscriptionChange = Callable[[str | None, SubscriptionData | None, SubscriptionData | None], None]
+
+
+class ConsumerGroupInfo:
+    """Members and subscriptions of one group; times are epoch ms.
+
+    The table has one subscription for each topic, whichever member sent it: that is why two members with different
+    tags overwrite each other. Tables keep the order of arrival; Java's order of connections depends on random
+    channel ids.
+    """
+
+    __slots__ = (
+        "channel_info_table",
+        "consume_from_where",
+        "consume_type",
+        "group_name",
+        "last_update_timestamp",
+        "message_model",
+        "subscription_table",
+    )
+
+    def __init__(
+        self,
+        group_name: str,
+        consume_type: ConsumeType,
+        message_model: MessageModel,
+        consume_from_where: ConsumeFromWhere,
+        now: int,
+    ) -> None:
+        self.group_name = group_name
+        self.consume_type = consume_type
+        self.message_model = message_model
+        self.consume_from_where = consume_from_where
+        self.last_update_timestamp = now
+        self.subscription_table: dict[str | None, SubscriptionData] = {}
+        self.channel_info_table: dict[Channel, ClientChannelInfo] = {}
+
+    def find_channel(self, client_id: str) -> ClientChannelInfo | None:
+        """Return the connection of a client, or None."""
+        for info in self.channel_info_table.values():
+            if info.client_id == client_id:
+                return info
+        return None
+
+    def all_channels(self) -> list[Channel]:
+        """Return the connections of all members."""
+        return list(self.channel_info_table)
+
+    def all_client_ids(self) -> list[str]:
+        """Return the client ids of all members."""
+        return [info.client_id for info in self.channel_info_table.values()]
+
+    def find_subscription_data(self, topic: str) -> SubscriptionData | None:
+        """Return the subscription in force for a topic, or None."""
+        return self.subscription_table.get(topic)
+
+    def unregister_channel(self, info: ClientChannelInfo) -> ClientChannelInfo | None:
+        """Forget a member by its connection; return what was remembered."""
+        return self.channel_info_table.pop(info.channel, None)
+
+    def do_channel_close_event(self, channel: Channel) -> ClientChannelInfo | None:
+        """Forget the member on a closed connection; return it, None when there was none."""
+        return self.channel_info_table.pop(channel, None)
+
+    def update_channel(
+        self,
+        info_new: ClientChannelInfo,
+        consume_type: ConsumeType,
+        message_model: MessageModel,
+        consume_from_where: ConsumeFromWhere,
+        now: int,
+    ) -> bool:
+        """Take in a heartbeat's connection; return True when it is a new member.
+
+        Type, model and starting point are overwritten by every beat. A known connection under another client id is
+        replaced, yet the time of the OLD entry is refreshed: the new one keeps the time it was made (row H-37).
+        """
+        self.consume_type = consume_type
+        self.message_model = message_model
+        self.consume_from_where = consume_from_where
+        table = self.channel_info_table
+        info_old = table.get(info_new.channel)
+        updated = info_old is None
+        if info_old is None:
+            table[info_new.channel] = info_old = info_new
+        elif info_old.client_id != info_new.client_id:
+            table[info_new.channel] = info_new
+        self.last_update_timestamp = info_old.last_update_timestamp = now
+        return updated
+
+    def update_subscription(
+        self,
+        subscriptions: Iterable[SubscriptionData],
+        now: int,
+        on_change: SubscriptionChange | None = None,
+    ) -> bool:
+        """Take in a heartbeat's subscriptions; return True when a topic came or went.
+
+        A known topic is replaced only by a strictly higher `sub_version`, and that alone returns False: changed tags
+        make nobody rebalance (row S-77). Topics that this heartbeat does not name are removed (row S-79).
+        `on_change(topic, old, new)` hears of every change of the table.
+        """
+        updated = False
+        table = self.subscription_table
+        topics = set()
+        for new in subscriptions:
+            topics.add(new.topic)
+            old = table.get(new.topic)
+            if old is None:
+                updated = True
+            elif new.sub_version <= old.sub_version:
+                continue
+            table[new.topic] = new
+            if on_change is not None:
+                on_change(new.topic, old, new)
+        for topic in [topic for topic in table if topic not in topics]:
+            old = table.pop(topic)
+            updated = True
+            if on_change is not None:
+                on_change(topic, old, None)
+        self.last_update_timestamp = now
+        return updated

@@ -1,0 +1,150 @@
+"""All consumer groups that have a member online (4.8.0 `ConsumerManager`, rows H-33..H-36 and H-42..H-45)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.broker.consumer_group_info import SubscriptionChange
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
+
+
+class ConsumerManager:
+    """Registers members, forgets them, and tells the listener about both."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.consumer_table: dict[str, ConsumerGroupInfo] = {}
+
+    def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
+        """Return a group that is online, or None."""
+        return self.consumer_table.get(group)
+
+    def find_channel(self, group: str, client_id: str) -> ClientChannelInfo | None:
+        """Return the connection of one member, or None."""
+        info = self.consumer_table.get(group)
+        return None if info is None else info.find_channel(client_id)
+
+    def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
+        """Return the subscription in force for a group and topic, or None."""
+        info = self.consumer_table.get(group)
+        return None if info is None else info.find_subscription_data(topic)
+
+    def find_subscription_data_count(self, group: str) -> int:
+        """Return how many topics a group subscribes to, its retry topic included; 0 when it is offline."""
+        info = self.consumer_table.get(group)
+        return 0 if info is None else len(info.subscription_table)
+
+    def query_topic_consume_by_who(self, topic: str) -> set[str]:
+        """Return the groups online that subscribe to a topic."""
+        return {group for group, info in self.consumer_table.items() if topic in info.subscription_table}
+
+    def register_consumer(
+        self,
+        group: str,
+        client_channel_info: ClientChannelInfo,
+        consume_type: ConsumeType,
+        message_model: MessageModel,
+        consume_from_where: ConsumeFromWhere,
+        subscriptions: Collection[SubscriptionData],
+        now: int,
+        *,
+        is_notify_consumer_ids_changed_enable: bool = True,
+    ) -> bool:
+        """Take in one group of a heartbeat; return True when a member or a topic is new or a topic is gone.
+
+        Only then CHANGE is fired, and only if the group's configuration lets it; REGISTER is fired by every beat.
+        """
+        info = self.consumer_table.get(group)
+        if info is None:
+            info = ConsumerGroupInfo(group, consume_type, message_model, consume_from_where, now)
+            self.consumer_table[group] = info
+        joined = info.update_channel(client_channel_info, consume_type, message_model, consume_from_where, now)
+        if joined:
+            self._observe("register", group, client_channel_info)
+        changed = info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
+        listener = self._broker.consumer_ids_change_listener
+        if (joined or changed) and is_notify_consumer_ids_changed_enable:
+            listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+        listener.handle(ConsumerGroupEvent.REGISTER, group, subscriptions)
+        return joined or changed
+
+    def unregister_consumer(
+        self,
+        group: str,
+        client_channel_info: ClientChannelInfo,
+        *,
+        is_notify_consumer_ids_changed_enable: bool = True,
+    ) -> None:
+        """Forget a member that says goodbye.
+
+        CHANGE is fired even when nothing was removed, and for an emptied group as well, whose list is empty.
+        """
+        info = self.consumer_table.get(group)
+        if info is None:
+            return
+        removed = info.unregister_channel(client_channel_info)
+        if removed is not None:
+            self._observe("unregister", group, removed)
+        if not info.channel_info_table:
+            self._drop(group)
+        if is_notify_consumer_ids_changed_enable:
+            listener = self._broker.consumer_ids_change_listener
+            listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+
+    def do_channel_close_event(self, channel: Channel) -> None:
+        """Forget every member on a closed connection; CHANGE asks the broker's flag only, not the group's."""
+        for group, info in list(self.consumer_table.items()):
+            removed = info.do_channel_close_event(channel)
+            if removed is None:
+                continue
+            self._observe("unregister", group, removed)
+            if not info.channel_info_table:
+                self._drop(group)
+            listener = self._broker.consumer_ids_change_listener
+            listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+
+    def scan_not_active_channel(self, now: int) -> None:
+        """Close and forget connections silent for more than 120 s.
+
+        No event is fired, not even for a group that ends: its members elsewhere learn nothing, and its SQL92 filter
+        data stays alive (row H-43).
+        """
+        for group, info in list(self.consumer_table.items()):
+            table = info.channel_info_table
+            for channel, client in list(table.items()):
+                if now - client.last_update_timestamp > CHANNEL_EXPIRED_TIMEOUT_MS:
+                    channel.close()
+                    table.pop(channel, None)
+                    self._observe("expired", group, client)
+            if not table:
+                self.consumer_table.pop(group, None)
+
+    def _drop(self, group: str) -> None:
+        if self.consumer_table.pop(group, None) is not None:
+            self._broker.consumer_ids_change_listener.handle(ConsumerGroupEvent.UNREGISTER, group)
+
+    def _observe(self, kind: str, group: str, info: ClientChannelInfo) -> None:
+        if self._broker.observe is not None:
+            self._broker.observe(kind, {"group": group, "client": info.client_id})
+
+    def _subscription_change(self, group: str, info: ClientChannelInfo) -> SubscriptionChange | None:
+        observe = self._broker.observe
+        if observe is None:
+            return None
+
+        def report(topic: str | None, old: SubscriptionData | None, new: SubscriptionData | None) -> None:
+            observe("subscription", {"group": group, "topic": topic, "client": info.client_id, "old": old, "new": new})
+
+        return report

@@ -1,0 +1,51 @@
+"""Filter servers that registered with the broker (4.8.0 `FilterServerManager`, row H-41)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+
+FILTER_SERVER_MAX_IDLE_TIME_MS = 30_000
+
+
+@dataclass(slots=True)
+class FilterServerInfo:
+    """A filter server's address ("ip:port") and when it was heard last (epoch ms)."""
+
+    filter_server_addr: str
+    last_update_timestamp: int
+
+
+class FilterServerManager:
+    """Remembers filter servers by connection. 4.8.0 can also start them as programs; nothing is started here."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.filter_server_table: dict[Channel, FilterServerInfo] = {}
+
+    def register_filter_server(self, channel: Channel, filter_server_addr: str, now: int) -> None:
+        """Take in a registration; a known connection keeps the address it came with first."""
+        info = self.filter_server_table.get(channel)
+        if info is None:
+            self.filter_server_table[channel] = FilterServerInfo(filter_server_addr, now)
+        else:
+            info.last_update_timestamp = now
+
+    def scan_not_active_channel(self, now: int) -> None:
+        """Forget servers silent for more than 30 s, then close their connections."""
+        for channel, info in list(self.filter_server_table.items()):
+            if now - info.last_update_timestamp > FILTER_SERVER_MAX_IDLE_TIME_MS:
+                del self.filter_server_table[channel]
+                channel.close()
+
+    def do_channel_close_event(self, channel: Channel) -> None:
+        """Forget the server on a closed connection."""
+        self.filter_server_table.pop(channel, None)
+
+    def filter_servers(self) -> list[str]:
+        """Return the addresses of all servers, as the broker registers them with the name server."""
+        return [info.filter_server_addr for info in self.filter_server_table.values()]

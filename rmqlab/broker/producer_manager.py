@@ -1,0 +1,81 @@
+"""All producer groups that have a member online (4.8.0 `ProducerManager`, rows H-27, H-28, H-41 and H-42)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
+
+if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.channel import Channel
+    from rmqlab.broker.client_channel_info import ClientChannelInfo
+
+
+class ProducerManager:
+    """Registers producers and forgets them; nobody is notified. A group emptied by a scan or a close stays."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
+        self.client_channel_table: dict[str, Channel] = {}
+        self._turn = 0
+
+    def register_producer(self, group: str, client_channel_info: ClientChannelInfo, now: int) -> None:
+        """Take in one producer group of a heartbeat: a new connection is put in, a known one refreshed."""
+        table = self.group_channel_table.setdefault(group, {})
+        found = table.get(client_channel_info.channel)
+        if found is not None:
+            found.last_update_timestamp = now
+            return
+        table[client_channel_info.channel] = client_channel_info
+        self.client_channel_table[client_channel_info.client_id] = client_channel_info.channel
+        if self._broker.observe is not None:
+            self._broker.observe("register", {"group": group, "client": client_channel_info.client_id})
+
+    def unregister_producer(self, group: str, client_channel_info: ClientChannelInfo) -> None:
+        """Forget a producer that says goodbye; its group goes with the last one."""
+        table = self.group_channel_table.get(group)
+        if not table:
+            return
+        removed = table.pop(client_channel_info.channel, None)
+        self.client_channel_table.pop(client_channel_info.client_id, None)
+        if removed is not None and self._broker.observe is not None:
+            self._broker.observe("unregister", {"group": group, "client": removed.client_id})
+        if not table:
+            del self.group_channel_table[group]
+
+    def do_channel_close_event(self, channel: Channel) -> None:
+        """Forget every producer on a closed connection."""
+        for group, table in self.group_channel_table.items():
+            removed = table.pop(channel, None)
+            if removed is not None:
+                self.client_channel_table.pop(removed.client_id, None)
+                if self._broker.observe is not None:
+                    self._broker.observe("unregister", {"group": group, "client": removed.client_id})
+
+    def scan_not_active_channel(self, now: int) -> None:
+        """Forget connections silent for more than 120 s, then close them."""
+        for group, table in self.group_channel_table.items():
+            for channel, info in list(table.items()):
+                if now - info.last_update_timestamp > CHANNEL_EXPIRED_TIMEOUT_MS:
+                    table.pop(channel, None)
+                    self.client_channel_table.pop(info.client_id, None)
+                    if self._broker.observe is not None:
+                        self._broker.observe("expired", {"group": group, "client": info.client_id})
+                    channel.close()
+
+    def find_channel(self, client_id: str) -> Channel | None:
+        """Return the connection of a producer, or None."""
+        return self.client_channel_table.get(client_id)
+
+    def get_available_channel(self, group: str | None) -> Channel | None:
+        """Return a connection of a group, each in its turn, to ask about a transaction; None when there is none.
+
+        Java passes over connections that are closed or clogged; here a connection in the table is neither.
+        """
+        channels = list(self.group_channel_table.get(group, ())) if group is not None else []
+        if not channels:
+            return None
+        self._turn += 1
+        return channels[self._turn % len(channels)]
