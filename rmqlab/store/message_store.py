@@ -9,11 +9,13 @@ from rmqlab.message.message import Host
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
 from rmqlab.store.broker_role import BrokerRole, FlushDiskType
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import CommitLog
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.delay_levels import DelayLevels
 from rmqlab.store.index_service import IndexService
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
+from rmqlab.store.query_message import query_message
 from rmqlab.store.queue_reader import get_message
 from rmqlab.store.reput_message_service import MASTER_ID, ReputMessageService
 from rmqlab.store.running_flags import RunningFlags
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.get_message_result import GetMessageResult
+    from rmqlab.store.query_message import QueryMessageResult
     from rmqlab.store.segments import SegmentFactory
 
     CommitLogDispatcher = Callable[[DispatchRequest], None]
@@ -71,6 +74,7 @@ class MessageStore:
         self.store_stats_service = StoreStatsService()
         self.running_flags = RunningFlags()
         self.reput_message_service = ReputMessageService(self, base_offset)
+        self.clean_service = CleanService(self)
         self.dispatchers: list[CommitLogDispatcher] = [self._build_consume_queue, self._build_index]
         self.message_arriving: MessageArriving | None = None
         self.flush_status = PutMessageStatus.PUT_OK
@@ -279,12 +283,16 @@ class MessageStore:
             if head is None:
                 return None
             size = int.from_bytes(head, signed=True)
-        return self.commit_log.get_message(commit_log_offset, size)
+        return None if size < 0 else self.commit_log.get_message(commit_log_offset, size)
 
     def look_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> MessageExt | None:
         """Return the message at a commit log offset, its body as stored; None when there is none."""
         record = self.select_one_message_by_offset(commit_log_offset, size)
         return None if record is None else decode_record(record, decompress_body=False)
+
+    def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
+        """Find messages by key or unique key, stored from `begin` to `end` (epoch ms); see `query_message`."""
+        return query_message(self, topic, key, max_num, begin, end)
 
     def pickup_store_timestamp(self, commit_log_offset: int, size: int) -> int:
         """Store time (epoch ms) of a record, -1 when it is not there."""

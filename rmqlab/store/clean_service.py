@@ -1,0 +1,81 @@
+"""Deleting what is old: commit log files first, then what leads to them (4.8.0 `CleanCommitLogService` and others).
+
+Between the two a queue still has entries whose messages are gone: reading them gives MESSAGE_WAS_REMOVING.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.message.topics import SCHEDULE_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rmqlab.store.consume_queue import ConsumeQueue
+    from rmqlab.store.message_store import MessageStore
+
+DELETE_FILES_BATCH_MAX = 10
+_HOUR_MS = 3_600_000
+
+
+class CleanService:
+    """What 4.8.0 does every `cleanResourceInterval`; here the owner of the store decides when."""
+
+    __slots__ = ("_last_physical_min_offset", "store")
+
+    def __init__(self, store: MessageStore) -> None:
+        self.store = store
+        self._last_physical_min_offset = 0
+
+    def delete_commit_log_files(self, count: int) -> int:
+        """Delete the `count` oldest commit log files, never the last one. Returns how many were deleted."""
+        return self.store.commit_log.mapped_file_queue.delete_first(count)
+
+    def delete_expired_commit_log_files(self, now: int, *, at_once: bool = False) -> int:
+        """Delete files last written `fileReservedTime` hours before `now` (epoch ms), at most ten.
+
+        `at_once` deletes them whatever their age, as a nearly full disk does.
+        """
+        files = self.store.commit_log.mapped_file_queue.mapped_files
+        reserved = self.store.config.file_reserved_time * _HOUR_MS
+        count = 0
+        for mapped_file in files[: min(DELETE_FILES_BATCH_MAX, len(files) - 1)]:
+            if not at_once and now < mapped_file.last_modified + reserved:
+                break
+            count += 1
+        return self.delete_commit_log_files(count)
+
+    def clean_consume_queues(self) -> None:
+        """Move the queues' first offsets behind messages that are gone, and delete files of entries below."""
+        min_offset = self.store.commit_log.min_offset
+        if min_offset > self._last_physical_min_offset:
+            self._last_physical_min_offset = min_offset
+            for queues in self.store.consume_queue_table.values():
+                for queue in queues.values():
+                    queue.delete_expired_file(min_offset)
+
+    def clean_expired_consumer_queue(self) -> None:
+        """Delete the queues all of whose messages are gone; they begin at offset 0 again."""
+        min_offset = self.store.commit_log.min_offset
+        for topic, queues in list(self.store.consume_queue_table.items()):
+            if topic == SCHEDULE_TOPIC:
+                continue
+            for queue in list(queues.values()):
+                # -1: the queue is empty, maybe just made
+                if -1 != queue.last_offset < min_offset:
+                    self._destroy(queue)
+                    del queues[queue.queue_id]
+            if not queues:
+                del self.store.consume_queue_table[topic]
+
+    def clean_unused_topic(self, topics: Collection[str]) -> None:
+        """Delete the queues of every topic that is not in `topics`."""
+        table = self.store.consume_queue_table
+        for topic in [one for one in table if one not in topics and one != SCHEDULE_TOPIC]:
+            for queue in table.pop(topic).values():
+                self._destroy(queue)
+
+    def _destroy(self, queue: ConsumeQueue) -> None:
+        queue.destroy()
+        self.store.commit_log.topic_queue_table.pop(f"{queue.topic}-{queue.queue_id}", None)
