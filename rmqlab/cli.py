@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{PROGRAM}: no verb {verb!r}; there are: {', '.join(available())}", file=sys.stderr)
         return 2
     try:
-        return _run(verb, rest)
+        status = _run(verb, rest)
+        sys.stdout.flush()
+        return status
     except BadInput as error:
         print(f"{PROGRAM} {verb}: {error}", file=sys.stderr)
         return 2
@@ -52,7 +54,6 @@ def _run(verb: str, rest: list[str]) -> int:
         prog=f"{PROGRAM} {verb}",
         description=available()[verb].help,
         allow_abbrev=False,
-        conflict_handler="resolve",
     )
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON to FILE ('-': standard output)")
     module.add_arguments(parser)

@@ -207,6 +207,14 @@ def test_pins_are_what_runs_here():
     assert set(installed) - set(pinned) - {"rmqlab", "pip", "setuptools", "wheel"} == set()
 
 
+def test_notebooks_run_on_this_interpreter():
+    from jupyter_client import KernelManager
+
+    command = KernelManager(kernel_name="python3").format_kernel_cmd()
+    assert Path(command[0]) == Path(sys.executable)
+    assert command[1:3] in (["-m", "ipykernel_launcher"], ["-Xfrozen_modules=off", "-m"])
+
+
 # Built from pieces, so that this file passes its own test.
 HOSTS = [
     ".".join(parts)

@@ -1,0 +1,98 @@
+"""The command line: verbs, exit statuses, where the JSON goes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from rmqlab import cli
+from rmqlab.commands import VERBS, available, rows
+from rmqlab.commands.output import write_json
+from rmqlab.errors import BadInput
+
+
+def test_without_a_verb_the_available_ones_are_listed(capsys):
+    assert cli.main([]) == 0
+    told = capsys.readouterr().out
+    assert cli.main(["--help"]) == 0
+    assert capsys.readouterr().out == told
+    for name, verb in VERBS.items():
+        assert (f"  {name} " in told and verb.help in told) == (name in available())
+
+
+def test_every_available_verb_explains_itself():
+    for name in available():
+        with pytest.raises(SystemExit) as stop:
+            cli.main([name, "--help"])
+        assert stop.value.code == 0
+
+
+def test_unknown_verb_is_bad_input(capsys):
+    assert cli.main(["rews"]) == 2
+    assert "no verb 'rews'; there are: " in capsys.readouterr().err
+
+
+def test_unknown_argument_is_bad_input(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["rows", "--mising"])
+    assert stop.value.code == 2
+    assert "--mising" in capsys.readouterr().err
+
+
+def test_bad_input_is_one_message_and_status_2(monkeypatch, capsys):
+    def run(args):
+        raise BadInput("scenarios.jsonl:3: field 'at': want a number of ms")
+
+    monkeypatch.setattr(rows, "run", run)
+    assert cli.main(["rows"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "rmqlab rows: scenarios.jsonl:3: field 'at': want a number of ms\n"
+
+
+@pytest.mark.parametrize(("raised", "status"), [(KeyboardInterrupt, 130), (None, 7)])
+def test_status_is_that_of_the_verb(monkeypatch, raised, status):
+    def run(args):
+        if raised:
+            raise raised
+        return 7
+
+    monkeypatch.setattr(rows, "run", run)
+    assert cli.main(["rows"]) == status
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m rmqlab rows | head -n 1"
+    told = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert told.stderr == ""
+    assert told.stdout.startswith("S-01")
+
+
+def test_json_goes_where_it_is_asked_for(tmp_path, capsys):
+    value = {"text": "消息 \ud800", "n": [1]}
+    write_json(value, None)
+    assert capsys.readouterr().out == ""
+    write_json(value, "-")
+    assert json.loads(capsys.readouterr().out) == value
+    write_json(value, str(tmp_path / "result.json"))
+    assert json.loads((tmp_path / "result.json").read_bytes()) == value
+
+
+def test_json_that_cannot_be_written_is_bad_input(tmp_path):
+    with pytest.raises(BadInput, match=r"--json .*none/x.json: No such file or directory"):
+        write_json({}, str(tmp_path / "none" / "x.json"))
+
+
+def test_text_makes_room_for_json_on_standard_output(capsys):
+    assert cli.main(["rows", "--only", "S-01", "--json", "-"]) in {0, 1}
+    told = capsys.readouterr()
+    assert [row["row"] for row in json.loads(told.out)["rows"]] == ["S-01"]
+    assert told.err.startswith("S-01")
+
+
+def test_text_goes_to_standard_output_otherwise(capsys):
+    assert cli.main(["rows", "--only", "S-01"]) in {0, 1}
+    assert capsys.readouterr().out.startswith("S-01")

@@ -1,0 +1,299 @@
+"""The script `lab`: what it installs, when it starts over, what it hands to the verb. Nothing is downloaded here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT = """
+[build-system]
+requires = ["builder"]
+[project]
+dependencies = ["core>=1"]
+[project.optional-dependencies]
+notebook = ["pictures>=2"]
+spark = ["sparks>=3"]
+java = ["wheel-of-java"]
+test = ["checks"]
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small project: the real script, the real tables, packages that do not exist."""
+    top = tmp_path / "a project"
+    (top / "rmqlab").mkdir(parents=True)
+    for name in ("lab", "rmqlab/java_runtime.py"):
+        shutil.copy(ROOT / name, top / name)
+    shutil.copytree(ROOT / "rmqlab" / "commands", top / "rmqlab" / "commands")
+    for name in ("rows.py", "notebook.py", "audit.py", "test.py"):
+        (top / "rmqlab" / "commands" / name).touch()
+    (top / "pyproject.toml").write_text(PYPROJECT)
+    (top / "requirements.txt").write_text("core==1.5\n")
+    return top
+
+
+def load(tree):
+    """The script as a module, with a `run` that only notes the steps and leaves a python where venv would."""
+    loader = SourceFileLoader("lab_script", str(tree / "lab"))
+    module = module_from_spec(spec_from_loader("lab_script", loader))
+    loader.exec_module(module)
+    module.steps = []
+
+    def run(*command):
+        module.steps.append(command)
+        if "venv" in command:
+            fake_python(tree, "exit 0")
+
+    module.really_run, module.run = module.run, run
+    return module
+
+
+def fake_python(tree, body):
+    program = tree / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def script(tree):
+    return load(tree)
+
+
+@pytest.fixture
+def installed(script):
+    """The script after a first set-up with the extra `notebook`."""
+    script.set_up({"notebook"})
+    script.steps.clear()
+    return script
+
+
+def call(tree, *arguments, **environ):
+    """Run the script as a person would."""
+    command = [sys.executable, str(tree / "lab"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environ, cwd=tree)
+
+
+def test_alone_it_lists_the_verbs_and_installs_nothing(tree):
+    told = call(tree)
+    assert told.returncode == 0
+    assert "  rows      the matrix of mission rows" in told.stdout
+    assert not (tree / ".venv").exists()
+    assert call(tree, "--help").stdout == told.stdout
+
+
+def test_a_verb_without_module_is_not_offered(tree):
+    (tree / "rmqlab" / "commands" / "rows.py").unlink()
+    assert "rows" not in call(tree).stdout
+
+
+def test_unknown_verb(tree):
+    told = call(tree, "rews")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "no verb 'rews'" in told.stderr
+    assert "notebook" in told.stderr
+    assert not (tree / ".venv").exists()
+
+
+def test_first_use_installs_what_the_verb_needs(script):
+    script.set_up({"notebook"})
+    venv, packages, project = script.steps
+    assert venv == (sys.executable, "-m", "venv", str(script.VENV))
+    assert packages[-5:] == ("--constraint", "requirements.txt", "builder", "core>=1", "pictures>=2")
+    assert project[-4:] == ("--no-deps", "--no-build-isolation", "--editable", ".")
+    assert script.is_ready({"notebook"})
+    assert script.is_ready(set())
+    assert not script.is_ready({"spark"})
+
+
+def test_later_uses_install_nothing(installed):
+    installed.set_up({"notebook"})
+    assert installed.steps == []
+
+
+def test_a_further_extra_is_added_to_those_there(installed):
+    installed.set_up({"spark"})
+    packages, _ = installed.steps
+    assert packages[-2:] == ("pictures>=2", "sparks>=3")
+    assert installed.is_ready({"notebook", "spark"})
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])
+def test_a_changed_list_is_installed_again(installed, name):
+    with (installed.ROOT / name).open("a") as file:
+        file.write("# changed\n")
+    assert not installed.is_ready(set())
+    installed.set_up(set())
+    packages, _ = installed.steps
+    assert packages[-1] == "pictures>=2"
+    assert installed.is_ready({"notebook"})
+
+
+@pytest.mark.parametrize("stop_at", ["venv", "--constraint", "--editable"])
+def test_an_interrupted_set_up_is_begun_anew(tree, script, stop_at):
+    finished = script.run
+
+    def stopped(*command):
+        if stop_at in command:
+            (tree / ".venv" / "half").mkdir()
+            raise KeyboardInterrupt
+        finished(*command)
+
+    script.run = stopped
+    with pytest.raises(KeyboardInterrupt):
+        script.set_up(set())
+    again = load(tree)
+    assert not again.is_ready(set())
+    again.set_up(set())
+    assert again.steps[0][1:3] == ("-m", "venv")
+    assert not (tree / ".venv" / "half").exists()
+    assert again.is_ready(set())
+
+
+def test_an_interrupted_renewal_is_begun_anew(tree, installed):
+    def stopped(*command):
+        raise KeyboardInterrupt
+
+    installed.run = stopped
+    with pytest.raises(KeyboardInterrupt):
+        installed.set_up({"spark"})
+    again = load(tree)
+    again.set_up(set())
+    assert again.steps[0][1:3] == ("-m", "venv")
+
+
+def test_a_moved_folder_gets_a_new_venv(tree, installed):
+    moved = tree.rename(tree.parent / "elsewhere")
+    script = load(moved)
+    assert not script.is_ready(set())
+    script.set_up(set())
+    assert script.steps[0] == (sys.executable, "-m", "venv", str(moved / ".venv"))
+    assert script.is_ready({"notebook"})
+
+
+def test_a_venv_whose_python_is_gone_is_made_anew(installed):
+    installed.PYTHON.unlink()
+    installed.PYTHON.symlink_to("gone")
+    assert not installed.is_ready(set())
+    installed.set_up(set())
+    assert "venv" in installed.steps[0]
+
+
+def test_a_venv_of_somebody_else_is_left_alone(tree, script):
+    (tree / ".venv").mkdir()
+    (tree / ".venv" / "mine").touch()
+    with pytest.raises(script.LabError, match="was not made by this script; delete it or move it away"):
+        script.set_up(set())
+    assert (tree / ".venv" / "mine").exists()
+    assert script.steps == []
+
+
+def test_a_failed_step_says_what_to_do(tree):
+    script = load(tree)
+    with pytest.raises(script.LabError, match=r"(?s)failed with status 3: sh -c exit 3.*run the same command again"):
+        script.really_run("sh", "-c", "exit 3")
+
+
+def test_the_verb_gets_its_arguments_and_gives_its_status(tree, installed):
+    fake_python(tree, 'echo "$@"; echo "$VIRTUAL_ENV|$PYSPARK_PYTHON|$PYTHONPATH|$PIP_USER"; exit 7')
+    told = call(tree, "notebook", "--port", "1", "two words", PYTHONPATH="/nowhere", PIP_USER="1")
+    assert told.returncode == 7
+    assert told.stdout.splitlines() == [
+        "-P -m rmqlab notebook --port 1 two words",
+        f"{tree}/.venv|{tree}/.venv/bin/python||0",
+    ]
+    assert told.stderr == ""
+
+
+def test_it_runs_from_any_folder_and_through_a_link(tree, installed):
+    fake_python(tree, "pwd; exit 0")
+    link = tree.parent / "link"
+    link.symlink_to(tree / "lab")
+    told = subprocess.run([sys.executable, link, "rows"], capture_output=True, text=True, check=False, cwd=tree.parent)
+    assert (told.returncode, told.stdout.strip()) == (0, str(tree.parent))
+
+
+class Became(Exception):
+    """This process would be another program now: its path, its command line, its environment."""
+
+
+def become_something_else(*arguments):
+    raise Became(*arguments)
+
+
+class Java:
+    """Stands in for rmqlab/java_runtime.py."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def find_java(self, environ):
+        return self.found
+
+    def home_from_wheel(self, venv):
+        return venv / "java"
+
+
+@pytest.mark.parametrize("found", [None, Path("/opt/some-java")])
+def test_java_comes_from_the_machine_or_else_from_the_wheel(tree, script, monkeypatch, found):
+    monkeypatch.setattr(os, "execve", become_something_else)
+    script.load = lambda _: Java(found)
+    with pytest.raises(Became) as became:
+        script.become(["audit", "store"], {"spark", "java"})
+    _, command, environ = became.value.args
+    assert command[1:] == ["-P", "-m", "rmqlab", "audit", "store"]
+    assert environ["JAVA_HOME"] == str(found or tree / ".venv" / "java")
+    assert ("wheel-of-java" in script.steps[1]) == (found is None)
+
+
+def test_no_verb_looks_for_java_unless_it_needs_one(script, monkeypatch):
+    monkeypatch.setattr(os, "execve", become_something_else)
+    script.load = lambda path: pytest.fail(f"{path} was loaded")
+    with pytest.raises(Became):
+        script.become(["rows"], set())
+
+
+def test_an_old_python_hands_over_to_a_newer_one(tree, script, monkeypatch):
+    newer = tree / "python3.29"
+    newer.touch(mode=0o755)
+    monkeypatch.setattr(os, "execv", become_something_else)
+    monkeypatch.setenv("PATH", str(tree))
+    script.OLDEST = (3, 29)
+    with pytest.raises(Became) as became:
+        script.check_python(["rows", "--missing"])
+    assert became.value.args[1] == [str(newer), str(tree / "lab"), "rows", "--missing"]
+
+
+def test_an_old_python_alone_is_named(script, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    script.OLDEST = (3, 29)
+    have = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    with pytest.raises(script.LabError, match=f"this is Python {have}, .*; install Python 3.29 or newer"):
+        script.check_python([])
+
+
+def test_a_python_without_ensurepip_is_named(tree, script, monkeypatch):
+    monkeypatch.setattr(script.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(script.LabError, match="apt install python3"):
+        script.set_up(set())
+    assert not (tree / ".venv").exists()
+
+
+def test_ready_means_quick(tree, installed):
+    """What the script itself costs: well below what a verb costs."""
+    fake_python(tree, "exit 0")
+    told = subprocess.run(
+        [sys.executable, "-S", "-X", "importtime", str(tree / "lab"), "rows"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    assert imported.isdisjoint({"tomllib", "json", "venv", "argparse", "asyncio", "rmqlab"})
