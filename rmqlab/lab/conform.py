@@ -59,7 +59,10 @@ class FamilyResult:
 
     def as_json(self) -> dict[str, object]:
         """Return {passed, total, failures: [case], differences: [{case, field, expected, got}], problem}."""
-        rows = [{"case": d.case, "field": d.field, "expected": d.expected, "got": d.got} for d in self.differences]
+        rows = [
+            {"case": one.case, "field": one.field, "expected": plain(one.expected), "got": plain(one.got)}
+            for one in self.differences
+        ]
         return {
             "passed": self.passed,
             "total": self.total,
@@ -67,6 +70,11 @@ class FamilyResult:
             "differences": rows,
             "problem": self.problem,
         }
+
+
+def plain(value: object) -> object:
+    """Return `value` as JSON can hold it; what it cannot hold becomes its text."""
+    return json.loads(json.dumps(value, default=repr))
 
 
 def conform(folder: Path) -> dict[str, FamilyResult]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.conform_store import STORE
 from rmqlab.lab.vector_messages import body_of, decoded_json, host_of, properties_of
 from rmqlab.lab.vectors import BadVector, Kind, from_hex, take
 from rmqlab.message.batch import decode_messages, encode_message, encode_messages
-from rmqlab.message.compression import CompressionError, compress, uncompress
+from rmqlab.message.compression import compress
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import RecordError, body_crc, decode_properties, encode_record, read_record
@@ -98,10 +99,13 @@ def _with_compressed_body_of(expected: bytes, message: MessageExt) -> bytes | No
 
 
 def _restored(data: bytes) -> bytes | None:
+    """Return the body in `data`; None unless it is one whole stream and nothing else."""
+    stream = zlib.decompressobj()
     try:
-        return uncompress(data)
-    except CompressionError:
+        body = stream.decompress(data)
+    except zlib.error:
         return None
+    return body if stream.eof and not stream.unused_data else None
 
 
 def _decodes(vector: Vector) -> dict[str, object]:

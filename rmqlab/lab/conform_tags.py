@@ -36,7 +36,10 @@ def _match(vector: Vector) -> dict[str, object]:
     subscription = build_subscription_data("GroupTest", "TopicTest", take(vector, "subString", str | None))
     subscription.class_filter_mode = bool(take(vector, "classFilterMode", bool | None))
     asked = ExpressionMessageFilter(subscription)
+    raw = tag is None and vector["classFilterMode"] is None  # a code given as such, not made from a tag
     return {
+        "tagsCode": code if raw else MessageExtBrokerInner.tags_string_to_tags_code(None, tag),
+        "no_code": True if code is None else None,
         "by_consume_queue": asked.is_matched_by_consume_queue(code),
         "by_commit_log": asked.is_matched_by_commit_log(None, {} if tag is None else {"TAGS": tag}),
         "by_client": client_keeps(subscription, tag),
@@ -87,7 +90,7 @@ KINDS = {
             "tagsCode": int | None,
             "no_code": bool | None,
         },
-        expected=("by_consume_queue", "by_commit_log", "by_client"),
+        expected=("tagsCode", "no_code", "by_consume_queue", "by_commit_log", "by_client"),
         run=_match,
     ),
     "deliver": Kind(

@@ -7,6 +7,7 @@ field) to a `Kind`. `rmqlab.lab.conform` does the rest: reading, comparing, coun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
@@ -20,8 +21,18 @@ if TYPE_CHECKING:
 Vector = Mapping[str, object]
 Shape = type | UnionType
 Value = TypeVar("Value")
-_MISSING = "(missing)"
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
 _LABELS = frozenset({"case", "kind", "family"})
+
+
+class _Missing:
+    """Stands where one side has nothing; equal to no JSON value."""
+
+    def __repr__(self) -> str:
+        return "(missing)"
+
+
+_MISSING = _Missing()
 
 
 class BadVector(BadInput):
@@ -84,14 +95,20 @@ class Kind:
             return [Difference(case, "(run)", "an answer", f"{type(error).__name__}: {error}")]
         found: list[Difference] = []
         for name in self.expected:
-            reduced = self.reduce.get(name, _whole)
-            expected, got = reduced(vector[name]), reduced(answer.get(name, _MISSING))
+            expected, got = vector[name], answer.get(name, _MISSING)
+            reduced = self.reduce.get(name)
+            if reduced is not None:
+                expected, got = _reduced(reduced, expected), _reduced(reduced, got)
             found.extend(Difference(case, path, left, right) for path, left, right in compare(expected, got, name))
         return found
 
 
-def _whole(value: object) -> object:
-    return value
+def _reduced(reduced: Callable[[object], object], value: object) -> object:
+    """Return the meaningful part of `value`, or all of it where it has not the form that `reduced` knows."""
+    try:
+        return reduced(value)
+    except (TypeError, ValueError, AttributeError, LookupError):
+        return value
 
 
 @overload
@@ -128,11 +145,10 @@ def _brief(value: object) -> str:
 
 
 def from_hex(text: str, name: str) -> bytes:
-    """Return the bytes of hex `text`; raise `BadVector` naming field `name` if it is no hex."""
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise BadVector(name, f"must be hex digits, not {_brief(text)}") from None
+    """Return the bytes of lower-case hex `text`; raise `BadVector` naming field `name` if it is something else."""
+    if _HEX.fullmatch(text) is None:
+        raise BadVector(name, f"must be pairs of lower-case hex digits, not {_brief(text)}")
+    return bytes.fromhex(text)
 
 
 def compare(expected: object, got: object, path: str) -> Iterator[tuple[str, object, object]]:
