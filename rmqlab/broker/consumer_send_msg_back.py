@@ -57,7 +57,7 @@ def consumer_send_msg_back(broker: Broker, command: RemotingCommand, now: int) -
         return RemotingCommand.response(ResponseCode.SUCCESS)
     topic = retry_topic(group)
     queue_id = broker.choose(f"queue of {topic}", group_config.retry_queue_nums)
-    topic_config = broker.topic_config_manager.create_topic_in_send_message_back(
+    topic_config = broker.topic_config_manager.create_topic_in_send_message_back_method(
         topic, group_config.retry_queue_nums, PERM_READ | PERM_WRITE, UNIT_SUB_FLAG if header.unit_mode else 0
     )
     if not is_writeable(topic_config.perm):
@@ -71,7 +71,7 @@ def consumer_send_msg_back(broker: Broker, command: RemotingCommand, now: int) -
     if message.reconsume_times >= _max_reconsume_times(command, header, group_config) or delay_level < 0:
         topic = dlq_topic(group)
         queue_id = broker.choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
-        broker.topic_config_manager.create_topic_in_send_message_back(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
+        broker.topic_config_manager.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
     else:
         message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
     result = broker.message_store.async_put_message(_copy_for(message, topic, queue_id), now)

@@ -52,11 +52,11 @@ def check_message(
         topic_sys_flag = 0
         if header.unit_mode:
             topic_sys_flag = UNIT_SUB_FLAG if is_retry_topic(topic) else UNIT_FLAG
-        topic_config = broker.topic_config_manager.create_topic_in_send_message(
+        topic_config = broker.topic_config_manager.create_topic_in_send_message_method(
             topic, header.default_topic, header.default_topic_queue_nums, topic_sys_flag
         )
         if topic_config is None and is_retry_topic(topic):
-            topic_config = broker.topic_config_manager.create_topic_in_send_message_back(
+            topic_config = broker.topic_config_manager.create_topic_in_send_message_back_method(
                 topic, 1, PERM_READ | PERM_WRITE, topic_sys_flag
             )
         if topic_config is None:

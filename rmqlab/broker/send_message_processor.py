@@ -180,7 +180,9 @@ class SendMessageProcessor:
             topic = dlq_topic(group)
             message.topic = topic
             message.queue_id = broker.choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
-            broker.topic_config_manager.create_topic_in_send_message_back(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
+            broker.topic_config_manager.create_topic_in_send_message_back_method(
+                topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0
+            )
         return None
 
     def _put_answer(self, result: PutMessageResult, queue_id: int) -> RemotingCommand:

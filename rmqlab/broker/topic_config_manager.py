@@ -74,7 +74,7 @@ class TopicConfigManager:
         config = self.topic_config_table.get(topic)
         return config is not None and config.order
 
-    def create_topic_in_send_message(
+    def create_topic_in_send_message_method(
         self, topic: str, default_topic: str, client_default_topic_queue_nums: int, topic_sys_flag: int
     ) -> TopicConfig | None:
         """Return the topic a producer sends to, made after `default_topic` if it is new.
@@ -98,7 +98,7 @@ class TopicConfigManager:
         config.topic_filter_type = default.topic_filter_type
         return self._create(config)
 
-    def create_topic_in_send_message_back(
+    def create_topic_in_send_message_back_method(
         self, topic: str, queue_nums: int, perm: int, topic_sys_flag: int
     ) -> TopicConfig:
         """Return a retry, dead letter or transaction topic, made and registered if it is new (row H-32)."""
@@ -111,7 +111,7 @@ class TopicConfigManager:
 
     def create_topic_of_tran_check_max_time(self, queue_nums: int, perm: int) -> TopicConfig:
         """Return the topic for half messages that were checked too often, made if it is new."""
-        return self.create_topic_in_send_message_back(TRANS_CHECK_MAX_TIME_TOPIC, queue_nums, perm, 0)
+        return self.create_topic_in_send_message_back_method(TRANS_CHECK_MAX_TIME_TOPIC, queue_nums, perm, 0)
 
     def update_topic_unit_flag(self, topic: str, unit: bool) -> None:
         """Set or clear the unit flag of a known topic."""
