@@ -11,6 +11,7 @@ from rmqlab.client.client_config import MASTER_ID, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
 from rmqlab.client.client_remoting_processor import ClientRemotingProcessor
 from rmqlab.client.executor import Lock, ScheduledExecutor
+from rmqlab.client.mq_admin import MQAdmin
 from rmqlab.client.mq_client_api import MQClientAPI
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.pull_message_service import PullMessageService, RebalanceService
@@ -106,6 +107,7 @@ class MQClientInstance:
         self.observe = observe
         self.state = ServiceState.CREATE_JUST
         self.api = MQClientAPI(runtime)
+        self.admin = MQAdmin(self)
         if config.namesrv_addr is not None:
             self.api.name_servers = config.namesrv_addr.split(";")
         self.producer_table: dict[str, DefaultMQProducer] = {}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_config import MASTER_ID, ClientConfig, ServiceState
+from rmqlab.client.client_config import ClientConfig, ServiceState
 from rmqlab.client.client_error import (
-    CALL_ERRORS,
     ClientErrorCode,
     MQBrokerError,
     MQClientError,
@@ -16,7 +15,7 @@ from rmqlab.client.client_error import (
 )
 from rmqlab.client.send_result import SendStatus
 from rmqlab.client.topic_publish_info import TopicPublishInfo
-from rmqlab.client.validators import check_message, check_not_system_topic, check_producer_group, check_topic
+from rmqlab.client.validators import check_message, check_producer_group
 from rmqlab.message.batch import MessageBatch, UnsupportedBatch
 from rmqlab.message.compression import compress
 from rmqlab.message.java import parse_boolean, parse_int
@@ -31,7 +30,6 @@ from rmqlab.message.properties import (
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, is_retry_topic
-from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
@@ -45,8 +43,6 @@ if TYPE_CHECKING:
 
     MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
 
-PERM_READ_WRITE = 6
-ADMIN_TIMEOUT = 6_000
 _TRY_AGAIN = frozenset(
     {
         ResponseCode.TOPIC_NOT_EXIST,
@@ -117,30 +113,9 @@ class DefaultMQProducer:
             raise MQClientError(f"The producer service state not OK, {self.state}{suggest_todo()}")
 
     async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
-        """Create a topic on every broker that has the topic `key`; five tries each; raises `MQClientError`."""
+        """Create a topic on every broker that has the topic `key`; raises `MQClientError`."""
         self._make_sure_state_ok()
-        check_topic(new_topic)
-        check_not_system_topic(new_topic)
-        header = CreateTopicRequestHeader(
-            new_topic, key, queue_num, queue_num, PERM_READ_WRITE, "SINGLE_TAG", topic_sys_flag=0
-        )
-        api = self.instance.api
-        try:
-            route = await api.get_topic_route_info(key, ADMIN_TIMEOUT)
-        except CALL_ERRORS as error:
-            raise MQClientError("create new topic failed") from error
-        created, failure = False, None
-        for broker in sorted(route.broker_datas):
-            addr = broker.broker_addrs.get(MASTER_ID)
-            for _ in range(5 if addr is not None else 0):
-                try:
-                    await api.create_topic(str(addr), header, ADMIN_TIMEOUT)
-                    created = True
-                    break
-                except CALL_ERRORS as error:
-                    failure = error
-        if not created and (failure is not None or not route.broker_datas):
-            raise MQClientError("create new topic failed") from failure
+        await self.instance.admin.create_topic(key, new_topic, queue_num)
 
     # ---- sending
 

@@ -42,8 +42,9 @@ class PullAPIWrapper:
     async def prepare_pull(
         self,
         queue: MessageQueue,
-        subscription: SubscriptionData,
         sub_expression: str | None,
+        expression_type: str | None,
+        sub_version: int,
         offset: int,
         max_nums: int,
         sys_flag: int,
@@ -60,7 +61,6 @@ class PullAPIWrapper:
             found = self._find_broker(queue)
         if found is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
-        expression_type = subscription.expression_type
         if not is_tag_type(expression_type) and found.broker_version < V4_1_0_SNAPSHOT:
             raise MQClientError(
                 f"The broker[{queue.broker_name}, {found.broker_version}] does not upgrade to support for filter "
@@ -81,7 +81,7 @@ class PullAPIWrapper:
             commit_offset,
             suspend_ms,
             sub_expression,
-            subscription.sub_version,
+            sub_version,
             expression_type,
         )
         return addr, header

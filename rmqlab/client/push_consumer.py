@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from rmqlab.client.client_config import ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
+from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.consume_concurrently import ConsumeMessageConcurrentlyService
 from rmqlab.client.consume_orderly import ConsumeMessageOrderlyService
-from rmqlab.client.offset_store import LocalFileOffsetStore, ReadOffsetType, RemoteBrokerOffsetStore
+from rmqlab.client.consumer import Consumer
+from rmqlab.client.offset_store import ReadOffsetType
 from rmqlab.client.pull_api_wrapper import PullAPIWrapper
 from rmqlab.client.pull_result import PullStatus
 from rmqlab.client.push_consumer_config import PushConsumerConfig, missing_listener
-from rmqlab.client.queue_order import key_order
-from rmqlab.client.rebalance_push import RebalancePushImpl, parse_consume_timestamp
+from rmqlab.client.rebalance_push import RebalancePushImpl
 from rmqlab.client.retry import retry_message
-from rmqlab.client.validators import check_consumer_group
-from rmqlab.filter import filter_api
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol import pull_sys_flag
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
@@ -27,12 +25,11 @@ from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 if TYPE_CHECKING:
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.offset_store import Disk, OffsetStore
+    from rmqlab.client.offset_store import Disk
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.client.pull_result import PullResult
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
@@ -43,17 +40,13 @@ FIX_OFFSET_DELAY = 10_000
 RESET_OFFSET_WAIT = 10_000
 SEND_BACK_TIMEOUT = 5_000
 DEFAULT_MAX_RECONSUME_TIMES = 16
-HALF_AN_HOUR = 30 * 60 * 1_000
 MIB = 1024 * 1024
 
 
-class DefaultMQPushConsumer:
-    """A push consumer of one group.
+class DefaultMQPushConsumer(Consumer):
+    """A push consumer of one group; `rebalance_impl` holds its queues, `offset_store` its progress."""
 
-    `rebalance_impl` holds subscriptions and queues, `offset_store` the progress. `disk` keeps the offsets of
-    broadcasting consumers beyond the life of this one.
-    """
-
+    kind = "PushConsumer"
     consume_type = ConsumeType.CONSUME_PASSIVELY
 
     def __init__(
@@ -65,33 +58,14 @@ class DefaultMQPushConsumer:
         disk: Disk | None = None,
     ) -> None:
         """A consumer that has not started, on the instance of its client id."""
-        self.group_name = group
-        self.instance = instance
         self.config = config or PushConsumerConfig()
-        self.state = ServiceState.CREATE_JUST
+        super().__init__(group, instance, self.config, disk)
         self.paused = False
         self.consume_orderly = self.config.orderly
-        self.unit_mode = self.config.unit_mode
-        self.consume_timestamp = 0
         self.rebalance_impl = RebalancePushImpl(self)
         self.pull_api = PullAPIWrapper(instance, group)
         self._listener = listener
-        self.offset_store: OffsetStore
-        if self.message_model is MessageModel.BROADCASTING:
-            self.offset_store = LocalFileOffsetStore(instance, group, {} if disk is None else disk)
-        else:
-            self.offset_store = RemoteBrokerOffsetStore(instance, group)
         self._service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService | None = None
-
-    @property
-    def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
-        return self.config.message_model
-
-    @property
-    def consume_from_where(self) -> ConsumeFromWhere:
-        """Where to begin without a committed offset."""
-        return self.config.consume_from_where
 
     # ---- life
 
@@ -101,14 +75,15 @@ class DefaultMQPushConsumer:
         Raises `MQClientError`. When a broker refuses an expression the error comes after the timers have begun: the
         consumer goes on beating and pulling (row F-98).
         """
-        if self.state is not ServiceState.CREATE_JUST:
-            raise MQClientError(
-                f"The PushConsumer service state not OK, maybe started once, {self.state}{suggest_todo()}"
-            )
-        self.state = ServiceState.START_FAILED
+        self.begin_start()
         instance, config = self.instance, self.config
-        self._check_config()
-        self._copy_subscription()
+        if self._listener is None:
+            raise missing_listener()
+        config.check()
+        for topic, expression in config.subscription.items():
+            self.put_subscription(topic, expression)
+        if self.message_model is MessageModel.CLUSTERING:
+            self.put_subscription(retry_topic(self.group_name), "*")
         self.offset_store.load()
         listener = self._listener
         if config.orderly:
@@ -117,16 +92,11 @@ class DefaultMQPushConsumer:
             self._service = ConsumeMessageConcurrentlyService(self, cast("MessageListenerConcurrently", listener))
         self._service.start()
         if not instance.register_consumer(self.group_name, self):
-            self.state = ServiceState.CREATE_JUST
             await self._service.shutdown()
-            raise MQClientError(
-                f"The consumer group[{self.group_name}] has been created before, specify another name please."
-                f"{suggest_todo()}"
-            )
+            raise self.group_taken()
         await instance.start()
         self.state = ServiceState.RUNNING
-        for topic in key_order(self.rebalance_impl.subscription_inner):
-            await instance.update_topic_route_info_from_name_server(topic)
+        await self.update_routes()
         await instance.check_client_in_broker()
         await instance.send_heartbeat_to_all_broker_with_lock()
         instance.rebalance_service.wakeup()
@@ -142,20 +112,6 @@ class DefaultMQPushConsumer:
         self.rebalance_impl.destroy()
         self.state = ServiceState.SHUTDOWN_ALREADY
 
-    def _check_config(self) -> None:
-        check_consumer_group(self.group_name)
-        text, now = self.config.consume_timestamp, self.instance.runtime.now()
-        self.consume_timestamp = now - HALF_AN_HOUR if text is None else parse_consume_timestamp(text)
-        if self._listener is None:
-            raise missing_listener()
-        self.config.check()
-
-    def _copy_subscription(self) -> None:
-        for topic, expression in self.config.subscription.items():
-            self._subscribe(topic, expression, None)
-        if self.message_model is MessageModel.CLUSTERING:
-            self._subscribe(retry_topic(self.group_name), "*", None)
-
     # ---- subscriptions
 
     async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
@@ -163,47 +119,24 @@ class DefaultMQPushConsumer:
 
         Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
         """
-        self._subscribe(topic, expression, expression_type)
+        self.put_subscription(topic, expression, expression_type)
         await self._tell_brokers()
 
     async def subscribe_class(self, topic: str, full_class_name: str, filter_class_source: str | None) -> None:
         """Subscribe with a filter class that filter servers run (row F-99)."""
-        subscription = filter_api.build_subscription_data(self.group_name, topic, "*", self.instance.runtime.now())
+        subscription = self.put_subscription(topic, "*")
         subscription.sub_string = full_class_name
         subscription.class_filter_mode = True
         subscription.filter_class_source = filter_class_source
-        self.rebalance_impl.subscription_inner[topic] = subscription
         await self._tell_brokers()
 
     def unsubscribe(self, topic: str) -> None:
         """Forget a topic, silently: brokers learn it with the next heartbeat (row H-17)."""
-        self.rebalance_impl.subscription_inner.pop(topic, None)
-
-    def _subscribe(self, topic: str, expression: str | None, expression_type: str | None) -> None:
-        try:
-            built = filter_api.build(topic, expression, expression_type, self.instance.runtime.now())
-        except ValueError as error:
-            raise MQClientError("subscription exception") from error
-        self.rebalance_impl.subscription_inner[topic] = built
+        self.subscription_inner.pop(topic, None)
 
     async def _tell_brokers(self) -> None:
         if self.state is not ServiceState.CREATE_JUST:
             await self.instance.send_heartbeat_to_all_broker_with_lock()
-
-    def subscriptions(self) -> list[SubscriptionData]:
-        """All subscriptions, the retry topic's included (row S-95)."""
-        inner = self.rebalance_impl.subscription_inner
-        return [inner[topic] for topic in key_order(inner)]
-
-    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
-        """Take the queues of a topic, if it is subscribed."""
-        if topic in self.rebalance_impl.subscription_inner:
-            self.rebalance_impl.topic_subscribe_info_table[topic] = queues
-
-    def is_subscribe_topic_need_update(self, topic: str) -> bool:
-        """Whether the topic is subscribed and its queues are not known yet."""
-        rebalance = self.rebalance_impl
-        return topic in rebalance.subscription_inner and topic not in rebalance.topic_subscribe_info_table
 
     # ---- what the instance's threads call
 
@@ -240,7 +173,7 @@ class DefaultMQPushConsumer:
                 # the last owner may have committed more since this client asked without the lock
                 request.next_offset = await self.rebalance_impl.compute_pull_from_where(request.message_queue)
                 request.locked_first = True
-        subscription = self.rebalance_impl.subscription_inner.get(request.message_queue.topic)
+        subscription = self.subscription_inner.get(request.message_queue.topic)
         if subscription is None:
             self._later(request, config.pull_time_delay_when_exception)
             return
@@ -276,8 +209,9 @@ class DefaultMQPushConsumer:
         )
         return await self.pull_api.prepare_pull(
             queue,
-            subscription,
             sub_expression,
+            subscription.expression_type,
+            subscription.sub_version,
             request.next_offset,
             self.config.pull_batch_size,
             sys_flag,

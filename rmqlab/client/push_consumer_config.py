@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
-from rmqlab.client.client_config import ClientConfig
 from rmqlab.client.client_error import MQClientError, suggest_todo
+from rmqlab.client.consumer import ConsumerConfig
 from rmqlab.client.validators import check_range
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 
 @dataclass(kw_only=True)
-class PushConsumerConfig(ClientConfig):
+class PushConsumerConfig(ConsumerConfig):
     """Times in ms, sizes of cached messages in MiB, thresholds in messages; -1 means not set.
 
-    `orderly` says what kind of listener it is, `consume_ms` how long a listener takes, and `consume_timestamp`
-    ("yyyyMMddHHmmss"; None: half an hour before the start) where CONSUME_FROM_TIMESTAMP begins.
+    `orderly` says what kind of listener it is, `consume_ms` how long a listener takes.
     """
 
-    message_model: MessageModel = MessageModel.CLUSTERING
-    consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
-    consume_timestamp: str | None = None
-    allocate_strategy: AllocateMessageQueueStrategy = field(default_factory=AllocateMessageQueueAveragely)
     subscription: dict[str, str] = field(default_factory=dict)
     orderly: bool = False
     consume_ms: int = 0

@@ -11,43 +11,31 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import MASTER_ID
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.executor import Lock
+from rmqlab.client.offset_store import NO_OFFSET, ReadOffsetType
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.client.queue_order import PROCESS_QUEUE_TABLE_LENGTH, key_order, queue_order
 from rmqlab.message.java import utf16_key
-from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 
 if TYPE_CHECKING:
-    from rmqlab.client.allocate import AllocateMessageQueueStrategy
-    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.consumer import Consumer
     from rmqlab.message.message import MessageQueue
-    from rmqlab.protocol.subscription_data import SubscriptionData
 
 LOCK_TIMEOUT = 1_000
 
 
 class RebalanceImpl(ABC):
-    """The queues of one consumer.
-
-    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
-    `process_queue_table`: {queue: what is held of it}, for the queues that are ours.
-    """
+    """The queues of one consumer. `process_queue_table`: {queue: what is held of it}, for the queues that are ours."""
 
     consume_type: ConsumeType
+    read_offset_type: ReadOffsetType
 
-    def __init__(
-        self,
-        instance: MQClientInstance,
-        group: str,
-        message_model: MessageModel,
-        strategy: AllocateMessageQueueStrategy,
-    ) -> None:
-        """`strategy` computes this client's share of a topic's queues."""
-        self.instance = instance
-        self.group = group
-        self.message_model = message_model
-        self.strategy = strategy
-        self.subscription_inner: dict[str, SubscriptionData] = {}
-        self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+    def __init__(self, consumer: Consumer) -> None:
+        """Nothing is ours yet."""
+        self.consumer = consumer
+        self.instance = consumer.instance
+        self.group = consumer.group_name
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
 
     @abstractmethod
@@ -59,31 +47,41 @@ class RebalanceImpl(ABC):
         """Give a queue up; False when it cannot be given up now."""
 
     @abstractmethod
-    def remove_dirty_offset(self, queue: MessageQueue) -> None:
-        """Forget an old offset of a queue that is about to become ours."""
-
-    @abstractmethod
-    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
-        """The offset to begin with; negative when it cannot be told now."""
-
-    @abstractmethod
     def dispatch_pull_request(self, requests: list[PullRequest]) -> None:
         """Begin to pull the queues that became ours."""
+
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
+        """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be told."""
+        consumer, admin = self.consumer, self.instance.admin
+        committed = await consumer.offset_store.read_offset(queue, self.read_offset_type)
+        if committed != NO_OFFSET:
+            return max(committed, NO_OFFSET)  # the question failed: the queue waits for the next rebalance
+        where, retry = consumer.consume_from_where, is_retry_topic(queue.topic)
+        if where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
+            return 0
+        try:
+            if where is ConsumeFromWhere.CONSUME_FROM_TIMESTAMP and not retry:
+                return await admin.search_offset(queue, consumer.consume_timestamp)
+            if retry and where is not ConsumeFromWhere.CONSUME_FROM_TIMESTAMP:
+                return 0
+            return await admin.max_offset(queue)
+        except CALL_ERRORS:
+            return NO_OFFSET
 
     # ---- rebalancing
 
     async def do_rebalance(self, *, is_order: bool) -> None:
         """Go over all topics in hash table order, then drop the queues of topics no longer subscribed."""
-        for topic in key_order(self.subscription_inner):
-            if topic in self.subscription_inner:
+        for topic in key_order(self.consumer.subscription_inner):
+            if topic in self.consumer.subscription_inner:
                 await self._rebalance_by_topic(topic, is_order=is_order)
         for queue in list(self.process_queue_table):
-            if queue.topic not in self.subscription_inner:
+            if queue.topic not in self.consumer.subscription_inner:
                 self.process_queue_table.pop(queue).dropped = True
 
     async def _rebalance_by_topic(self, topic: str, *, is_order: bool) -> None:
-        all_queues = self.topic_subscribe_info_table.get(topic)
-        if self.message_model is MessageModel.BROADCASTING:
+        all_queues = self.consumer.topic_subscribe_info_table.get(topic)
+        if self.consumer.message_model is MessageModel.BROADCASTING:
             ours = all_queues
         else:
             # the group's clients are asked for even when the topic's queues are unknown (as 4.8.0)
@@ -95,7 +93,12 @@ class RebalanceImpl(ABC):
                 return
             client_ids.sort(key=utf16_key)
             try:
-                ours = self.strategy.allocate(self.group, self.instance.client_id, sorted(all_queues), client_ids) or []
+                ours = (
+                    self.consumer.allocate_strategy.allocate(
+                        self.group, self.instance.client_id, sorted(all_queues), client_ids
+                    )
+                    or []
+                )
             except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (4.8.0 logs it)
                 return
         if all_queues is None or ours is None:
@@ -126,7 +129,7 @@ class RebalanceImpl(ABC):
         for queue in ours:
             if queue in self.process_queue_table or (is_order and not await self.lock(queue)):
                 continue
-            self.remove_dirty_offset(queue)
+            self.consumer.offset_store.remove_offset(queue)
             runtime = self.instance.runtime
             process_queue = ProcessQueue(runtime.now(), Lock(runtime))
             # one question to the broker for each new queue, one after the other: they delay the stamp (row S-84)

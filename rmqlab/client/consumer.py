@@ -1,0 +1,121 @@
+"""What push and lite pull consumers have in common: group, subscriptions, offsets, the start at a new queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
+from rmqlab.client.client_config import ClientConfig, ServiceState
+from rmqlab.client.client_error import MQClientError, suggest_todo
+from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
+from rmqlab.client.queue_order import key_order
+from rmqlab.client.validators import check_consumer_group
+from rmqlab.filter import filter_api
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+
+if TYPE_CHECKING:
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.offset_store import Disk, OffsetStore
+    from rmqlab.message.message import MessageQueue
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+HALF_AN_HOUR = 30 * 60 * 1_000
+
+
+@dataclass(kw_only=True)
+class ConsumerConfig(ClientConfig):
+    """`consume_timestamp` ("yyyyMMddHHmmss"; None: half an hour before the start) is for CONSUME_FROM_TIMESTAMP."""
+
+    message_model: MessageModel = MessageModel.CLUSTERING
+    consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    consume_timestamp: str | None = None
+    allocate_strategy: AllocateMessageQueueStrategy = field(default_factory=AllocateMessageQueueAveragely)
+
+
+class Consumer:
+    """A member of a consumer group on the instance of its client id.
+
+    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues}.
+    """
+
+    kind = "Consumer"
+
+    def __init__(
+        self, group: str, instance: MQClientInstance, config: ConsumerConfig, disk: Disk | None = None
+    ) -> None:
+        """Not started; `disk` keeps the offsets of broadcasting consumers beyond the life of this one."""
+        self.group_name = group
+        self.instance = instance
+        self.state = ServiceState.CREATE_JUST
+        self.unit_mode = config.unit_mode
+        self.message_model = config.message_model
+        self.consume_from_where = config.consume_from_where
+        self.allocate_strategy = config.allocate_strategy
+        self.subscription_inner: dict[str, SubscriptionData] = {}
+        self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+        self.offset_store: OffsetStore
+        if config.message_model is MessageModel.BROADCASTING:
+            self.offset_store = LocalFileOffsetStore(instance, group, {} if disk is None else disk)
+        else:
+            self.offset_store = RemoteBrokerOffsetStore(instance, group)
+        now = instance.runtime.now()
+        text = config.consume_timestamp
+        self.consume_timestamp = now - HALF_AN_HOUR if text is None else parse_consume_timestamp(text)
+
+    def begin_start(self) -> None:
+        """The first checks of a start; raises `MQClientError` when it was started before, or for the group's name."""
+        if self.state is not ServiceState.CREATE_JUST:
+            raise MQClientError(
+                f"The {self.kind} service state not OK, maybe started once, {self.state}{suggest_todo()}"
+            )
+        self.state = ServiceState.START_FAILED
+        check_consumer_group(self.group_name)
+
+    def group_taken(self) -> MQClientError:
+        """The error when the client id has a consumer of the group already; the consumer may be started again."""
+        self.state = ServiceState.CREATE_JUST
+        return MQClientError(
+            f"The consumer group[{self.group_name}] has been created before, specify another name please."
+            f"{suggest_todo()}"
+        )
+
+    def put_subscription(
+        self, topic: str, expression: str | None, expression_type: str | None = None
+    ) -> SubscriptionData:
+        """Subscribe, stamped with the client's clock (row S-81); raises `MQClientError` if it cannot be read."""
+        try:
+            built = filter_api.build(topic, expression, expression_type, self.instance.runtime.now())
+        except ValueError as error:
+            raise MQClientError("subscription exception") from error
+        self.subscription_inner[topic] = built
+        return built
+
+    async def update_routes(self) -> None:
+        """Ask the name server for the route of every topic subscribed."""
+        for topic in key_order(self.subscription_inner):
+            await self.instance.update_topic_route_info_from_name_server(topic)
+
+    def subscriptions(self) -> list[SubscriptionData]:
+        """All subscriptions, in hash table order."""
+        return [self.subscription_inner[topic] for topic in key_order(self.subscription_inner)]
+
+    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
+        """Take the queues of a topic, if it is subscribed."""
+        if topic in self.subscription_inner:
+            self.topic_subscribe_info_table[topic] = queues
+
+    def is_subscribe_topic_need_update(self, topic: str) -> bool:
+        """Whether the topic is subscribed and its queues are not known yet."""
+        return topic in self.subscription_inner and topic not in self.topic_subscribe_info_table
+
+
+def parse_consume_timestamp(text: str) -> int:
+    """Epoch ms of "yyyyMMddHHmmss", read as UTC (4.8.0: the client's time zone); raises `MQClientError`."""
+    try:
+        return int(datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError as error:
+        raise MQClientError(
+            f"consumeTimestamp is invalid, the valid format is yyyyMMddHHmmss,but received {text}"
+        ) from error
