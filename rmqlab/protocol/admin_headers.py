@@ -5,6 +5,7 @@ Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are requ
 
 from __future__ import annotations
 
+from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
 from rmqlab.protocol.header import NULL, CommandHeader, Long, RemotingCommandException
 
 
@@ -40,8 +41,10 @@ class CreateTopicRequestHeader(CommandHeader):
 
     def check_fields(self) -> None:
         """Refuse a filter type other than SINGLE_TAG and MULTI_TAG, null included."""
-        if self.topic_filter_type not in {"SINGLE_TAG", "MULTI_TAG"}:
-            raise RemotingCommandException(f"topicFilterType = [{self.topic_filter_type or 'null'}] value invalid")
+        filter_type: str | None = self.topic_filter_type
+        if filter_type not in {SINGLE_TAG, MULTI_TAG}:
+            shown = "null" if filter_type is None else filter_type
+            raise RemotingCommandException(f"topicFilterType = [{shown}] value invalid")
 
 
 class DeleteSubscriptionGroupRequestHeader(CommandHeader):

@@ -33,16 +33,50 @@ def write(value: object) -> bytes:
     return to_utf8(_text(value))
 
 
+class Pairs(list[tuple[Any, Any]]):
+    """The fields of an object in the order they were written, repeated names included."""
+
+
 def read(data: bytes) -> object:
     """Return the value of a text: dict, list, str, int, Decimal, bool or None; raises FrameError.
 
     A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs.
     """
+    return _read(data, _PLAIN, dict)
+
+
+def read_pairs(data: bytes) -> object:
+    """Return the value of a text with `Pairs` for every object; raises FrameError."""
+    return _read(data, _PAIRED, Pairs)
+
+
+def _read(data: bytes, decoder: json.JSONDecoder, make: Callable[[Pairs], Any]) -> object:
     text = from_utf8(data)
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
-    except ValueError:
-        return _Parser(text).document()
+        return decoder.decode(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _Parser(text, make).document()
+    except RecursionError as error:
+        raise FrameError("StackOverflowError", "the brackets go too deep") from error
+
+
+def _refuse(word: str) -> object:
+    raise ValueError(word)
+
+
+def _integer(text: str) -> int | Decimal:
+    return Decimal(text) if text == "-0" else int(text)  # a text field keeps the sign
+
+
+_PLAIN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+_PAIRED: Final = json.JSONDecoder(
+    object_pairs_hook=Pairs,
+    parse_float=Decimal,
+    parse_int=_integer,
+    parse_constant=_refuse,
+)
 
 
 def _text(value: object) -> str:
@@ -65,12 +99,8 @@ def _escaped(match: re.Match[str]) -> str:
     return _SHORT.get(match[0]) or f"\\u{ord(match[0]):04X}"
 
 
-def _refuse(word: str) -> object:
-    raise ValueError(word)
-
-
 def to_text(value: Any) -> str | None:
-    """Return what a text field holds after reading `value`: objects and lists as JSON, maps in HashMap order."""
+    """Return what a text field holds after reading `value`: objects and lists as JSON, objects in HashMap order."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict | list):
@@ -84,7 +114,7 @@ def to_int(value: Any, bits: int = 32) -> int | None:
         number = int(value)
         if -(1 << (bits - 1)) <= number < 1 << (bits - 1):
             return number
-    elif value is None or value in {"", "null", "NULL"}:
+    elif value is None or value in ("", "null", "NULL"):
         return None
     elif isinstance(value, Decimal):
         return (int(value) + (1 << (bits - 1)) & (1 << bits) - 1) - (1 << (bits - 1))
@@ -135,6 +165,8 @@ CASTS: Final[dict[object, Callable[[Any], Any]]] = {
 
 
 def _hash_ordered(value: Any) -> Any:
+    if isinstance(value, Pairs):
+        value = dict(value)
     if isinstance(value, dict):
         return {name: _hash_ordered(value[name]) for name in hash_map_order(value) if value[name] is not None}
     if isinstance(value, list):
@@ -145,8 +177,9 @@ def _hash_ordered(value: Any) -> Any:
 class _Parser:
     """Reads what plain JSON does not allow."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, make: Callable[[Pairs], Any]) -> None:
         self._text = text
+        self._make = make
         self._at = 0
 
     def document(self) -> object:
@@ -182,8 +215,8 @@ class _Parser:
             return _WORDS[word[0]]
         raise self._error("a value")
 
-    def _object(self) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
+    def _object(self) -> Any:
+        pairs = Pairs()
         self._at += 1
         while (mark := self._peek()) != "}":
             if mark == ",":
@@ -193,17 +226,17 @@ class _Parser:
             if self._peek() != ":":
                 raise self._error("':'")
             self._at += 1
-            result[name] = self._value()
+            pairs.append((name, self._value()))
             if self._peek() not in {",", "}"}:
                 raise self._error("',' or '}'")
         self._at += 1
-        return result
+        return self._make(pairs)
 
     def _name(self, mark: str) -> Any:
         if mark and mark in "\"'":
             return self._string()
         if mark == "{":
-            return tuple(self._object().items())
+            return tuple(dict(self._object()).items())
         number = _NUMBER.match(self._text, self._at)
         if number:
             self._at = number.end()
@@ -221,9 +254,7 @@ class _Parser:
             if mark == ",":
                 self._at += 1
                 continue
-            result.append(self._value())
-            if self._peek() not in {",", "]"}:
-                raise self._error("',' or ']'")
+            result.append(self._value())  # a missing comma is no fault here
         self._at += 1
         return result
 

@@ -21,7 +21,18 @@ NULL: Final[Any] = None
 
 
 class RemotingCommandException(Exception):
-    """A header whose fields fail their own check (4.8.0 `RemotingCommandException`)."""
+    """A header whose fields fail their own check (4.8.0 `RemotingCommandException`).
+
+    `java_error` is the simple name of what 4.8.0 throws.
+    """
+
+    java_error = "RemotingCommandException"
+
+
+class NullFieldError(RemotingCommandException):
+    """A header's check met a number that is not there."""
+
+    java_error = "NullPointerException"
 
 
 class CommandHeader(msgspec.Struct, rename="camel"):

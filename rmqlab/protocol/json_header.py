@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
@@ -10,6 +10,8 @@ from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.language import LANGUAGES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rmqlab.protocol.command import RemotingCommand
 
 
@@ -34,44 +36,95 @@ def write(command: RemotingCommand) -> bytes:
 
 def read(command: RemotingCommand, header: bytes) -> bool:
     """Fill `command` from the header's text and tell whether it named an `opaque`; raises FrameError."""
-    fields = fastjson.read(header)
-    if fields is None or fields == []:
-        raise FrameError("NullPointerException", "the header holds no object")
-    if not isinstance(fields, dict):
-        raise FrameError("JSONException", f"the header must be an object, not {fields!r}")
-    opaque: int | None = None
-    for name, value in fields.items():
-        match str(name).lower().replace("_", "").replace("-", ""):
+    pairs = fastjson.read_pairs(header)
+    if not isinstance(pairs, fastjson.Pairs):
+        if pairs is None or pairs in ([], ""):
+            raise FrameError("NullPointerException", "the header holds no object")
+        raise FrameError("JSONException", f"the header must be an object, not {pairs!r}")
+    named_opaque = False
+    for name, value in _fields(pairs):
+        match name:
             case "code":
                 command.code = fastjson.to_int(value) or 0
             case "language":
-                command.language = _language(value)
+                command.language = _enum(LANGUAGES, value)
             case "version":
                 command.version = fastjson.to_int(value) or 0
             case "opaque":
                 opaque = fastjson.to_int(value)
+                if opaque is not None:
+                    command.opaque, named_opaque = opaque, True
             case "flag":
                 command.flag = fastjson.to_int(value) or 0
             case "remark":
                 command.remark = fastjson.to_text(value)
-            case "extfields":
+            case "extFields":
                 command.ext_fields = _ext_fields(value)
-    command.opaque = opaque or 0
-    return opaque is not None
+            case "serializeTypeCurrentRPC":
+                _enum(("JSON", "ROCKETMQ"), value)  # the frame's first byte decides, yet the value must be possible
+            case "body":
+                _check_body(value)
+    return named_opaque
 
 
-def _language(value: object) -> str | None:
-    if isinstance(value, int):
-        if not 0 <= value < len(LANGUAGES):
-            raise FrameError("JSONException", f"language {value}: the numbers are 0..{len(LANGUAGES) - 1}")
-        return LANGUAGES[value]
-    name = (fastjson.to_text(value) or "").upper()
-    return name if name in LANGUAGES else None
+def _fields(pairs: fastjson.Pairs) -> Iterator[tuple[str, object]]:
+    """Yield the fields that count, under their own names.
+
+    fastjson walks twice through its sorted fields, taking exact names as long as they come in that order. From the
+    first name that fits neither walk, it also takes names that differ in case, `_` and `-`, but no field once more.
+    """
+    walk, at = 0, 0
+    seen: set[str] = set()
+    for name, value in pairs:
+        if not isinstance(name, str):
+            raise FrameError("JSONException", f"{name!r} is no field name")
+        if name == "@type":
+            raise FrameError("JSONException", f"autoType is not support. {value}")
+        index = _INDEX.get(name, -1)
+        if walk == 0 and index < at:
+            walk, at = 1, 0
+        if walk == 1 and index < at:
+            walk = 2
+        field = name
+        if walk == 2:
+            field = name if index >= 0 else _SMART.get(name.lower().replace("_", "").replace("-", ""), "")
+            if not field or field in seen:
+                continue
+        at = index + 1
+        seen.add(field)
+        yield field, value
+
+
+def _enum(names: tuple[str, ...], value: object) -> str | None:
+    """Return the name in any case, or by number; None for another text."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.upper() if value.upper() in names else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
+        return names[value]
+    raise FrameError("JSONException", f"{value!r} is none of {', '.join(names)}, nor a number below {len(names)}")
 
 
 def _ext_fields(value: object) -> dict[str, str | None] | None:
-    if value is None or value in ("", "null"):
+    if value is None:
         return None
-    if not isinstance(value, dict):
+    if not isinstance(value, fastjson.Pairs):
         raise FrameError("JSONException", f"extFields must be an object, not {value!r}")
-    return {str(name): fastjson.to_text(item) for name, item in value.items()}
+    if not all(isinstance(name, str) for name, _ in value):
+        raise FrameError("JSONException", "the names of extFields must be texts")
+    return {name: fastjson.to_text(item) for name, item in value}
+
+
+def _check_body(value: object) -> None:
+    if not (value is None or isinstance(value, str) or value.__class__ is list):
+        raise FrameError("JSONException", f"a body in the header must be base64 or a list, not {value!r}")
+
+
+_INDEX: Final = {
+    name: index
+    for index, name in enumerate(
+        ("body", "code", "extFields", "flag", "language", "opaque", "remark", "serializeTypeCurrentRPC", "version"),
+    )
+}
+_SMART: Final = {name.lower(): name for name in _INDEX}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, TRANSACTION_ROLLBACK_TYPE
-from rmqlab.protocol.header import NULL, CommandHeader, Long, RemotingCommandException
+from rmqlab.protocol.header import NULL, CommandHeader, Long, NullFieldError, RemotingCommandException
 
 
 class SendMessageRequestHeader(CommandHeader):
@@ -109,6 +109,9 @@ class CheckTransactionStateResponseHeader(CommandHeader):
         _check_commit_or_rollback(self.commit_or_rollback, (TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE))
 
 
-def _check_commit_or_rollback(value: int, accepted: tuple[int, ...]) -> None:
+def _check_commit_or_rollback(value: int | None, accepted: tuple[int, ...]) -> None:
+    if value is None:
+        # the words of OpenJDK 17
+        raise NullFieldError('Cannot invoke "java.lang.Integer.intValue()" because "this.commitOrRollback" is null')
     if value not in accepted:
         raise RemotingCommandException("commitOrRollback field wrong")

@@ -21,9 +21,9 @@ _FIXED = struct.Struct(">hBhiii")
 
 
 def write(command: RemotingCommand) -> bytes:
-    """Return the header's bytes; code and version keep their low 16 bits only. Raises ValueError without language."""
+    """Return the header's bytes; code and version keep their low 16 bits only. Raises FrameError without language."""
     if command.language is None:
-        raise ValueError("a ROCKETMQ header needs a language; this command came from a peer that named an unknown one")
+        raise FrameError("NullPointerException", "a ROCKETMQ header needs a language")
     remark = to_utf8(command.remark) if command.remark else b""
     fields = _write_map(command.all_ext_fields() or {})
     return b"".join(
