@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import PERM_READ_WRITE
 from rmqlab.broker.client_channel_info import ClientChannelInfo
-from rmqlab.errors import BadInput
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.bodies import CheckClientRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -108,6 +108,6 @@ class ClientManageProcessor:
             )
         try:
             compile_expression(subscription.expression_type, subscription.sub_string)
-        except BadInput as error:
-            return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error))
+        except ExpressionRefused as refusal:
+            return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, refusal.java_message)
         return RemotingCommand.response(ResponseCode.SUCCESS)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rmqlab.errors import BadInput
 from rmqlab.filter.expression_type import SQL92
+from rmqlab.filter.sql92.compiler import ParseCache
+from rmqlab.filter.sql92.errors import ExpressionRefused
 
 if TYPE_CHECKING:
     from rmqlab.filter.consumer_filter_data import CompiledExpression
 
+# As in 4.8.0 one cache serves the whole process; results do not depend on it.
+PARSE_CACHE: Final = ParseCache()
 
-class UnknownExpressionTypeError(BadInput):
-    """An expression type that nobody compiles; the text is what 4.8.0 runs into on Java 17."""
+
+class UnknownExpressionTypeError(ExpressionRefused):
+    """An expression type that nobody compiles: 4.8.0 finds no filter for it and runs into a NullPointerException."""
+
+    java_message = (
+        'Cannot invoke "org.apache.rocketmq.filter.FilterSpi.compile(String)" because the return value of '
+        '"org.apache.rocketmq.filter.FilterFactory.get(String)" is null'
+    )
 
 
 def compile_expression(expression_type: str | None, expression: str | None) -> CompiledExpression:
     """Compile an expression of a type other than TAG.
 
-    Raises UnknownExpressionTypeError, and what the compiler of the type raises (all of it `BadInput`).
+    Raises `ExpressionRefused`: `UnknownExpressionTypeError`, or what the SQL92 compiler raises.
     """
     if expression_type != SQL92:
-        raise UnknownExpressionTypeError(
-            'Cannot invoke "org.apache.rocketmq.filter.FilterSpi.compile(String)" because the return value of '
-            '"org.apache.rocketmq.filter.FilterFactory.get(String)" is null'
-        )
-    raise BadInput("SQL92 filters are not there yet")
+        raise UnknownExpressionTypeError(f"expression type {expression_type!r}: no filter of this name; right is SQL92")
+    return PARSE_CACHE.compile(expression)

@@ -1,0 +1,137 @@
+"""Compiling an expression as the broker does: parse, remember the last results, refuse with the parser's words."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from rmqlab.filter.sql92.closures import closure, nesting
+from rmqlab.filter.sql92.errors import (
+    JavaError,
+    MQFilterException,
+    NullExpressionError,
+    SyntaxFault,
+    stack_overflow_error,
+)
+from rmqlab.filter.sql92.parser import parse
+from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION, evaluate_in_steps
+from rmqlab.filter.sql92.tokens import position
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.filter.sql92.closures import Closure
+    from rmqlab.filter.sql92.nodes import Node
+    from rmqlab.filter.sql92.numbers import Value
+    from rmqlab.filter.sql92.tokens import Token, Version
+
+CACHE_SIZE: Final = 100
+# Functions nested deeper than this could run into Python's own recursion limit.
+_DEEPEST_CLOSURE = 100
+_NO_PROPERTIES: Mapping[str, str] = {}
+
+
+class CompiledSql92:
+    """An expression the broker accepts: its `text`, its tree `root`, the first token behind it (`rest`)."""
+
+    __slots__ = ("_evaluate", "_too_deep", "rest", "root", "text", "version")
+
+    def __init__(self, text: str, version: Version, root: Node, rest: Token) -> None:
+        self.text = text
+        self.version = version
+        self.root = root
+        self.rest = rest
+        levels, depth = nesting(root)
+        self._too_deep = depth > DEEPEST_EVALUATION
+        self._evaluate: Closure | None = closure(root) if levels <= _DEEPEST_CLOSURE else None
+
+    def evaluate(self, properties: Mapping[str, str] | None, /) -> Value:
+        """Give the value for a message with these properties (None: no properties at all).
+
+        Raises the `JavaError` that 4.8.0 throws: a `RuntimeException` around a `NumberFormatException`, a
+        `ClassCastException`, or a `StackOverflowError` for a tree of more than `DEEPEST_EVALUATION` levels.
+        """
+        if self._too_deep:
+            raise stack_overflow_error()
+        if self._evaluate is not None:
+            return self._evaluate((_NO_PROPERTIES if properties is None else properties).get)
+        root = evaluate_in_steps(self.root, properties).root
+        if root.error is not None:
+            raise root.error
+        return root.value
+
+    def matches(self, properties: Mapping[str, str] | None) -> bool:
+        """Tell whether the broker lets the message pass: only for the value true, not for null or an error."""
+        try:
+            return self.evaluate(properties) is True
+        except JavaError:
+            return False
+
+    def __str__(self) -> str:
+        """Print the tree as 4.8.0's `Expression.toString`."""
+        return str(self.root)
+
+
+class ParseCache:
+    """The last results of parsing, refusals included (4.8.0 `SelectorParser.PARSE_CACHE`, 100 of them; row F-73).
+
+    The oldest unused one goes first. `hits` and `misses` count.
+    """
+
+    def __init__(self, version: Version = "4.8.0", size: int = CACHE_SIZE) -> None:
+        self.version = version
+        self.hits = 0
+        self.misses = 0
+        self._size = size
+        self._results: OrderedDict[str, CompiledSql92 | MQFilterException] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Number of results kept."""
+        return len(self._results)
+
+    def compile(self, expression: str | None) -> CompiledSql92:
+        """Compile, or repeat an earlier result. Raises `MQFilterException`, and `NullExpressionError` for None."""
+        if expression is None:
+            raise NullExpressionError("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\"")
+        result = self._results.get(expression)
+        if result is None:
+            self.misses += 1
+            try:
+                result = compile_sql92(expression, self.version)
+            except MQFilterException as refusal:
+                result = refusal
+            self._results[expression] = result
+            if len(self._results) > self._size:
+                self._results.popitem(last=False)
+        else:
+            self.hits += 1
+            self._results.move_to_end(expression)
+        if isinstance(result, MQFilterException):
+            raise result.with_traceback(None)
+        return result
+
+
+def compile_sql92(expression: str, version: Version = "4.8.0") -> CompiledSql92:
+    """Compile without a cache. Raises `MQFilterException`."""
+    try:
+        root, rest = parse(expression, version)
+    except JavaError as reason:
+        raise _refusal(expression, reason) from reason
+    return CompiledSql92(expression, version, root, rest)
+
+
+def _refusal(expression: str, reason: JavaError) -> MQFilterException:
+    offset = reason.offset
+    if offset is None:
+        explanation = "brackets or prefixes are nested too deeply: the broker's parser runs out of stack"
+        return MQFilterException(reason, f"SQL92: {explanation}", 0, 0)
+    line, column = position(expression, offset)
+    if isinstance(reason, SyntaxFault):
+        told = f"read {reason.found}, where {_any_of(reason.expected)} could stand"
+    else:
+        told = reason.text or reason.java_name
+    return MQFilterException(reason, f"SQL92: line {line}, column {column}: {told}", line, column)
+
+
+def _any_of(words: tuple[str, ...]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
