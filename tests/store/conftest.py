@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tarfile
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +13,9 @@ from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NOW = 1_609_459_200_000
 HOST = Host("127.0.0.1", 10911)
@@ -64,6 +67,25 @@ def filled(make_store):
     return fill
 
 
+@pytest.fixture(scope="session")
+def make_store_of():
+    """Build stores of odd file sizes and fill them; for tests that try many."""
+
+    class Maker:
+        def __call__(self, log_file, queue_file, memory):
+            config = MessageStoreConfig(mapped_file_size_commit_log=log_file, mapped_file_size_consume_queue=queue_file)
+            return MessageStore(config, physical_memory_size=memory)
+
+        @staticmethod
+        def put_all(store, sizes):
+            bodies = [bytes([index % 251]) * size or None for index, size in enumerate(sizes)]
+            for index, body in enumerate(bodies):
+                store.put_message(message(body), NOW + index)
+            return bodies
+
+    return Maker()
+
+
 class RecordedStore:
     """Files of `store.tar.gz` by directory and name, and the settings of `broker.conf`."""
 
@@ -80,7 +102,7 @@ class RecordedStore:
         """The files of one kind."""
         return {name: data for name, data in self.files.items() if name.startswith(f"{folder}/")}
 
-    def rebuild(self, prepare=lambda store: None, **changed):
+    def rebuild(self, prepare=lambda _: None, **changed):
         """Feed the commit log to a store of ours and let it dispatch; `prepare` may add dispatchers before."""
         config, _ = MessageStoreConfig.from_properties(self.settings)
         for name, value in changed.items():

@@ -1,0 +1,233 @@
+"""Puts and their statuses, offset queries, dispatch, deletion, messages by key."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.message.record import decode_record
+from rmqlab.store.broker_role import BrokerRole, FlushDiskType
+from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.running_flags import (
+    DISK_FULL_BIT,
+    NOT_WRITEABLE_BIT,
+    WRITE_INDEX_FILE_ERROR_BIT,
+    WRITE_LOGICS_QUEUE_ERROR_BIT,
+)
+
+NOW = 1_609_459_200_000
+OK = PutMessageStatus.PUT_OK
+
+
+def test_who_may_not_put(make_store, message):
+    store = make_store()
+    for bit in (NOT_WRITEABLE_BIT, WRITE_LOGICS_QUEUE_ERROR_BIT, WRITE_INDEX_FILE_ERROR_BIT, DISK_FULL_BIT):
+        store.running_flags.set(bit)
+        assert store.put_message(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+        assert store.running_flags.is_cq_writeable == (bit == DISK_FULL_BIT)
+        store.running_flags.clear(bit)
+    store.config.broker_role = BrokerRole.SLAVE
+    assert store.put_message(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    store.config.broker_role = BrokerRole.ASYNC_MASTER
+    assert store.put_message(message(), NOW).status is OK
+    store.shutdown()
+    assert store.put_messages(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+
+
+def test_lengths_are_counted_in_characters_first(make_store, message):
+    store = make_store()
+    assert store.put_message(message(topic="t" * 127), NOW).status is OK
+    assert store.put_message(message(topic="t" * 128), NOW).status is PutMessageStatus.MESSAGE_ILLEGAL
+    assert store.put_message(message(properties_string="x" * 32768), NOW).append_result is None
+    # 127 characters of three bytes pass the check; the length then wraps in its byte, and dispatch cannot read it
+    assert store.put_message(message(topic="中" * 127), NOW).status is OK
+    assert list(store.consume_queue_table) == ["t" * 127]
+
+
+def test_what_disk_and_slave_answer(make_store, message):
+    store = make_store(flush_disk_type=FlushDiskType.SYNC_FLUSH, broker_role=BrokerRole.SYNC_MASTER)
+    careless = {"WAIT": "false"}
+    assert store.put_message(message(), NOW).status is PutMessageStatus.SLAVE_NOT_AVAILABLE
+    assert store.put_message(message(properties=careless), NOW).status is OK
+    store.replica_status = OK
+    assert store.put_message(message(), NOW).status is OK
+    store.flush_status = PutMessageStatus.FLUSH_DISK_TIMEOUT
+    assert store.put_message(message(), NOW).status is PutMessageStatus.FLUSH_DISK_TIMEOUT
+    store.replica_status = PutMessageStatus.FLUSH_SLAVE_TIMEOUT
+    result = store.put_message(message(), NOW)
+    assert result.status is PutMessageStatus.FLUSH_SLAVE_TIMEOUT
+    assert result.is_ok
+    assert store.get_max_offset_in_queue("T", 0) == 5
+
+
+def test_counters_of_puts(make_store, message):
+    store = make_store(max_message_size=500)
+    for body in (b"one", b"two", b"x" * 500):
+        store.put_message(message(body), NOW)
+    stats = store.store_stats_service
+    assert stats.single_put_message_topic_times_total == {"T": 2}
+    assert stats.single_put_message_topic_size_total == {"T": store.max_phy_offset}
+    assert stats.put_message_failed_times == 1
+
+
+def test_dispatch_goes_through_the_dispatchers_and_then_tells_who_listens(make_store, message):
+    heard = []
+    store = make_store()
+    store.dispatchers.insert(0, lambda request: setattr(request, "bit_map", b"\1"))
+    store.dispatchers.append(lambda request: heard.append(store.get_max_offset_in_queue("T", request.queue_id)))
+    store.message_arriving = lambda *what: heard.append(what)
+    store.put_message(message(properties={"TAGS": "TagA", "a": "1"}), NOW)
+    assert heard == [1, ("T", 0, 1, 2598919, NOW, b"\1", {"TAGS": "TagA", "a": "1"})]
+
+
+def test_dispatch_can_wait(make_store, message):
+    store = make_store(async_dispatch=True, max_message_size=5_000_000)
+    for body in (b"x" * 3_000_000, b"y" * 3_000_000, b"z"):
+        store.put_message(message(body), NOW)
+    assert store.dispatch_behind_bytes() == store.max_phy_offset
+    assert store.get_max_offset_in_queue("T", 0) == 0
+    store.dispatch()
+    assert store.get_max_offset_in_queue("T", 0) == 3
+    assert store.dispatch_behind_bytes() == 0
+    store.dispatch()
+    assert store.get_max_offset_in_queue("T", 0) == 3
+
+
+def test_a_slave_counts_what_it_dispatches_and_tells_nobody(make_store, filled):
+    source = filled(["TagA"] * 2)
+    store = make_store(broker_role=BrokerRole.SLAVE)
+    store.message_arriving = lambda *_: pytest.fail("a slave holds no pulls")
+    store.commit_log.append_data(0, source.commit_log.get_data(0))
+    store.dispatch()
+    assert store.store_stats_service.single_put_message_topic_times_total == {"T": 2}
+
+
+@pytest.mark.row("S-96")
+def test_a_young_queue_begins_at_0_and_lies_in_memory(filled):
+    store = filled(["TagA"] * 3)
+    assert store.get_min_offset_in_queue("T", 0) == 0
+    assert not store.check_in_disk_by_consume_offset("T", 0, 0)
+    small = filled(["TagA"] * 3, physical_memory_size=100)
+    assert small.check_in_disk_by_consume_offset("T", 0, 0)
+
+
+def test_offsets_and_times(filled):
+    store = filled(["TagA"] * 10)
+    size = store.max_phy_offset // 10
+    assert [store.get_commit_log_offset_in_queue("T", 0, index) for index in (0, 3, 9, 10, -1)] == [
+        0, 3 * size, 9 * size, 0, 0,
+    ]  # fmt: skip
+    assert store.get_message_total_in_queue("T", 0) == 10
+    assert [store.get_message_store_time_stamp("T", 0, index) for index in (0, 9, 10)] == [NOW, NOW + 9, -1]
+    assert store.get_earliest_message_time("T", 0) == NOW
+    assert store.get_earliest_message_time("T", 1) == -1
+    # 4.8.0 wants to read twice the largest message at once, and the log is shorter
+    assert store.get_earliest_message_time() == -1
+    store.config.max_message_size = size
+    assert store.get_earliest_message_time() == NOW
+
+
+@pytest.mark.parametrize(("asked", "index"), [(-50, 0), (0, 0), (3, 3), (8, 8), (9, 9), (500, 9)])
+def test_offset_by_time(filled, asked, index):
+    assert filled(["TagA"] * 10).get_offset_in_queue_by_time("T", 0, NOW + asked) == index
+
+
+def test_offset_by_time_takes_the_nearer_neighbour_and_the_right_file(make_store, message):
+    store = make_store(mapped_file_size_consume_queue=100)
+    for index in range(12):
+        store.put_message(message(), NOW + index * 100)
+    asked = {230: 2, 250: 2, 260: 3, 1090: 11, 450: 5}
+    assert {ms: store.get_offset_in_queue_by_time("T", 0, NOW + ms) for ms in asked} == asked
+    assert store.get_offset_in_queue_by_time("T", 7, NOW) == 0
+
+
+def test_one_message_by_offset(filled):
+    store = filled(["TagA", "TagB"])
+    second = store.get_commit_log_offset_in_queue("T", 0, 1)
+    assert decode_record(store.select_one_message_by_offset(second)).properties["TAGS"] == "TagB"
+    assert store.look_message_by_offset(second).queue_offset == 1
+    assert store.look_message_by_offset(store.max_phy_offset) is None
+    assert store.look_message_by_offset(second, 10_000) is None
+    assert store.select_one_message_by_offset(10**12) is None
+    assert store.pickup_store_timestamp(second, 50 + 14) == NOW + 1
+
+
+def three_files(filled, **settings):
+    return filled(["TagA"] * 9, body=b"x" * 200, mapped_file_size_commit_log=1000, **settings)
+
+
+@pytest.mark.row("S-41")
+def test_deleting_old_files_moves_the_first_offset(filled):
+    store = three_files(filled, mapped_file_size_consume_queue=40)
+    clean = store.clean_service
+    assert clean.delete_commit_log_files(1) == 1
+    assert (store.min_phy_offset, store.get_min_offset_in_queue("T", 0)) == (1000, 0)
+    clean.clean_consume_queues()
+    # entries 0..1 were a file of their own; entry 2 is the first of its file, and its message is gone too
+    assert store.get_min_offset_in_queue("T", 0) == 3
+    assert store.find_consume_queue("T", 0).mapped_file_queue.min_offset == 40
+    assert store.get_commit_log_offset_in_queue("T", 0, 2) == 0
+    assert clean.delete_commit_log_files(5) == 1
+    clean.clean_consume_queues()
+    assert store.get_min_offset_in_queue("T", 0) == 6
+    assert store.get_max_offset_in_queue("T", 0) == 9
+
+
+def test_old_files_go_after_three_days_and_never_the_last(filled):
+    store = three_files(filled)
+    clean, day = store.clean_service, 24 * 3_600_000
+    assert clean.delete_expired_commit_log_files(NOW + 2 * day) == 0
+    assert clean.delete_expired_commit_log_files(NOW + 3 * day + 5) == 2
+    assert clean.delete_expired_commit_log_files(NOW + 30 * day, at_once=True) == 0
+    assert three_files(filled).clean_service.delete_expired_commit_log_files(NOW, at_once=True) == 2
+
+
+def test_queues_without_messages_and_without_topic_are_deleted(filled, message):
+    store = three_files(filled)
+    store.put_message(message(topic="Other"), NOW)
+    store.find_consume_queue("Empty", 0)
+    clean = store.clean_service
+    clean.clean_unused_topic({"T", "Empty"})
+    assert set(store.consume_queue_table) == {"T", "Empty"}
+    store.put_message(message(b"x" * 800), NOW)
+    clean.delete_commit_log_files(3)
+    store.put_message(message(topic="New"), NOW)
+    clean.clean_expired_consumer_queue()
+    assert set(store.consume_queue_table) == {"T", "Empty", "New"}
+    store.put_message(message(b"x" * 700, topic="New"), NOW)
+    clean.delete_commit_log_files(3)
+    clean.clean_expired_consumer_queue()
+    assert set(store.consume_queue_table) == {"Empty", "New"}
+    assert "T-0" not in store.commit_log.topic_queue_table
+
+
+def test_messages_by_key(make_store, message):
+    store = make_store()
+    for index, keys in enumerate(("a b", "b", "c  a", "")):
+        store.put_message(
+            message(str(index).encode(), properties={"KEYS": keys, "UNIQ_KEY": f"id{index}"}), NOW + index
+        )
+
+    def found(key, most=32, begin=NOW, end=NOW + 10, topic="T"):
+        result = store.query_message(topic, key, most, begin, end)
+        assert result.buffer_total_size == sum(map(len, result.messages))
+        return [decode_record(record).body for record in result.messages]
+
+    assert found("a") == [b"0", b"2"]
+    assert found("b") == [b"0", b"1"]
+    assert found("id3") == [b"3"]
+    assert found("a", most=1) == [b"2"]
+    assert found("a", topic="U") == []
+    assert found("a", begin=NOW + 5000, end=NOW + 6000) == []
+    # only the hash code counts: "Aa" and "BB" are one key
+    store.put_message(message(b"4", properties={"KEYS": "Aa"}), NOW + 2000)
+    assert found("BB", end=NOW + 5000) == [b"4"]
+    result = store.query_message("T", "a", 32, NOW, NOW + 5000)
+    assert result.index_last_update_timestamp == NOW + 2000
+    assert result.index_last_update_phyoffset == store.get_commit_log_offset_in_queue("T", 0, 4)
+    assert store.query_message("T", "nothing", 32, NOW, NOW + 5000).index_last_update_timestamp == 0
+
+
+def test_no_index_when_it_is_switched_off(make_store, message):
+    store = make_store(message_index_enable=False)
+    store.put_message(message(properties={"KEYS": "a"}), NOW)
+    assert store.query_message("T", "a", 32, NOW, NOW).messages == []
