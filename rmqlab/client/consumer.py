@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,12 +14,13 @@ from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetS
 from rmqlab.client.queue_order import key_order
 from rmqlab.client.validators import check_consumer_group
 from rmqlab.filter import filter_api
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 
 if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import Disk, OffsetStore
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.client.process_queue import PullRequest
+    from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 HALF_AN_HOUR = 30 * 60 * 1_000
@@ -34,13 +36,14 @@ class ConsumerConfig(ClientConfig):
     allocate_strategy: AllocateMessageQueueStrategy = field(default_factory=AllocateMessageQueueAveragely)
 
 
-class Consumer:
-    """A member of a consumer group on the instance of its client id.
+class Consumer(ABC):
+    """A member of a consumer group on the instance of its client id (4.8.0 `MQConsumerInner`).
 
     `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues}.
     """
 
-    kind = "Consumer"
+    kind: str
+    consume_type: ConsumeType
 
     def __init__(
         self, group: str, instance: MQClientInstance, config: ConsumerConfig, disk: Disk | None = None
@@ -63,6 +66,17 @@ class Consumer:
         now = instance.runtime.now()
         text = config.consume_timestamp
         self.consume_timestamp = now - HALF_AN_HOUR if text is None else parse_consume_timestamp(text)
+
+    @abstractmethod
+    async def do_rebalance(self) -> None:
+        """Look again which queues are ours."""
+
+    @abstractmethod
+    async def persist_consumer_offset(self) -> None:
+        """Commit the offsets of the queues held."""
+
+    async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
+        """Make a pull request."""
 
     def begin_start(self) -> None:
         """The first checks of a start; raises `MQClientError` when it was started before, or for the group's name."""
@@ -91,6 +105,16 @@ class Consumer:
             raise MQClientError("subscription exception") from error
         self.subscription_inner[topic] = built
         return built
+
+    def facts(self, **more: object) -> dict[str, object]:
+        """The fields of a report to `observe`: who, the group, and more."""
+        return {"who": self.instance.client_id, "group": self.group_name, **more}
+
+    def observe_consume(self, messages: list[MessageExt]) -> None:
+        """Report the messages the application is about to get."""
+        if self.instance.observe is not None:
+            for message in messages:
+                self.instance.observe("consume", self.facts(message=message))
 
     async def update_routes(self) -> None:
         """Ask the name server for the route of every topic subscribed."""

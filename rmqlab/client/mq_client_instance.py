@@ -5,7 +5,7 @@ Connections, routes, timers, heartbeats. Rows H-11..H-25, H-53, S-85, S-97.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rmqlab.client.client_config import MASTER_ID, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
@@ -27,11 +27,10 @@ from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig, Observer
+    from rmqlab.client.consumer import Consumer
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.topic_publish_info import TopicPublishInfo
     from rmqlab.message.ids import UniqueIdMaker
-    from rmqlab.message.message import MessageQueue
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
     from rmqlab.protocol.route import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
@@ -41,40 +40,6 @@ LOCK_TIMEOUT = 3_000
 ROUTE_TIMEOUT = 3_000
 HEARTBEAT_TIMEOUT = 3_000
 FILTER_CLASS_TIMEOUT = 5_000
-
-
-class MQConsumerInner(Protocol):
-    """What the instance asks of a consumer."""
-
-    group_name: str
-    consume_type: ConsumeType
-    unit_mode: bool
-
-    @property
-    def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
-
-    @property
-    def consume_from_where(self) -> ConsumeFromWhere:
-        """Where to begin without a committed offset."""
-
-    def subscriptions(self) -> list[SubscriptionData]:
-        """What the consumer wants, the retry topic included."""
-
-    async def do_rebalance(self) -> None:
-        """Look again which queues are ours."""
-
-    async def persist_consumer_offset(self) -> None:
-        """Commit the offsets of the queues held."""
-
-    async def pull_message(self, request: PullRequest) -> None:
-        """Make a pull request."""
-
-    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
-        """Take the queues of a topic."""
-
-    def is_subscribe_topic_need_update(self, topic: str) -> bool:
-        """Whether the topic is subscribed and its queues are not known yet."""
 
 
 class FindBrokerResult(NamedTuple):
@@ -111,7 +76,7 @@ class MQClientInstance:
         if config.namesrv_addr is not None:
             self.api.name_servers = config.namesrv_addr.split(";")
         self.producer_table: dict[str, DefaultMQProducer] = {}
-        self.consumer_table: dict[str, MQConsumerInner] = {}
+        self.consumer_table: dict[str, Consumer] = {}
         self.topic_route_table: dict[str, TopicRouteData] = {}
         self.broker_addr_table: dict[str, dict[int, str]] = {}
         self.broker_version_table: dict[str, dict[str, int]] = {}
@@ -157,7 +122,7 @@ class MQClientInstance:
         self.runtime.close_connections()
         self.rebalance_service.shutdown()
 
-    def register_consumer(self, group: str | None, consumer: MQConsumerInner | None) -> bool:
+    def register_consumer(self, group: str | None, consumer: Consumer | None) -> bool:
         """Add a consumer; False when the group has one in this client id already (row S-97), or something is None."""
         return _put_if_absent(self.consumer_table, group, consumer)
 

@@ -262,7 +262,8 @@ class DefaultMQPushConsumer(Consumer):
         queue, offset = request.message_queue, request.next_offset
         self.offset_store.update_offset(queue, offset, increase_only=True)
         if self.instance.observe is not None:
-            self.instance.observe("correct_offset", self._fields(queue) | {"offset": offset})
+            fields = self.facts(topic=queue.topic, queue=queue.queue_id, offset=offset)
+            self.instance.observe("correct_offset", fields)
 
     def _now(self, request: PullRequest) -> None:
         self.instance.pull_message_service.execute_pull_request_immediately(request)
@@ -318,35 +319,19 @@ class DefaultMQPushConsumer(Consumer):
                 table.pop(queue, None)
         await self.resume()
 
-    # ---- facts
-
-    def _fields(self, queue: MessageQueue) -> dict[str, object]:
-        return {
-            "who": self.instance.client_id,
-            "group": self.group_name,
-            "topic": queue.topic,
-            "queue": queue.queue_id,
-        }
-
     def _observe_pull(self, request: PullRequest, result: PullResult) -> None:
         if self.instance.observe is not None:
-            fields = self._fields(request.message_queue) | {
-                "offset": request.next_offset,
-                "status": result.pull_status.value,
-                "next": result.next_begin_offset,
-                "count": len(result.msg_found_list),
-            }
+            fields = self.facts(
+                topic=request.message_queue.topic,
+                queue=request.message_queue.queue_id,
+                offset=request.next_offset,
+                status=result.pull_status.value,
+                next=result.next_begin_offset,
+                count=len(result.msg_found_list),
+            )
             self.instance.observe("pull_result", fields)
-
-    def observe_consume(self, messages: list[MessageExt]) -> None:
-        """Report the messages a listener is about to get."""
-        if self.instance.observe is not None:
-            who = {"who": self.instance.client_id, "group": self.group_name}
-            for message in messages:
-                self.instance.observe("consume", {**who, "message": message})
 
     def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
         """Report that a listener raised; 4.8.0 logs it and consumes the messages later."""
         if self.instance.observe is not None:
-            who = {"who": self.instance.client_id, "group": self.group_name}
-            self.instance.observe("listener_error", {**who, "messages": messages, "error": error})
+            self.instance.observe("listener_error", self.facts(messages=messages, error=error))

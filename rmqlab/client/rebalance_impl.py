@@ -80,37 +80,34 @@ class RebalanceImpl(ABC):
                 self.process_queue_table.pop(queue).dropped = True
 
     async def _rebalance_by_topic(self, topic: str, *, is_order: bool) -> None:
+        # taken before the group's clients are asked for: queues learnt meanwhile wait for the next rebalance (as 4.8.0)
         all_queues = self.consumer.topic_subscribe_info_table.get(topic)
         if self.consumer.message_model is MessageModel.BROADCASTING:
             ours = all_queues
         else:
-            # the group's clients are asked for even when the topic's queues are unknown (as 4.8.0)
-            try:
-                client_ids = await self.instance.find_consumer_id_list(topic, self.group)
-            except CALL_ERRORS:
-                return
-            if all_queues is None or client_ids is None:
-                return
-            client_ids.sort(key=utf16_key)
-            try:
-                ours = (
-                    self.consumer.allocate_strategy.allocate(
-                        self.group, self.instance.client_id, sorted(all_queues), client_ids
-                    )
-                    or []
-                )
-            except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (4.8.0 logs it)
-                return
+            ours = await self._allocate(topic, all_queues)
         if all_queues is None or ours is None:
             return
         changed = await self._update_process_queue_table(topic, queue_order(ours), is_order=is_order)
         if changed:
             if self.instance.observe is not None:
                 held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
-                who = self.instance.client_id
-                fields: dict[str, object] = {"who": who, "group": self.group, "topic": topic, "queues": held}
-                self.instance.observe("rebalance", fields)
+                self.instance.observe("rebalance", self.consumer.facts(topic=topic, queues=held))
             await self.message_queue_changed(topic, all_queues, ours)
+
+    async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:
+        try:
+            client_ids = await self.instance.find_consumer_id_list(topic, self.group)
+        except CALL_ERRORS:
+            return None
+        if all_queues is None or client_ids is None:
+            return None
+        client_ids.sort(key=utf16_key)
+        strategy, client_id = self.consumer.allocate_strategy, self.instance.client_id
+        try:
+            return strategy.allocate(self.group, client_id, sorted(all_queues), client_ids) or []
+        except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (4.8.0 logs it)
+            return None
 
     async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue], *, is_order: bool) -> bool:
         changed, now = False, self.instance.runtime.now()

@@ -39,8 +39,7 @@ class RebalancePushImpl(RebalanceImpl):
         old, subscription.sub_version = subscription.sub_version, self.instance.runtime.now()
         observe = self.instance.observe
         if observe is not None:
-            fields = {"who": self.instance.client_id, "group": self.group, "topic": topic, "old": old}
-            observe("restamp", fields | {"version": subscription.sub_version})
+            observe("restamp", self.consumer.facts(topic=topic, old=old, version=subscription.sub_version))
         config, count = self._push.config, len(self.process_queue_table)
         if count:
             if config.pull_threshold_for_topic != -1:
