@@ -105,15 +105,15 @@ class PullMessageProcessor:
                 result.max_offset,
             )
             code = self._code(result.status, header.queue_offset)
-            self._observe(channel, header, code, result)
-            if code is ResponseCode.PULL_OFFSET_MOVED:
-                code = self._offset_moved(header, result, answer, group_config, now)
-            hold = (
+            held = (
                 code is ResponseCode.PULL_NOT_FOUND
                 and broker_allow_suspend
                 and pull_sys_flag.has_suspend_flag(header.sys_flag)
             )
-            if hold:
+            self._observe(channel, header, code, result, held=held)
+            if code is ResponseCode.PULL_OFFSET_MOVED:
+                code = self._offset_moved(header, result, answer, group_config, now)
+            if held:
                 response = None
                 self._hold(channel, command, header, subscription, message_filter, now)
             else:
@@ -188,6 +188,8 @@ class PullMessageProcessor:
         header: PullMessageRequestHeader,
         code: ResponseCode,
         result: GetMessageResult | None = None,
+        *,
+        held: bool = False,
     ) -> None:
         broker = self._broker
         if broker.observe is None:
@@ -202,6 +204,7 @@ class PullMessageProcessor:
             "status": None if result is None else result.status.name,
             "next": None if result is None else result.next_begin_offset,
             "count": 0 if result is None else result.message_count,
+            "held": held,
         })  # fmt: skip
 
     def _report_filtered(
