@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import tarfile
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 NOW = 1_609_459_200_000
 HOST = Host("127.0.0.1", 10911)
+_INDEX_SLOTS_END = 40 + 5_000_000 * 4
 _FILE = re.compile(r"store/(commitlog|consumequeue(?:_ext)?/[^/]+/\d+)/\d{20}")
 
 
@@ -97,6 +99,19 @@ class RecordedStore:
             for member in archive:
                 if member.isfile() and _FILE.fullmatch(member.name):
                     self.files[member.name.removeprefix("store/")] = archive.extractfile(member).read()
+                elif member.isfile() and member.name.startswith("store/index/"):
+                    self.index = self._index(archive.extractfile(member))
+
+    @staticmethod
+    def _index(file):
+        """Read an index file (sparse, 420 MB): key hash -> (commit log offset, seconds since the first message)."""
+        count = int.from_bytes(file.read(40)[36:])
+        file.seek(_INDEX_SLOTS_END)
+        index = {}
+        # the entry 0 is never used
+        for key_hash, offset, seconds, _ in list(struct.iter_unpack(">iqii", file.read(count * 20)))[1:]:
+            index.setdefault(key_hash, []).append((offset, seconds))
+        return index
 
     def under(self, folder):
         """The files of one kind."""

@@ -28,6 +28,14 @@ def test_dispatch_makes_the_recorded_consume_queues(recorded, logic_files, name)
     assert entries == real.under("consumequeue")
 
 
+@pytest.mark.parametrize("name", ["base", "audit"])
+def test_dispatch_makes_the_recorded_index(recorded, name):
+    real = recorded(name)
+    index = real.rebuild().index_service
+    assert len(real.index) > 300
+    assert index._entries == real.index
+
+
 @pytest.mark.row("F-89")
 def test_extension_is_the_recorded_one_with_the_recorded_bitmaps(recorded, logic_files):
     real = recorded("bitmap")
