@@ -92,23 +92,27 @@ class AdminTables:
         A topic that a group online does not subscribe to is passed over. The rate is 0: nothing counts messages here.
         """
         header = command.decode_header(GetConsumeStatsRequestHeader)
-        group, broker = header.consumer_group, self._broker
-        topics = [header.topic or ""]
-        if is_blank(header.topic):
+        table = self.offsets_of(header.consumer_group, header.topic)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=ConsumeStats(offset_table=table).encode())
+
+    def offsets_of(self, group: str, topic: str | None) -> dict[MessageQueue, OffsetWrapper]:
+        """How far `group` is in every queue of `topic`, or (None or blank) of all topics it has offsets of."""
+        broker = self._broker
+        topics = [topic or ""]
+        if is_blank(topic):
             topics = broker.consumer_offset_manager.which_topic_by_consumer(group)
         table: dict[MessageQueue, OffsetWrapper] = {}
-        for topic in topics:
-            config = broker.topic_config_manager.select_topic_config(topic)
+        for name in topics:
+            config = broker.topic_config_manager.select_topic_config(name)
             consumers = broker.consumer_manager
             if config is None or (
-                consumers.find_subscription_data(group, topic) is None
+                consumers.find_subscription_data(group, name) is None
                 and consumers.find_subscription_data_count(group) > 0
             ):
                 continue
-            for queue in self._queues(topic, config.read_queue_nums):
+            for queue in self._queues(name, config.read_queue_nums):
                 table[queue] = self._offsets(group, queue)
-        ordered = {queue: table[queue] for queue in message_queue_order(table)}
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=ConsumeStats(offset_table=ordered).encode())
+        return {queue: table[queue] for queue in message_queue_order(table)}
 
     def topic_consume_by_who(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Answer 300: groups online that subscribe to a topic, and groups that have offsets of it."""

@@ -28,7 +28,7 @@ C2S, S2C = "c2s", "s2c"
 class Link:
     """Delays a frame may take on a link, in microseconds; the first is the nominal one."""
 
-    delays_us: tuple[int, ...] = (300,)
+    delays_us: tuple[int, ...] = (1_000,)
 
 
 class Channel(Protocol):

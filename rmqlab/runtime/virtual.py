@@ -148,6 +148,10 @@ class VirtualNode:
         """Wait ``ms`` milliseconds."""
         await Sleep(self.world.scheduler, ms * US_PER_MS)
 
+    async def sleep_us(self, us: int) -> None:
+        """Wait ``us`` microseconds: what drives an experiment may be finer than a client's clock."""
+        await Sleep(self.world.scheduler, us)
+
     async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
         """Send a request and wait for its answer; raises the ``RemotingError`` that says why there is none."""
         connection = self._connection(address)

@@ -1,0 +1,167 @@
+"""The ledger: from facts to fates."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.sql92 import compile_sql92
+from rmqlab.lab.fates import OF_STAGE, Fate, MessageFate, SentMessage
+from rmqlab.protocol.subscription_data import SUB_ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rmqlab.lab.facts import Fact
+
+_Queue = tuple[str, str, int]  # group, topic, queue id
+
+
+@dataclass(slots=True)
+class Member:
+    """One consumer of a group: what it asked for and when it ran.
+
+    ``asked`` lists (from ms, topic, expression type, expression); ``until`` is when it stopped, None while it runs.
+    """
+
+    who: str
+    group: str
+    broadcasting: bool
+    asked: list[tuple[float, str, str, str]] = field(default_factory=list)
+    until: float | None = None
+
+    def asks_for(self, message: SentMessage) -> bool:
+        """Whether one of this member's subscriptions, in force when the message was there, wants it."""
+        if self.until is not None and self.until < message.t:
+            return False
+        mine = [entry for entry in self.asked if entry[1] == message.topic]
+        for index, (_, _, kind, expression) in enumerate(mine):
+            over = mine[index + 1][0] if index + 1 < len(mine) else None
+            if (over is None or over >= message.t) and _wants(kind, expression, message):
+                return True
+        return False
+
+
+def _wants(kind: str, expression: str, message: SentMessage) -> bool:
+    """What the author of a subscription means: the exact tag, or a condition that is true."""
+    if is_tag_type(kind):
+        data = filter_api.build(message.topic, expression, kind)
+        return data.sub_string == SUB_ALL or message.tag in data.tags_set
+    try:
+        return compile_sql92(expression).evaluate(message.properties) is True
+    except Exception:  # noqa: BLE001 - a condition that cannot be judged asks for nothing (row F-65)
+        return False
+
+
+@dataclass(slots=True)
+class FinalState:
+    """How a run ended: committed offsets by (group, topic, queue) and each owner's next offset by (topic, queue)."""
+
+    committed: dict[_Queue, int] = field(default_factory=dict)
+    owners: dict[_Queue, dict[str, int]] = field(default_factory=dict)
+
+
+class Ledger:
+    """Sorts the facts of a run by message, then decides each fate."""
+
+    def __init__(self, facts: Iterable[Fact], state: FinalState) -> None:
+        self._state = state
+        self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
+        self._consumed: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+        self._dead: dict[tuple[str, str], Fact] = {}
+        self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
+        self._slots: dict[tuple[str, str], list[tuple[float, str, int]]] = defaultdict(list)
+        for fact in facts:
+            self._sort(fact)
+
+    def _sort(self, fact: Fact) -> None:
+        f = fact.fields
+        match fact.kind:
+            case "filtered" | "client_filtered":
+                fate = Fate.DROPPED_BY_CLIENT if fact.kind == "client_filtered" else OF_STAGE[f["stage"]]
+                self._drops[(f["group"], f["topic"], f["queue"]), f["offset"]].append((fact, fate))
+            case "consumed":
+                self._consumed[f["group"], f["message_id"]].append(fact)
+            case "dead_letter":
+                self._dead[f["group"], f["message_id"]] = fact
+            case "commit":
+                self._passed[f["group"], f["topic"], f["queue"]].append(fact)
+            case "subscription" if f["new"] is not None:
+                self._slots[f["group"], f["topic"]].append((fact.t, f["new"].sub_string, f["new"].sub_version))
+
+    def slot_at(self, group: str, topic: str, t: float) -> tuple[str | None, int | None]:
+        """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""
+        found: tuple[str | None, int | None] = (None, None)
+        for since, text, version in self._slots[group, topic]:
+            if since > t:
+                break
+            found = (text, version)
+        return found
+
+    def fates(self, messages: Sequence[SentMessage], members: Sequence[Member]) -> list[MessageFate]:
+        """Fates of all messages in all groups that subscribe their topic, in the order the messages were sent."""
+        result = []
+        by_group: dict[str, list[Member]] = defaultdict(list)
+        for member in members:
+            by_group[member.group].append(member)
+        for message in messages:
+            for group, mine in sorted(by_group.items()):
+                if not any(entry[1] == message.topic for member in mine for entry in member.asked):
+                    continue
+                if mine[0].broadcasting:
+                    result += [self._decide(group, message, [member], member.who) for member in mine]
+                else:
+                    result.append(self._decide(group, message, mine, None))
+        return result
+
+    def _decide(self, group: str, message: SentMessage, members: list[Member], member: str | None) -> MessageFate:
+        queue = (group, message.topic, message.queue)
+        asked = any(m.asks_for(message) for m in members)
+
+        def fate(kind: Fate, t: float, culprit: str | None) -> MessageFate:
+            text, version = self.slot_at(group, message.topic, t)
+            return MessageFate(
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text, version,
+                t, asked, member,
+            )  # fmt: skip
+
+        consumed = [f for f in self._consumed[group, message.message_id] if member in {None, f.source}]
+        for fact in consumed:
+            if fact["success"]:
+                return fate(Fate.DELIVERED, fact.t, fact.source)
+        if consumed:
+            dead = self._dead.get((group, message.message_id))
+            last = dead or consumed[-1]
+            return fate(Fate.DEAD_LETTER if dead else Fate.RETRYING, last.t, consumed[-1].source)
+        drops = [d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].fields.get("client")}]
+        if drops:
+            fact, kind = drops[-1]
+            text, version = fact["subscription"], fact["version"]
+            return MessageFate(
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind,
+                fact.fields.get("client", fact.source), text, version, fact.t, asked, member,
+            )  # fmt: skip
+        return self._undecided(queue, message, fate, member)
+
+    def _undecided(
+        self,
+        queue: _Queue,
+        message: SentMessage,
+        fate: Callable[[Fate, float, str | None], MessageFate],
+        member: str | None,
+    ) -> MessageFate:
+        """Nobody consumed or dropped the message: was it passed, does it wait, or is nobody there?"""
+        for fact in self._passed[queue]:
+            if fact["offset"] > message.offset and member is None:
+                return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.fields.get("client"))
+        owners = self._state.owners.get(queue, {})
+        mine = {who: at for who, at in owners.items() if member in {None, who}}
+        for who, position in mine.items():
+            if position > message.offset:
+                return fate(Fate.SKIPPED_BY_OFFSET, message.t, who)
+        if not mine:
+            return fate(Fate.NO_OWNER, message.t, None)
+        return fate(Fate.WAITING, message.t, next(iter(mine)))

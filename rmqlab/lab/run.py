@@ -1,0 +1,76 @@
+"""What a simulated scenario leaves behind: events, facts, fates and the schedule that repeats it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rmqlab.lab.facts import FactLog
+    from rmqlab.lab.fates import MessageFate
+    from rmqlab.lab.scenario import Scenario
+    from rmqlab.runtime.schedule import Choice, Schedule
+
+Event = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Run:
+    """One finished run. ``events`` are in the recordings' format; ``facts`` is what broker and clients reported."""
+
+    scenario: Scenario
+    events: list[Event]
+    facts: FactLog
+    fates: list[MessageFate]
+    schedule: Schedule
+    choices: list[Choice]
+    steps: int
+
+    def outcome(self) -> Outcome:
+        """Who consumed what, and the committed offsets."""
+        return Outcome.of_events(self.events)
+
+    def lines(self) -> str:
+        """All events and fates, one JSON object a line, always in the same order and form."""
+        rows = self.events + [fate.as_event(self.scenario.id) for fate in self.fates]
+        return "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What can be compared between runs and recordings; hashable.
+
+    ``consumed``: (who, body, times consumed) sorted; ``committed``: (group, "topic/queue", offset) sorted, where the offset may be
+    an error's name, as in the recordings.
+    """
+
+    consumed: tuple[tuple[str, str, int], ...]
+    committed: tuple[tuple[str, str, int | str | None], ...]
+
+    @classmethod
+    def of_events(cls, events: list[Event]) -> Outcome:
+        """Read the outcome of one scenario's events, simulated or recorded."""
+        counts: dict[tuple[str, str], int] = {}
+        committed: dict[tuple[str, str], int | str | None] = {}
+        for event in events:
+            if event["ev"] == "consume":
+                key = (event["who"], event["body"])
+                counts[key] = counts.get(key, 0) + 1
+            elif event["ev"] == "offset":
+                committed[event["group"], f"{event['topic']}/{event['queue']}"] = event["committed"]
+        return cls(
+            tuple(sorted((who, body, n) for (who, body), n in counts.items())),
+            tuple((group, queue, offset) for (group, queue), offset in sorted(committed.items())),
+        )
+
+    def bodies_of(self, who: str) -> list[str]:
+        """Bodies that ``who`` consumed, sorted."""
+        return sorted(body for name, body, _ in self.consumed if name == who)
+
+    def as_json(self) -> dict[str, Any]:
+        """{"consumed": {who: [body…]}, "committed": {"topic/queue": n}}."""
+        consumed: dict[str, list[str]] = {}
+        for who, body, times in self.consumed:
+            consumed.setdefault(who, []).extend([body] * times)
+        return {"consumed": consumed, "committed": {queue: offset for _, queue, offset in self.committed}}
