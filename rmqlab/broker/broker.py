@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor
 from rmqlab.broker.broker2client import Broker2Client
 from rmqlab.broker.broker_registration import BrokerRegistration, registered_topics
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
+from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
 from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
 from rmqlab.broker.consumer_manager import ConsumerManager
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     Observer = Callable[[str, dict[str, object]], None]
 
+FILTER_CLEAN_PERIOD_MS = 10_000
 REGISTER_FIRST_MS = 10_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
 
@@ -89,17 +91,6 @@ def first(_label: str, _n: int) -> int:
     return 0
 
 
-def _part(module: str, name: str, broker: Broker) -> Any:
-    """Build a part, or None while its module is not written yet."""
-    full = f"rmqlab.broker.{module}"
-    try:
-        return getattr(import_module(full), name)(broker)
-    except ModuleNotFoundError as error:
-        if error.name != full:
-            raise
-        return None
-
-
 class Broker:
     """One broker. It is called, never calls: no clock, socket, thread or random source of its own.
 
@@ -139,7 +130,7 @@ class Broker:
         self.pull_request_hold_service = PullRequestHoldService(self)
         self.consumer_ids_change_listener = ConsumerIdsChangeListener(self)
         self.consumer_manager = ConsumerManager(self)
-        self.consumer_filter_manager = _part("consumer_filter_manager", "ConsumerFilterManager", self)
+        self.consumer_filter_manager = ConsumerFilterManager(self)
         self.producer_manager = ProducerManager(self)
         self.filter_server_manager = FilterServerManager(self)
         self.client_housekeeping_service = ClientHousekeepingService(self)
@@ -148,7 +139,7 @@ class Broker:
         self.schedule_message_service = ScheduleMessageService(self)
         self.transactional_message_service = TransactionalMessageService(self)
 
-        self._default_processor: Processor | None = _part("admin_broker_processor", "AdminBrokerProcessor", self)
+        self._default_processor: Processor = AdminBrokerProcessor(self)
         self._processors: dict[int, Processor] = {RequestCode.PULL_MESSAGE: self.pull_message_processor}
         for kind, codes in PROCESSORS:
             self._processors |= dict.fromkeys(codes, kind(self))
@@ -160,6 +151,11 @@ class Broker:
         self.register_broker_all(check_order_config=True, oneway=False, force_register=True)
 
     def _add_timers(self, now: int) -> None:
+        # Java cleans before it writes the filter data to its file.
+        clean = self.consumer_filter_manager.clean
+        self.timers.at_fixed_rate(
+            "filter data", now + FILTER_CLEAN_PERIOD_MS, FILTER_CLEAN_PERIOD_MS, lambda _: clean()
+        )
         shortest, longest = REGISTER_PERIOD_MS
         period = max(shortest, min(self.config.register_name_server_period, longest))
         self.timers.at_fixed_rate("register broker", now + REGISTER_FIRST_MS, period, self._register_periodically)
@@ -175,9 +171,6 @@ class Broker:
             self.broker2client.on_response(channel, command)
             return None
         processor = self._processors.get(command.code, self._default_processor)
-        if processor is None:
-            remark = f" request type {command.code} not supported"
-            return RemotingCommand.response(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark).reply_to(command)
         response: RemotingCommand | None
         try:
             response = processor.process(channel, command, now)
