@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.vectors import BadVector, Kind, take
-from rmqlab.message.java import hash_map_order, to_utf8
+from rmqlab.message.java import hash_map_order, to_utf8, utf16_key
 from rmqlab.message.properties import properties_to_string, string_to_properties
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _from_string(vector: Vector) -> dict[str, object]:
     return {
         "decoded": decoded,
         "error": None,
-        "reencoded_sorted": properties_to_string({name: decoded[name] for name in sorted(decoded)}),
+        "reencoded_sorted": properties_to_string({name: decoded[name] for name in sorted(decoded, key=utf16_key)}),
     }
 
 

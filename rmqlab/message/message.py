@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _V4_BYTES = 4
+_V6_BYTES = 16
 _V4_MAPPED = bytes(10) + b"\xff\xff"
 
 
@@ -92,11 +93,11 @@ def _address(ip: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _ip(address: bytes) -> str:
+    if len(address) not in {_V4_BYTES, _V6_BYTES}:
+        raise HostError(f"an address has 4 or 16 bytes, not {len(address)}")
     if len(address) == _V4_BYTES or address[:12] == _V4_MAPPED:
         return ".".join(map(str, address[-4:]))
-    if len(address) != 16:
-        raise HostError(f"an address has 4 or 16 bytes, not {len(address)}")
-    return ":".join(f"{address[i] << 8 | address[i + 1]:x}" for i in range(0, 16, 2))
+    return ":".join(f"{address[i] << 8 | address[i + 1]:x}" for i in range(0, _V6_BYTES, 2))
 
 
 NO_HOST = Host("0.0.0.0", 0)  # noqa: S104 - nothing is bound to it; it stands for "not known yet"

@@ -189,3 +189,5 @@ def test_what_is_no_host_is_refused(text):
 def test_address_of_other_length_is_refused():
     with pytest.raises(HostError, match="4 or 16 bytes, not 5"):
         Host.of_address(b"12345", 1)
+    with pytest.raises(HostError, match="not 17"):
+        Host.of_address(bytes(10) + b"\xff\xff" + b"12345", 1)
