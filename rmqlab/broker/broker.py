@@ -10,6 +10,7 @@ from rmqlab.broker.broker2client import Broker2Client
 from rmqlab.broker.broker_registration import BrokerRegistration, registered_topics
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
+from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
 from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
@@ -145,6 +146,7 @@ class Broker:
             self._processors |= dict.fromkeys(codes, kind(self))
 
         self._add_timers(now)
+        store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(self).dispatch)
         store.message_arriving = self._message_arriving
         if store.config.broker_role is not BrokerRole.SLAVE:
             self.schedule_message_service.start(now)
