@@ -54,6 +54,11 @@ class PullRequestHoldService:
         """Hold a pull of one queue."""
         self._table.setdefault((topic, queue_id), []).append(pull_request)
 
+    def withdraw(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:
+        """Take back a held pull, for a replay that learns later what happened; nothing happens when it is not held."""
+        held = self._table.get((topic, queue_id), [])
+        self._table[topic, queue_id] = [pull for pull in held if pull is not pull_request]
+
     def held(self, topic: str, queue_id: int) -> list[PullRequest]:
         """Return the pulls held for a queue, the longest waiting first."""
         return list(self._table.get((topic, queue_id), ()))

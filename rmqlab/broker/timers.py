@@ -49,6 +49,11 @@ class Timers:
         action(at)
         return at
 
+    def cancel(self, name: str) -> None:
+        """Forget all timers of this name; nothing happens when there is none."""
+        self._heap = [entry for entry in self._heap if entry[2] != name]
+        heapq.heapify(self._heap)
+
     def names(self) -> list[str]:
         """Return the names of all timers, those due first in front."""
         return [entry[2] for entry in sorted(self._heap, key=lambda entry: entry[:2])]

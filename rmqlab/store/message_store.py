@@ -159,9 +159,13 @@ class MessageStore:
 
     # dispatch
 
-    def dispatch(self) -> None:
-        """Bring consume queues and index up to the commit log (4.8.0 `ReputMessageService.doReput`)."""
-        self.reput_message_service.do_reput()
+    def dispatch(self, until: int | None = None) -> None:
+        """Bring consume queues and index up to the commit log (4.8.0 `ReputMessageService.doReput`).
+
+        With `until` only messages that begin before that commit log offset are dispatched, as far as Java's thread
+        may have come at a moment.
+        """
+        self.reput_message_service.do_reput(until)
 
     def dispatch_behind_bytes(self) -> int:
         """Bytes of commit log not dispatched yet."""

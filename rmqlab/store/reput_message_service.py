@@ -27,21 +27,25 @@ class ReputMessageService:
         """Bytes of commit log that are not dispatched yet."""
         return self.store.commit_log.max_offset - self.reput_from_offset
 
-    def do_reput(self) -> None:
-        """Dispatch all that is there. Bytes that are no record end it; a master skips the rest of the file then."""
+    def do_reput(self, until: int | None = None) -> None:
+        """Dispatch all that is there, or only what begins before commit log offset `until`.
+
+        Bytes that are no record end it; a master skips the rest of the file then.
+        """
         commit_log = self.store.commit_log
         self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)
         limit = max(_LEAST_CHUNK, self.store.config.max_message_size)
-        while self.reput_from_offset < commit_log.max_offset:
+        end = commit_log.max_offset if until is None else min(until, commit_log.max_offset)
+        while self.reput_from_offset < end:
             chunk = commit_log.get_data(self.reput_from_offset, limit)
-            if chunk is None or not self._dispatch_chunk(chunk, is_cut=len(chunk) == limit):
+            if chunk is None or not self._dispatch_chunk(chunk, end, is_cut=len(chunk) == limit):
                 return
 
-    def _dispatch_chunk(self, chunk: bytes, *, is_cut: bool) -> bool:
-        """Dispatch the records in `chunk`; False when there is nothing to go on with."""
+    def _dispatch_chunk(self, chunk: bytes, end: int, *, is_cut: bool) -> bool:
+        """Dispatch the records in `chunk` that begin before `end`; False when there is nothing to go on with."""
         commit_log = self.store.commit_log
         position = 0
-        while position < len(chunk):
+        while position < len(chunk) and self.reput_from_offset < end:
             request = commit_log.check_message_and_return_size(chunk, position)
             size = request.msg_size
             if request.success:
