@@ -1,0 +1,242 @@
+"""Which broker has which queues (4.8.0 `RouteInfoManager`). Tables are handed out in java.util.HashMap order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rmqlab.message.java import hash_map_order
+from rmqlab.protocol.data_version import DataVersion
+from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
+from rmqlab.protocol.topic_config import PERM_WRITE, TopicConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+BROKER_CHANNEL_EXPIRED_TIME = 120_000  # ms without a registration
+UNIT_FLAG = 0x1
+UNIT_SUB_FLAG = 0x2
+# Table lengths of the HashMaps of 4.8.0: they decide the order of what is listed.
+_TOPICS, _BROKERS, _CLUSTERS = 1024, 128, 32
+
+
+class Channel(Protocol):
+    """A connection to the name server; its identity is the key."""
+
+    remote_address: str
+    """The peer's address, "ip:port"."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+@dataclass(slots=True)
+class BrokerLiveInfo:
+    """The last sign of life of a broker (epoch ms), with the connection it came over."""
+
+    last_update_timestamp: int
+    data_version: DataVersion
+    channel: Channel
+    ha_server_addr: str | None
+
+
+class RouteInfoManager:
+    """Topics, brokers and clusters as the brokers registered them."""
+
+    def __init__(self) -> None:
+        self.topic_queue_table: dict[str, list[QueueData]] = {}
+        self.broker_addr_table: dict[str, BrokerData] = {}
+        self.cluster_addr_table: dict[str, list[str]] = {}
+        self.broker_live_table: dict[str, BrokerLiveInfo] = {}
+        self.filter_server_table: dict[str, list[str]] = {}
+
+    def register_broker(
+        self,
+        cluster_name: str,
+        broker_addr: str,
+        broker_name: str,
+        broker_id: int,
+        ha_server_addr: str | None,
+        topic_config_table: Mapping[str, TopicConfig],
+        data_version: DataVersion,
+        filter_server_list: list[str] | None,
+        channel: Channel,
+        now: int,
+    ) -> tuple[str | None, str | None]:
+        """Take in a broker's registration; return (HA address of its master, address of its master) for a slave.
+
+        The topics of a master are looked at only when it is new or its data version (time and counter) is another one
+        than before. Topics it no longer has stay. `now` is epoch ms.
+        """
+        names = self.cluster_addr_table.setdefault(cluster_name, [])
+        if broker_name not in names:
+            names.append(broker_name)
+        broker = self.broker_addr_table.setdefault(broker_name, BrokerData(cluster_name, broker_name))
+        addrs = broker.broker_addrs
+        for other_id in [key for key, addr in addrs.items() if addr == broker_addr and key != broker_id]:
+            del addrs[other_id]  # the same address has one id: a slave became master, say
+        is_first = broker_id not in addrs
+        addrs[broker_id] = broker_addr
+        if broker_id == MASTER_ID and (is_first or self.is_broker_topic_config_changed(broker_addr, data_version)):
+            for config in topic_config_table.values():
+                self._update_queue_data(broker_name, config)
+        version = DataVersion(data_version.timestamp, data_version.counter)
+        self.broker_live_table[broker_addr] = BrokerLiveInfo(now, version, channel, ha_server_addr)
+        if filter_server_list:
+            self.filter_server_table[broker_addr] = filter_server_list
+        elif filter_server_list is not None:
+            self.filter_server_table.pop(broker_addr, None)
+        master_addr = addrs.get(MASTER_ID)
+        if broker_id == MASTER_ID or master_addr is None or master_addr not in self.broker_live_table:
+            return None, None
+        return self.broker_live_table[master_addr].ha_server_addr, master_addr
+
+    def _update_queue_data(self, broker_name: str, config: TopicConfig) -> None:
+        new = QueueData(
+            broker_name, config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag
+        )
+        queues = self.topic_queue_table.setdefault(config.topic_name, [])
+        if new not in queues:
+            queues[:] = [data for data in queues if data.broker_name != broker_name]
+            queues.append(new)
+
+    def is_broker_topic_config_changed(self, broker_addr: str, data_version: DataVersion) -> bool:
+        """Tell whether the broker registered another version last, or none."""
+        return self.query_broker_topic_config(broker_addr) != data_version
+
+    def query_broker_topic_config(self, broker_addr: str) -> DataVersion | None:
+        """Return the version the broker registered last."""
+        info = self.broker_live_table.get(broker_addr)
+        return None if info is None else info.data_version
+
+    def update_broker_info_update_timestamp(self, broker_addr: str, now: int) -> None:
+        """Take a question of the broker for a sign of life at `now` (epoch ms)."""
+        if broker_addr in self.broker_live_table:
+            self.broker_live_table[broker_addr].last_update_timestamp = now
+
+    def unregister_broker(self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int) -> None:
+        """Forget one address of a broker; with its last one its topics go too."""
+        self.broker_live_table.pop(broker_addr, None)
+        self.filter_server_table.pop(broker_addr, None)
+        broker = self.broker_addr_table.get(broker_name)
+        if broker is None:
+            return
+        broker.broker_addrs.pop(broker_id, None)
+        if not broker.broker_addrs:
+            self._remove_broker_name(broker_name, [cluster_name])
+
+    def _remove_broker_name(self, broker_name: str, clusters: Iterable[str]) -> None:
+        del self.broker_addr_table[broker_name]
+        for cluster in clusters:
+            names = self.cluster_addr_table.get(cluster, [])
+            if broker_name in names:
+                names.remove(broker_name)
+                if not names:
+                    del self.cluster_addr_table[cluster]
+                break
+        for topic, queues in list(self.topic_queue_table.items()):
+            queues[:] = [data for data in queues if data.broker_name != broker_name]
+            if not queues:
+                del self.topic_queue_table[topic]
+
+    def scan_not_active_broker(self, now: int) -> None:
+        """Forget brokers whose last sign of life is more than 120 s old at `now` (epoch ms)."""
+        for addr in hash_map_order(self.broker_live_table, 256):
+            info = self.broker_live_table[addr]
+            if info.last_update_timestamp + BROKER_CHANNEL_EXPIRED_TIME < now:
+                info.channel.close()
+                self.broker_live_table.pop(addr, None)
+                self.on_channel_destroy(addr, info.channel)
+
+    def on_channel_destroy(self, remote_addr: str, channel: Channel | None) -> None:
+        """Forget the broker that registered over this connection; without one, the broker at `remote_addr`."""
+        found = [addr for addr, info in self.broker_live_table.items() if info.channel is channel]
+        broker_addr = found[0] if found and channel is not None else remote_addr
+        self.broker_live_table.pop(broker_addr, None)
+        self.filter_server_table.pop(broker_addr, None)
+        for name in hash_map_order(self.broker_addr_table, _BROKERS):
+            addrs = self.broker_addr_table[name].broker_addrs
+            ids = [broker_id for broker_id, addr in addrs.items() if addr == broker_addr]
+            if ids:
+                del addrs[ids[0]]
+                if not addrs:
+                    self._remove_broker_name(name, hash_map_order(self.cluster_addr_table, _CLUSTERS))
+                return
+
+    def delete_topic(self, topic: str) -> None:
+        """Forget a topic; brokers that still have it bring it back when their data version changes."""
+        self.topic_queue_table.pop(topic, None)
+
+    def wipe_write_perm_of_broker(self, broker_name: str) -> int:
+        """Take the right to be written from all topics of a broker; return how many topics that were."""
+        queues = [data for row in self.topic_queue_table.values() for data in row if data.broker_name == broker_name]
+        for data in queues:
+            data.perm &= ~PERM_WRITE
+        return len(queues)
+
+    def pickup_topic_route_data(self, topic: str) -> TopicRouteData | None:
+        """Return a topic's route: queues in the order the brokers came, brokers in HashSet order; None without one."""
+        queues = self.topic_queue_table.get(topic)
+        if queues is None:
+            return None
+        names = hash_map_order([data.broker_name for data in queues])
+        brokers = [self.broker_addr_table[name] for name in names if name in self.broker_addr_table]
+        if not brokers:
+            return None
+        addrs = [addr for broker in brokers for addr in broker.broker_addrs.values()]
+        table = self.filter_server_table
+        return TopicRouteData(
+            queue_datas=queues,
+            broker_datas=brokers,
+            filter_server_table={addr: table[addr] for addr in hash_map_order(addrs) if addr in table},
+        )
+
+    def get_all_cluster_info(self) -> ClusterInfo:
+        """Return brokers by name and names by cluster."""
+        brokers, clusters = self.broker_addr_table, self.cluster_addr_table
+        return ClusterInfo(
+            {name: brokers[name] for name in hash_map_order(brokers, _BROKERS)},
+            {cluster: hash_map_order(clusters[cluster]) for cluster in hash_map_order(clusters, _CLUSTERS)},
+        )
+
+    def get_all_topic_list(self) -> TopicList:
+        """Return the names of all topics."""
+        return self._topics(lambda _: True)
+
+    def get_topics_by_cluster(self, cluster: str) -> TopicList:
+        """Return the topics that some broker of the cluster has; none for an unknown cluster."""
+        names = hash_map_order(self.cluster_addr_table.get(cluster, []))
+        topics = hash_map_order(self.topic_queue_table, _TOPICS)
+        found = [
+            topic
+            for name in names
+            for topic in topics
+            if any(data.broker_name == name for data in self.topic_queue_table[topic])
+        ]
+        return TopicList(hash_map_order(found))
+
+    def get_system_topic_list(self) -> TopicList:
+        """Return the names of clusters and brokers, which are topics too, and the address of some broker."""
+        names: list[str] = []
+        for cluster in hash_map_order(self.cluster_addr_table, _CLUSTERS):
+            names += [cluster, *hash_map_order(self.cluster_addr_table[cluster])]
+        brokers = [self.broker_addr_table[name] for name in hash_map_order(self.broker_addr_table, _BROKERS)]
+        addr = next((broker.select_broker_addr() for broker in brokers if broker.broker_addrs), None)
+        return TopicList(hash_map_order(names), addr)
+
+    def get_unit_topics(self) -> TopicList:
+        """Return the topics of units."""
+        return self._topics(lambda flag: bool(flag & UNIT_FLAG))
+
+    def get_has_unit_sub_topic_list(self) -> TopicList:
+        """Return the topics that a unit subscribes."""
+        return self._topics(lambda flag: bool(flag & UNIT_SUB_FLAG))
+
+    def get_has_unit_sub_un_unit_topic_list(self) -> TopicList:
+        """Return the topics that a unit subscribes without being of one."""
+        return self._topics(lambda flag: flag & (UNIT_FLAG | UNIT_SUB_FLAG) == UNIT_SUB_FLAG)
+
+    def _topics(self, accept: Callable[[int], bool]) -> TopicList:
+        table = self.topic_queue_table
+        names = [name for name in hash_map_order(table, _TOPICS) if accept(table[name][0].topic_syn_flag)]
+        return TopicList(hash_map_order(names))
