@@ -85,6 +85,16 @@ def test_the_code_of_a_delayed_message_is_the_time_it_is_due(make_store, message
     assert codes == [("SCHEDULE_TOPIC_XXXX", NOW + 10_000), ("T", 2598919), ("T", 0)]
 
 
+def test_a_message_sent_to_the_delay_topic_itself_is_due_after_the_last_level_at_most(make_store, message):
+    store = make_store()
+    due = []
+    store.dispatchers.insert(0, lambda request: due.append(request.tags_code))
+    for level in (99, 18, 1, 0, -1):
+        text = f"TAGS\x01TagA\x02DELAY\x01{level}\x02"
+        store.put_message(message(topic="SCHEDULE_TOPIC_XXXX", properties_string=text), NOW)
+    assert due == [NOW + 7_200_000, NOW + 7_200_000, NOW + 1000, 2598919, 2598919]
+
+
 def test_a_delay_that_is_no_number_is_refused_as_java_does(make_store, message):
     with pytest.raises(NumberFormatError):
         put(make_store(), message(properties={"DELAY": "soon"}))
@@ -126,6 +136,8 @@ def test_after_a_put_that_raised_the_page_cache_counts_as_busy(make_store, messa
     with pytest.raises(RecordError):
         store.async_put_message(message(born_host=V6), NOW)
     assert store.put_message(message(), NOW + 1001).status is PutMessageStatus.OS_PAGECACHE_BUSY
+    assert store.is_os_page_cache_busy(NOW + 9_999_999)
+    assert not store.is_os_page_cache_busy(NOW + 10_000_000)
     assert store.put_message(message(), NOW + 1000).status is PutMessageStatus.PUT_OK
     assert store.put_message(message(), NOW + 1001).status is PutMessageStatus.PUT_OK
 
@@ -147,6 +159,15 @@ def test_a_batch_goes_into_one_file_and_one_queue(make_store, message):
     assert [one.queue_offset for one in found] == [1, 2, 3]
     assert {one.store_timestamp for one in found} == {NOW}
     assert found[0].properties == {"TAGS": "TagB", "CLUSTER": "c"}
+
+
+def test_a_batch_too_leaves_8_bytes_at_the_end_of_a_file(make_store, message):
+    size = make_store().put_messages(batch(message, [b"x"]), NOW).append_result.wrote_bytes
+    for left, offset in ((8, 0), (7, 1000)):
+        result = make_store(mapped_file_size_commit_log=1000).put_messages(
+            batch(message, [b"x", b"x" * (1000 - left - 2 * size + 1)]), NOW
+        )
+        assert result.append_result.wrote_offset == offset
 
 
 def test_a_batch_is_neither_delayed_nor_a_transaction_and_not_too_large(make_store, message):

@@ -38,9 +38,12 @@ def test_lengths_are_counted_in_characters_first(make_store, message):
     assert store.put_message(message(topic="t" * 127), NOW).status is OK
     assert store.put_message(message(topic="t" * 128), NOW).status is PutMessageStatus.MESSAGE_ILLEGAL
     assert store.put_message(message(properties_string="x" * 32768), NOW).append_result is None
-    # 127 characters of three bytes pass the check; the length then wraps in its byte, and dispatch cannot read it
-    assert store.put_message(message(topic="中" * 127), NOW).status is OK
-    assert list(store.consume_queue_table) == ["t" * 127]
+    # characters of three bytes pass the check; the length then wraps in its byte, and dispatch cannot read it
+    for count in (50, 127):
+        assert store.put_message(message(topic="中" * count), NOW).status is OK
+        assert list(store.consume_queue_table) == ["t" * 127]
+    assert store.put_message(message(topic="中" * 42), NOW).status is OK
+    assert store.get_max_offset_in_queue("中" * 42, 0) == 1
 
 
 def test_what_disk_and_slave_answer(make_store, message):

@@ -166,6 +166,7 @@ def test_offset_0_of_the_log_is_looked_for_in_whichever_file_comes_first(filled)
     store = trimmed(filled)
     first = read(store, 0, 1)
     # 4.8.0 answers bytes of the first file that is left
+    assert place(first) == ("FOUND", 1, 0, 9)
     assert first.messages == [store.commit_log.get_message(1000, len(first.messages[0]))]
 
 
