@@ -146,7 +146,7 @@ class Broker:
             self._processors |= dict.fromkeys(codes, kind(self))
 
         self._add_timers(now)
-        store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(self).dispatch)
+        store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, self.consumer_filter_manager).dispatch)
         store.message_arriving = self._message_arriving
         if store.config.broker_role is not BrokerRole.SLAVE:
             self.schedule_message_service.start(now)

@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from rmqlab.errors import BadInput
+from rmqlab.broker.consumer_filter_file import TOPICS_CAPACITY, decode_filter_data, encode_filter_data
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.sql92.errors import ExpressionRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab.broker.broker import Broker
-    from rmqlab.filter.bloom import BloomFilterData
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.consumer_filter_file import FilterDataByTopic
+    from rmqlab.filter.consumer_filter_data import CompiledExpression
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.store.config import MessageStoreConfig
+
+LOADED_DEAD_SINCE_MS = 30_000
+_LOADED_CAPACITY = 16
+
+
+class FilterStore(Protocol):
+    """The store, as far as filters concern it."""
+
+    config: MessageStoreConfig
+
+
+class FilterBroker(Protocol):
+    """What filters need of their broker: settings, the time (epoch ms), and the store's settings."""
+
+    now: int
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's settings."""
+        ...
+
+    @property
+    def message_store(self) -> FilterStore:
+        """The broker's store."""
+        ...
 
 
 class ConsumerFilterManager:
     """Keeps filter data by topic and group. TAG subscriptions have none.
 
     A group that leaves is not forgotten but marked dead, so that its bits go on being computed when messages arrive.
+    Making one tells the store how long bitmaps are.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: FilterBroker) -> None:
         self._broker = broker
-        config = broker.config
         self.bloom_filter = BloomFilter.create_by_fn(
-            config.max_error_rate_of_bloom_filter, config.expect_consumer_num_use_filter
+            broker.config.max_error_rate_of_bloom_filter, broker.config.expect_consumer_num_use_filter
         )
         broker.message_store.config.bit_map_length_consume_queue_ext = self.bloom_filter.m
-        self.filter_data_by_topic: dict[str | None, dict[str, ConsumerFilterData]] = {}
+        self.filter_data_by_topic: FilterDataByTopic = {}
+        self._capacity = TOPICS_CAPACITY
 
     @staticmethod
     def build(
@@ -45,9 +74,8 @@ class ConsumerFilterManager:
         """Make filter data without bloom data; None for tags, and for an expression that does not compile."""
         if is_tag_type(expression_type):
             return None
-        try:
-            compiled = compile_expression(expression_type, expression)
-        except BadInput:
+        compiled = _compiled(expression_type, expression)
+        if compiled is None:
             return None
         return ConsumerFilterData(
             consumer_group=group,
@@ -60,7 +88,7 @@ class ConsumerFilterManager:
         )
 
     def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
-        """Take in a group's subscriptions; its data for topics that are not among them is marked dead."""
+        """Take in a group's subscriptions; its data for topics that are not among them is marked dead (row F-44)."""
         topics = set()
         for subscription in subscriptions:
             topics.add(subscription.topic)
@@ -71,72 +99,60 @@ class ConsumerFilterManager:
                 subscription.expression_type,
                 subscription.sub_version,
             )
-        for topic, groups in self.filter_data_by_topic.items():
-            data = groups.get(group)
-            if data is not None and topic not in topics and not data.is_dead():
+        for data in self.get_by_group(group):
+            if data.topic not in topics and not data.is_dead():
                 data.dead_time = self._broker.now
 
     def register_topic(
         self, topic: str | None, group: str, expression: str | None, expression_type: str | None, client_version: int
     ) -> bool:
-        """Take in one expression; return whether anything changed. The higher `client_version` wins.
+        """Take in one expression; return whether anything changed (row F-43).
 
-        An expression that does not compile is not stored, and removes what an older version stored.
+        A higher `client_version` wins; with the same version a dead group comes alive again and nothing else
+        happens. An expression that does not compile is not stored, and removes what an older version stored.
         """
         if is_tag_type(expression_type) or not expression:
             return False
         groups = self.filter_data_by_topic.setdefault(topic, {})
-        bloom_data = self.bloom_filter.generate(f"{group}#{topic}")
+        bloom_data = self.bloom_filter.generate(f"{group}#{'null' if topic is None else topic}")
         old = groups.get(group)
-        if old is None:
-            return self._put(groups, bloom_data, (topic, group, expression, expression_type, client_version))
-        if client_version <= old.client_version:
-            if client_version == old.client_version and old.is_dead():
-                old.dead_time = 0
+        if old is not None:
+            if client_version <= old.client_version:
+                return client_version == old.client_version and _re_alive(old)
+            same_text = (old.expression, old.expression_type) == (expression, expression_type)
+            if same_text and old.bloom_filter_data == bloom_data:
+                old.client_version = client_version
+                _re_alive(old)
                 return True
-            return False
-        if (
-            old.expression == expression
-            and old.expression_type == expression_type
-            and old.bloom_filter_data == bloom_data
-        ):
-            old.client_version = client_version
-            if old.is_dead():
-                old.dead_time = 0
-            return True
-        return self._put(groups, bloom_data, (topic, group, expression, expression_type, client_version))
-
-    def _put(
-        self,
-        groups: dict[str, ConsumerFilterData],
-        bloom_data: BloomFilterData,
-        what: tuple[str | None, str, str, str | None, int],
-    ) -> bool:
-        data = self.build(*what, self._broker.now)
+        data = self.build(topic, group, expression, expression_type, client_version, self._broker.now)
         if data is None:
-            groups.pop(what[1], None)
+            # Without data the next pull is refused, and the client learns that its expression is wrong.
+            groups.pop(group, None)
             return False
         data.bloom_filter_data = bloom_data
-        groups[what[1]] = data
+        groups[group] = data
         return True
 
     def un_register(self, group: str) -> None:
-        """Mark all living data of a group dead."""
-        for groups in self.filter_data_by_topic.values():
-            data = groups.get(group)
-            if data is not None and not data.is_dead():
+        """Mark all living data of a group dead (row F-36)."""
+        for data in self.get_by_group(group):
+            if not data.is_dead():
                 data.dead_time = self._broker.now
 
-    def get(self, topic: str | None, group: str) -> ConsumerFilterData | None:
+    def get(self, topic: str | None, group: str, /) -> ConsumerFilterData | None:
         """Return the data of a group on a topic, dead or alive."""
         return self.filter_data_by_topic.get(topic, {}).get(group)
 
     def get_by_topic(self, topic: str) -> list[ConsumerFilterData]:
-        """Return the data of all groups on a topic."""
+        """Return the data of all groups on a topic, dead ones too."""
         return list(self.filter_data_by_topic.get(topic, {}).values())
 
+    def get_by_group(self, group: str) -> list[ConsumerFilterData]:
+        """Return the data of a group on all topics, dead or alive."""
+        return [groups[group] for groups in self.filter_data_by_topic.values() if group in groups]
+
     def clean(self) -> None:
-        """Forget data dead for `filterDataCleanTimeSpan` (24 h) or longer; 4.8.0 does so whenever it persists."""
+        """Forget data dead for `filterDataCleanTimeSpan` (24 h) or longer, and topics without data."""
         span, now = self._broker.config.filter_data_clean_time_span, self._broker.now
         for topic, groups in list(self.filter_data_by_topic.items()):
             for group, data in list(groups.items()):
@@ -144,3 +160,41 @@ class ConsumerFilterManager:
                     del groups[group]
             if not groups:
                 del self.filter_data_by_topic[topic]
+
+    def encode(self) -> str:
+        """Clean up, then write everything as `config/consumerFilter.json` has it."""
+        self.clean()
+        return encode_filter_data(self.filter_data_by_topic, self._capacity)
+
+    def decode(self, text: str) -> None:
+        """Load what `encode` wrote. Raises `FrameError` for a text fastjson could not read.
+
+        Whoever was alive is dead since 30 s ago, though not since before it was born. If one entry's bloom data is of
+        another k or m, nothing at all is loaded: the stored bitmaps mean something else.
+        """
+        loaded = decode_filter_data(text)
+        if loaded is None:
+            return
+        for data in (data for groups in loaded.values() for data in groups.values()):
+            if not self.bloom_filter.is_valid(data.bloom_filter_data):
+                return
+            data.compiled_expression = _compiled(data.expression_type, data.expression)
+            if data.dead_time == 0:
+                data.dead_time = max(self._broker.now - LOADED_DEAD_SINCE_MS, data.born_time)
+        self.filter_data_by_topic = loaded
+        self._capacity = _LOADED_CAPACITY
+
+
+def _compiled(expression_type: str | None, expression: str | None) -> CompiledExpression | None:
+    try:
+        return compile_expression(expression_type, expression)
+    except ExpressionRefused:
+        return None
+
+
+def _re_alive(data: ConsumerFilterData) -> bool:
+    """Bring dead data back to life; return whether it was dead."""
+    was_dead = data.is_dead()
+    if was_dead:
+        data.dead_time = 0
+    return was_dead

@@ -159,7 +159,10 @@ class _Parser:
         except SyntaxFault as fault:
             if fault.java_name == "TokenMgrError":
                 raise
-            raise self._fault(_OPERAND_STARTS) from fault
+            # JavaCC blames the plus; a person wants to know what is wrong behind it.
+            blamed = self._fault(_OPERAND_STARTS)
+            blamed.offset, blamed.found, blamed.expected = fault.offset, fault.found, fault.expected
+            raise blamed from fault
         self._checked = ahead.index
 
     def _finish_operand(self, node: Node) -> Node | None:
@@ -281,7 +284,9 @@ class _Parser:
             + "".join(f"{image} ...\n    " for image in images)
         )
         read = "the end of the expression" if token.kind is Kind.EOF else token.image
-        return SyntaxFault("ParseException", text, token.start, read, tuple(images))
+        # JavaCC forgets the plus because of its look-ahead.
+        possible = (*images, IMAGES[Kind.PLUS]) if expected is _OPERAND_STARTS else tuple(images)
+        return SyntaxFault("ParseException", text, token.start, read, possible)
 
 
 def _at(token: Token, function: Callable[_P, Node], *arguments: _P.args, **options: _P.kwargs) -> Node:
