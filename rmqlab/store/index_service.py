@@ -23,44 +23,56 @@ class QueryOffsetResult:
 
 
 class IndexService:
-    """Offsets and store times, in whole seconds since the first message, behind the hash of "topic#key"."""
+    """Offsets and store times, in whole seconds since the first message, behind the hash of "topic#key".
 
-    __slots__ = ("_entries", "begin_timestamp", "end_phy_offset", "end_timestamp")
+    Keys are hashed when somebody asks: most runs never do.
+    """
+
+    __slots__ = ("_entries", "_waiting", "begin_timestamp", "end_phy_offset", "end_timestamp")
 
     def __init__(self) -> None:
         self._entries: dict[int, list[tuple[int, int]]] = {}
+        self._waiting: list[tuple[str, str | None, str | None, int, int]] = []
         self.begin_timestamp = 0
         self.end_timestamp = 0
         self.end_phy_offset = 0
 
     def build_index(self, request: DispatchRequest) -> None:
         """Enter a message under its unique key and each of its keys; a rollback is not entered."""
-        if request.commit_log_offset < self.end_phy_offset:
-            return
-        if transaction_value(request.sys_flag) == TRANSACTION_ROLLBACK_TYPE:
-            return
-        if request.uniq_key is not None:
-            self._put_key(request, request.uniq_key)
-        if request.keys:
-            for key in split(request.keys, KEY_SEPARATOR):
-                if key:
-                    self._put_key(request, key)
+        if transaction_value(request.sys_flag) != TRANSACTION_ROLLBACK_TYPE:
+            offset, store_timestamp = request.commit_log_offset, request.store_timestamp
+            self._waiting.append((request.topic, request.uniq_key, request.keys, offset, store_timestamp))
 
-    def _put_key(self, request: DispatchRequest, key: str) -> None:
+    @property
+    def entries(self) -> dict[int, list[tuple[int, int]]]:
+        """Key hash -> (commit log offset, seconds since the first message) of every message, in their order."""
+        for topic, uniq_key, keys, offset, store_timestamp in self._waiting:
+            if offset < self.end_phy_offset:
+                continue
+            if uniq_key is not None:
+                self._put_key(topic, uniq_key, offset, store_timestamp)
+            for key in split(keys, KEY_SEPARATOR) if keys else ():
+                if key:
+                    self._put_key(topic, key, offset, store_timestamp)
+        self._waiting.clear()
+        return self._entries
+
+    def _put_key(self, topic: str, key: str, offset: int, store_timestamp: int) -> None:
         if not self._entries:
-            self.begin_timestamp = request.store_timestamp
-        seconds = (request.store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
-        entry = (request.commit_log_offset, min(max(seconds, 0), INT_MAX))
-        self._entries.setdefault(_key_hash(request.topic, key), []).append(entry)
-        self.end_phy_offset = request.commit_log_offset
-        self.end_timestamp = request.store_timestamp
+            self.begin_timestamp = store_timestamp
+        seconds = (store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
+        entry = (offset, min(max(seconds, 0), INT_MAX))
+        self._entries.setdefault(_key_hash(topic, key), []).append(entry)
+        self.end_phy_offset = offset
+        self.end_timestamp = store_timestamp
 
     def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
         """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
+        entries = self.entries
         result = QueryOffsetResult([], self.end_timestamp, self.end_phy_offset)
-        if not self._entries or not self._is_time_matched(begin, end):
+        if not entries or not self._is_time_matched(begin, end):
             return result
-        for phy_offset, seconds in reversed(self._entries.get(_key_hash(topic, key), [])):
+        for phy_offset, seconds in reversed(entries.get(_key_hash(topic, key), [])):
             stored = self.begin_timestamp + seconds * 1000
             if len(result.phy_offsets) >= max_num:
                 break

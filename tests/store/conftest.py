@@ -74,6 +74,8 @@ def make_store_of():
     """Build stores of odd file sizes and fill them; for tests that try many."""
 
     class Maker:
+        message = staticmethod(message)
+
         def __call__(self, log_file, queue_file, memory):
             config = MessageStoreConfig(mapped_file_size_commit_log=log_file, mapped_file_size_consume_queue=queue_file)
             return MessageStore(config, physical_memory_size=memory)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rmqlab.message.batch import encode_messages
+from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
+from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED_TYPE
 from rmqlab.store.broker_role import BrokerRole, FlushDiskType
 from rmqlab.store.put_message_result import PutMessageStatus
 from rmqlab.store.running_flags import (
@@ -234,3 +239,43 @@ def test_no_index_when_it_is_switched_off(make_store, message):
     store = make_store(message_index_enable=False)
     store.put_message(message(properties={"KEYS": "a"}), NOW)
     assert store.query_message("T", "a", 32, NOW, NOW).messages == []
+
+
+PUTS = st.tuples(
+    st.sampled_from(["T", "U", "%RETRY%g"]),
+    st.integers(0, 2),
+    st.lists(st.binary(max_size=300), max_size=4),
+    st.sampled_from(["single", "batch", "prepared", "commit", "delayed"]),
+)
+
+
+@given(puts=st.lists(PUTS, max_size=25), log_file=st.integers(2200, 6000))
+def test_every_message_can_be_read_at_its_queue_offset(make_store_of, puts, log_file):
+    store = make_store_of(log_file, 100, 10**9)
+    expected = {}
+    for topic, queue_id, parts, kind in puts:
+        if kind == "batch":
+            batch = make_store_of.message(
+                encode_messages(Message(topic, body) for body in parts), None, topic, queue_id
+            )
+            begin = store.put_messages(batch, NOW).append_result.logics_offset
+            expected |= {(topic, queue_id, begin + index): body for index, body in enumerate(parts)}
+            continue
+        for body in parts:
+            flag = {"prepared": TRANSACTION_PREPARED_TYPE, "commit": TRANSACTION_COMMIT_TYPE}.get(kind, 0)
+            properties = {"DELAY": "2"} if kind == "delayed" else {"TAGS": "x"}
+            one = make_store_of.message(body, None, topic, queue_id, sys_flag=flag, properties=properties)
+            offset = store.put_message(one, NOW).append_result.logics_offset
+            if kind != "prepared":
+                expected[one.topic, one.queue_id, offset] = body
+    for (topic, queue_id, offset), body in expected.items():
+        result = store.get_message("g", topic, queue_id, offset, 1, None)
+        found = decode_record(result.messages[0])
+        assert (found.topic, found.queue_id, found.queue_offset, found.body or b"") == (topic, queue_id, offset, body)
+        assert result.next_begin_offset == offset + 1
+    for topic, table in store.consume_queue_table.items():
+        for queue_id, queue in table.items():
+            offsets = {
+                offset for key_topic, key_queue, offset in expected if (key_topic, key_queue) == (topic, queue_id)
+            }
+            assert offsets == set(range(queue.max_offset_in_queue))

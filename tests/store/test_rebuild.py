@@ -33,7 +33,7 @@ def test_dispatch_makes_the_recorded_index(recorded, name):
     real = recorded(name)
     index = real.rebuild().index_service
     assert len(real.index) > 300
-    assert index._entries == real.index
+    assert index.entries == real.index
 
 
 @pytest.mark.row("F-89")
