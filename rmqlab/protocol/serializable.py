@@ -178,12 +178,11 @@ def _dict_reader(read_key: Read, read_item: Read) -> Read:
 
 def _structure_reader(cls: type) -> Read:
     def read(value: Any) -> Any:
-        if value is None:
+        if value is None or value == []:  # fastjson takes an empty list for no object
             return None
-        try:
-            fields = dict(value)
-        except (TypeError, ValueError):
-            raise FrameError("JSONException", f"the fields of {cls.__name__} are wanted, not {value!r}") from None
+        if not isinstance(value, dict | tuple):
+            raise FrameError("JSONException", f"the fields of {cls.__name__} are wanted, not {value!r}")
+        fields = dict(value)
         values = {}
         for attribute, wire_name, read_field in _plan(cls):
             value = read_field(fields.get(wire_name))

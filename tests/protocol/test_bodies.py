@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol import fastjson
+from rmqlab.protocol.bodies import LockBatchResponseBody, ResetOffsetBody, message_queue_order
+from rmqlab.protocol.data_version import DataVersion
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.register_broker_body import RegisterBrokerBody, TopicConfigSerializeWrapper
+from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import PermName, TopicConfig, TopicConfigError
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=10)
+NAME = st.text("abcXYZ019_-%", min_size=1, max_size=10)
+LONG = st.integers(-(2**63), 2**63 - 1)
+VALUES = st.recursive(
+    st.none() | st.booleans() | LONG | st.text(st.characters(exclude_categories=("Cs",))),
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
+    max_leaves=20,
+)
+QUEUES = st.builds(MessageQueue, NAME, NAME, st.integers(0, 2**31 - 1))
+SMALL = st.integers(0, 1024)
+TOPICS = st.builds(TopicConfig, NAME, SMALL, SMALL, st.integers(0, 7), st.sampled_from(["SINGLE_TAG", "MULTI_TAG"]))
+WRAPPERS = st.builds(
+    TopicConfigSerializeWrapper,
+    st.lists(TOPICS, max_size=5).map(lambda configs: {config.topic_name: config for config in configs}),
+    st.builds(DataVersion, LONG, LONG),
+)
+
+
+@given(VALUES)
+def test_written_json_is_read_back(value):
+    assert fastjson.read(fastjson.write(value)) == value
+
+
+@given(st.dictionaries(QUEUES, LONG, max_size=20))
+def test_queues_as_keys_are_objects_without_quotes(table):
+    body = ResetOffsetBody(table)
+    assert ResetOffsetBody.decode(body.encode()) == body
+
+
+def test_numbers_as_keys_have_no_quotes():
+    route = TopicRouteData(None, [QueueData("b", 4, 4, 6)], [BrokerData("c", "b", {0: "1.2.3.4:1"})])
+    assert b'"brokerAddrs":{0:"1.2.3.4:1"}' in route.encode()
+    assert TopicRouteData.decode(route.encode()) == route
+    assert TopicRouteData.decode(route.encode().replace(b"{0:", b'{"0":')) == route
+
+
+def test_brokers_are_equal_by_name_and_addresses():
+    assert BrokerData("c", "b", {0: "x"}) == BrokerData("d", "b", {0: "x"})
+    assert BrokerData("c", "b", {0: "x"}) != BrokerData("c", "b", {1: "x"})
+    assert BrokerData("c", "b", {2: "x", 1: "y"}).select_broker_addr() == "y"
+    assert min([QueueData("b"), QueueData("a")]).broker_name == "a"
+
+
+def test_sets_of_queues_come_in_hash_set_order():
+    # as a 4.8.0 broker listed them in an answer to GET_TOPIC_STATS_INFO
+    queues = [MessageQueue("T_x-admin-000", "broker-a", number) for number in range(4)]
+    assert [queue.queue_id for queue in message_queue_order(queues)] == [2, 1, 0, 3]
+    body = LockBatchResponseBody(queues)
+    assert LockBatchResponseBody.decode(body.encode()) == body
+
+
+@given(WRAPPERS, st.lists(TEXT, max_size=3))
+def test_registrations_in_both_forms(wrapper, filter_servers):
+    body = RegisterBrokerBody(wrapper, filter_servers)
+    assert RegisterBrokerBody.decode(body.encode()) == body
+    assert RegisterBrokerBody.decode_compressed(body.encode_compressed()) == body
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", RegisterBrokerBody().encode_compressed()[:9]])
+def test_a_broken_compressed_registration_is_refused(data):
+    with pytest.raises(FrameError):
+        RegisterBrokerBody.decode_compressed(data)
+
+
+def test_a_topic_as_five_words():
+    assert TopicConfig("T", 4, 8, 6).to_text() == "T 4 8 6 SINGLE_TAG"
+    assert TopicConfig.of_text("T 4 8 6") == TopicConfig()
+    with pytest.raises(TopicConfigError, match="neither"):
+        TopicConfig.of_text("T 4 8 6 NO_TAG")
+
+
+def test_permissions():
+    assert [PermName.perm2string(perm) for perm in (0, 1, 2, 4, 6, 7)] == ["---", "--X", "-W-", "R--", "RW-", "RWX"]
+    assert (PermName.is_readable(2), PermName.is_writeable(2), PermName.is_inherited(2)) == (False, True, False)
+
+
+def test_a_group_that_says_little_gets_the_defaults():
+    group = SubscriptionGroupConfig.decode(b'{"groupName":"G","consumeEnable":"false","retryQueueNums":"2"}')
+    assert group == SubscriptionGroupConfig("G", consume_enable=False, retry_queue_nums=2)
+    assert (group.retry_max_times, group.which_broker_when_consume_slowly) == (16, 1)

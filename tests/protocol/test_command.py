@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand, SerializeType
+from rmqlab.protocol.consumer_headers import (
+    GetConsumerListByGroupRequestHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+)
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.language import LANGUAGES
+from rmqlab.protocol.producer_headers import SendMessageResponseHeader
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)))
+INT32 = st.integers(-(2**31), 2**31 - 1)
+INT16 = st.integers(-(2**15), 2**15 - 1)
+
+
+def commands(serialize_type: SerializeType):
+    binary = serialize_type == SerializeType.ROCKETMQ
+    number = INT16 if binary else INT32
+    fields = st.dictionaries(TEXT, TEXT, min_size=1 if binary else 0, max_size=20)
+    return st.builds(
+        RemotingCommand,
+        code=number,
+        language=st.sampled_from(LANGUAGES),
+        version=number,
+        opaque=INT32,
+        flag=INT32,
+        remark=st.none() | (TEXT.filter(bool) if binary else TEXT),
+        ext_fields=st.none() | fields,
+        body=st.none() | st.binary(min_size=1),
+        serialize_type=st.just(serialize_type),
+    )
+
+
+@given(st.sampled_from(SerializeType).flatmap(commands))
+def test_a_frame_gives_back_the_command(command):
+    frame = command.encode()
+    assert struct.unpack_from(">i", frame)[0] == len(frame) - 4
+    assert RemotingCommand.decode(frame[4:]) == command
+
+
+@given(st.binary(max_size=80), st.sampled_from((0, 1)))
+def test_any_bytes_are_read_or_refused_with_a_frame_error(data, kind):
+    payload = struct.pack(">BBH", kind, 0, min(len(data), 60)) + data
+    with contextlib.suppress(FrameError):
+        assert RemotingCommand.decode(payload).serialize_type == kind
+
+
+def test_extfields_come_in_hash_map_order():
+    fields = {f"k{i}": "v" for i in range(14)}
+    text = RemotingCommand(1, ext_fields=fields).encode()[8:].decode()
+    assert list(json.loads(text)["extFields"]) == [
+        "k0", "k1", "k2", "k3", "k4", "k5", "k11", "k6", "k10", "k7", "k13", "k8", "k12", "k9",
+    ]  # fmt: skip
+
+
+def test_rocketmq_keeps_the_low_16_bits_of_code_and_version():
+    command = RemotingCommand(70_000, version=32_768, serialize_type=SerializeType.ROCKETMQ)
+    decoded = RemotingCommand.decode(command.encode()[4:])
+    assert (decoded.code, decoded.version) == (70_000 - 65_536, -32_768)
+
+
+def test_rocketmq_cannot_write_a_language_it_does_not_know():
+    with pytest.raises(FrameError, match="language"):
+        RemotingCommand(1, language=None, serialize_type=SerializeType.ROCKETMQ).encode()
+
+
+def test_json_without_opaque_takes_the_local_counter():
+    payload = b'\0\0\0\x0b{"code":11}'
+    assert RemotingCommand.decode(payload, lambda: 77).opaque == 77
+    assert RemotingCommand.decode(payload).opaque == 0
+
+
+@pytest.mark.parametrize(
+    ("payload", "java_error"),
+    [
+        (b"\0\0", "BufferUnderflowException"),
+        (b"\0\0\xff\xff{}", "BufferUnderflowException"),
+        (b"\2\0\0\2{}", "NullPointerException"),
+        (b"\1\0\0\4abcd", "BufferUnderflowException"),
+        (b"\1\0\0\x17" + bytes(17) + struct.pack(">ih", 2, -1), "NegativeArraySizeException"),
+    ],
+)
+def test_a_malformed_frame_is_refused_as_java_refuses_it(payload, java_error):
+    with pytest.raises(FrameError) as caught:
+        RemotingCommand.decode(payload)
+    assert caught.value.java_error == java_error
+
+
+def test_a_header_stays_an_object_inside_the_process():
+    header = PullMessageRequestHeader(consumer_group="G", topic="T", queue_id=1)
+    command = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
+    assert command.decode_header(PullMessageRequestHeader) is header
+    assert command.ext_fields is None
+    assert command.decode_header(GetConsumerListByGroupRequestHeader).consumer_group == "G"
+
+
+def test_a_header_is_read_from_the_wire():
+    header = PullMessageRequestHeader("G", "T", 1, 2, 32, 6, 0, 15_000, "a || b", 1_609_459_200_000, "TAG")
+    decoded = RemotingCommand.decode(RemotingCommand.request(11, header).encode()[4:])
+    assert decoded.header is None
+    assert decoded.decode_header(PullMessageRequestHeader) == header
+
+
+def test_a_response_header_without_values_still_shows_as_empty_extfields():
+    response = RemotingCommand.response(ResponseCode.NO_PERMISSION, "no", PullMessageResponseHeader())
+    assert RemotingCommand.decode(response.encode()[4:]).ext_fields == {}
+
+
+def test_texts_beside_the_header_travel_with_it():
+    response = RemotingCommand.response(0, header=SendMessageResponseHeader("ID", 0, 7))
+    response.add_ext_field("TRACE_ON", "true")
+    assert response.all_ext_fields() == {"TRACE_ON": "true", "msgId": "ID", "queueId": "0", "queueOffset": "7"}
+
+
+def test_a_reply_takes_the_number_of_its_request_and_keeps_its_own_serialisation():
+    request = RemotingCommand(34, opaque=9, serialize_type=SerializeType.ROCKETMQ)
+    reply = RemotingCommand(0).reply_to(request)
+    assert (reply.opaque, reply.is_response, reply.serialize_type) == (9, True, SerializeType.JSON)
+
+
+def test_flags():
+    command = RemotingCommand(1)
+    assert not command.is_response
+    assert not command.is_oneway
+    command.mark_oneway()
+    assert (command.flag, command.is_oneway) == (2, True)
+    command.mark_response()
+    assert (command.flag, command.is_response) == (3, True)
+
+
+@pytest.mark.row("H-23")
+def test_heart_beat_is_34():
+    assert RequestCode.HEART_BEAT == 34
+
+
+@pytest.mark.row("S-71")
+def test_response_codes_of_a_pull():
+    names = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED")
+    assert [ResponseCode[name] for name in names] == [0, 19, 20, 21]

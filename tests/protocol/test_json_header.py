@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.frame_error import FrameError
+
+
+def decode(text: str) -> RemotingCommand:
+    data = text.encode("utf-8", "surrogatepass")
+    return RemotingCommand.decode(struct.pack(">I", len(data)) + data, lambda: -1)
+
+
+# What fastjson 1.2.69 answered when 4.8.0 `RemotingCommand.decode` read these texts.
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ('{"code":11,"code":12}', "code", 12),
+        ('{"code":11,"Code":12}', "code", 11),
+        ('{"Code":11,"code":12}', "code", 11),
+        ('{"opaque":5,"code":11,"code":12}', "code", 11),
+        ('{"c-o_d-e":11}', "code", 11),
+        ('{"co de":11}', "code", 0),
+        ('{"iscode":11}', "code", 0),
+        ("{'code':11}", "code", 11),
+        ("{code:11,}", "code", 11),
+        ('{,"code":11,,}', "code", 11),
+        ('/*x*/{"code":00011}//y', "code", 11),
+        ('{"code":"5.0"}', "code", 5),
+        ('{"code":"1,000"}', "code", 1000),
+        ('{"code":"+1"}', "code", 1),
+        ('{"code":""}', "code", 0),
+        ('{"code":1.9}', "code", 1),
+        ('{"code":-1.9}', "code", -1),
+        ('{"code":false}', "code", 0),
+        ('{"code":-2147483648}', "code", -2147483648),
+        ('{"opaque":null}', "opaque", -1),
+        ('{"opaque":"null"}', "opaque", -1),
+        ('{"language":"go"}', "language", "GO"),
+        ('{"language":11}', "language", "OMS"),
+        ('{"language":""}', "language", None),
+        ('{"language":"9"}', "language", None),
+        ('{"remark":5.0}', "remark", "5.0"),
+        ('{"remark":1e5}', "remark", "1E+5"),
+        ('{"remark":-0}', "remark", "-0"),
+        ('{"remark":true}', "remark", "true"),
+        ('{"remark":[1,"x",{"z":1,"y":null}]}', "remark", '[1,"x",{"z":1}]'),
+        ("{\"remark\":'it'}", "remark", "it"),
+        ('{"remark":"a\tb"}', "remark", "a\tb"),
+        ('{"remark":"\\x41\\v\\\'\\/"}', "remark", "A\v'/"),
+        ('{"remark":"\\ud83d\\ude00"}', "remark", "😀"),
+        ('{"extFields":{"a":1.50,"b":1e3,"c":-0,"d":"","e":false}}', "ext_fields",
+         {"a": "1.50", "b": "1E+3", "c": "-0", "d": "", "e": "false"}),
+        ('{"extFields":{"a":{"zz":1,"b":2,"topic":3}}}', "ext_fields", {"a": '{"zz":1,"b":2,"topic":3}'}),
+        ('{"extFields":{"a":{"z":1,"y":2}}}', "ext_fields", {"a": '{"y":2,"z":1}'}),
+        ('{"extFields":{a:null,\'b\':[1 2]}}', "ext_fields", {"a": None, "b": "[1,2]"}),
+        ('{"extFields":{"a":1},"extFields":{"b":2}}', "ext_fields", {"b": "2"}),
+        ('{"x":{"y":[{}]},"serializeTypeCurrentRPC":"XML","body":"YWJj"}', "body", None),
+    ],
+)  # fmt: skip
+def test_lenient_texts(text, field, value):
+    assert getattr(decode(text), field) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"code":4294967296}', '{"code":"x"}', '{"code":"1.5"}', '{"code":" 1"}', '{"code":[]}', '{"code":{}}',
+        '{"code":}', '{"code":tru}', '{"code"}', "{", '{"code":11', '{"code":11}}', '{"code":11}{}', '{"code":11},',
+        '{"code":11 "opaque":5}', '{"x":abc}', '{"x":"a', '{"x":[1,2}', '{"x":{"y":}}', '{"x":{"y" 1}}',
+        '{"language":12}', '{"language":-1}', '{"language":true}', '{"language":1.0}', '{"language":{}}',
+        '{"extFields":[]}', '{"extFields":""}', '{"extFields":5}', '{"extFields":{3:4}}',
+        '{"serializeTypeCurrentRPC":2}', '{"body":5}', '{"body":{}}', '{"@type":"x"}', '{"remark":"\\q"}',
+        '{"remark":"\\u12"}', '[{"code":11}]', "[1]", "true", "1", '"{}"', "x", "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_texts_that_fastjson_refuses(text):
+    with pytest.raises(FrameError) as caught:
+        decode(text)
+    assert caught.value.java_error in {"JSONException", "StackOverflowError"}
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", "[]", '""'])
+def test_no_object_is_a_null_pointer(text):
+    with pytest.raises(FrameError) as caught:
+        decode(text)
+    assert caught.value.java_error == "NullPointerException"
+
+
+def test_nulls_are_left_out_and_odd_characters_escaped():
+    command = RemotingCommand(1, language=None, version=2, ext_fields={"a": None, "b": '"\\/\b\x01\x1f\x7f\u2028é'})
+    assert command.encode()[8:].decode() == (
+        '{"code":1,"extFields":{"b":"\\"\\\\/\\b\\u0001\\u001F\\u007F\\u2028é"},"flag":0,"opaque":0,'
+        '"serializeTypeCurrentRPC":"JSON","version":2}'
+    )
