@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from rmqlab.namesrv.name_server import NameServer
+from rmqlab.namesrv.namesrv_config import NamesrvConfig
+from rmqlab.protocol import namesrv_headers as headers
+from rmqlab.protocol.admin_bodies import KVTable
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.data_version import DataVersion
+from rmqlab.protocol.register_broker_body import RegisterBrokerBody, TopicConfigSerializeWrapper
+from rmqlab.protocol.route import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
+from rmqlab.protocol.topic_config import TopicConfig
+
+
+class Connection:
+    def __init__(self, remote_address: str) -> None:
+        self.remote_address = remote_address
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def channel():
+    return Connection("127.0.0.1:40000")
+
+
+def ask(server, channel, code, header=None, body=None, now=0, version=373):
+    request = RemotingCommand.request(code, header, body)
+    request.opaque, request.version = 7, version
+    answer = server.handle(channel, request, now)
+    assert answer.opaque == 7
+    assert answer.is_response
+    return answer
+
+
+def register(
+    server, channel, name="broker-a", broker_id=0, topics=(), version=(1, 0), now=0, filter_servers=(), **more
+):
+    wrapper = TopicConfigSerializeWrapper({config.topic_name: config for config in topics}, DataVersion(*version))
+    registration = RegisterBrokerBody(wrapper, list(filter_servers))
+    body = registration.encode_compressed() if more.get("compressed") else registration.encode()
+    header = headers.RegisterBrokerRequestHeader(
+        name, f"{name}-{broker_id}:10911", more.get("cluster", "C"), f"{name}-{broker_id}:10912", broker_id,
+        more.get("compressed", False), more.get("crc", 0),
+    )  # fmt: skip
+    return ask(server, channel, RequestCode.REGISTER_BROKER, header, body, now)
+
+
+def route(server, channel, topic="T", now=0):
+    answer = ask(server, channel, RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader(topic), now=now)
+    return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else TopicRouteData.decode(answer.body)
+
+
+def topics(server, channel, code=RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, header=None):
+    return TopicList.decode(ask(server, channel, code, header).body).topic_list
+
+
+T4 = TopicConfig("T", 4, 4, 6)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_registered_topic_has_a_route(channel, compressed):
+    server = NameServer(0)
+    answer = register(server, channel, topics=[T4], compressed=compressed)
+    assert (answer.code, answer.body, answer.all_ext_fields()) == (0, None, {})
+    assert route(server, channel) == TopicRouteData(
+        None, [QueueData("broker-a", 4, 4, 6)], [BrokerData("C", "broker-a", {0: "broker-a-0:10911"})]
+    )
+
+
+def test_an_unknown_topic_has_none(channel):
+    header = headers.GetRouteInfoRequestHeader("T")
+    answer = ask(NameServer(0), channel, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
+    assert (answer.code, answer.body) == (ResponseCode.TOPIC_NOT_EXIST, None)
+    assert answer.remark == (
+        "No topic route info in name server for the topic: T\n"
+        "See http://rocketmq.apache.org/docs/faq/ for further details."
+    )
+
+
+def test_topics_are_looked_at_only_under_a_new_data_version(channel):
+    server = NameServer(0)
+    register(server, channel, topics=[T4], version=(1, 0))
+    register(server, channel, topics=[TopicConfig("T", 8, 8, 6)], version=(1, 0))
+    assert route(server, channel).queue_datas[0].read_queue_nums == 4
+    register(server, channel, topics=[TopicConfig("T", 8, 8, 6)], version=(1, 1))
+    assert route(server, channel).queue_datas[0].read_queue_nums == 8
+    register(server, channel, topics=[], version=(2, 0))
+    assert route(server, channel) is not None  # a topic that a broker lost stays
+
+
+def test_brokers_of_a_topic(channel):
+    server = NameServer(0)
+    for name in ("broker-b", "broker-a"):
+        register(server, channel, name, topics=[T4])
+    assert [data.broker_name for data in route(server, channel).queue_datas] == ["broker-b", "broker-a"]
+    assert [data.broker_name for data in route(server, channel).broker_datas] == ["broker-b", "broker-a"]
+    answer = ask(server, channel, RequestCode.GET_BROKER_CLUSTER_INFO)
+    assert ClusterInfo.decode(answer.body).cluster_addr_table == {"C": ["broker-b", "broker-a"]}
+
+
+def test_a_slave_learns_who_its_master_is_and_brings_no_topics(channel):
+    server = NameServer(0)
+    slave = Connection("slave")
+    assert register(server, slave, broker_id=1, topics=[T4]).all_ext_fields() == {}
+    assert route(server, channel) is None
+    register(server, channel, broker_id=0, topics=[T4])
+    answer = register(server, slave, broker_id=1, topics=[T4])
+    assert answer.all_ext_fields() == {"haServerAddr": "broker-a-0:10912", "masterAddr": "broker-a-0:10911"}
+    assert route(server, channel).broker_datas[0].broker_addrs == {1: "broker-a-1:10911", 0: "broker-a-0:10911"}
+
+
+def test_a_slave_that_becomes_master_keeps_one_id(channel):
+    server = NameServer(0)
+    routes = server.route_info_manager
+    for broker_id in (1, 0):
+        routes.register_broker("C", "x:1", "b", broker_id, None, {"T": T4}, DataVersion(1, 0), None, channel, 0)
+    assert routes.broker_addr_table["b"].broker_addrs == {0: "x:1"}
+
+
+def test_filter_servers_come_with_the_route(channel):
+    server = NameServer(0)
+    register(server, channel, topics=[T4], filter_servers=["f:1"])
+    assert route(server, channel).filter_server_table == {"broker-a-0:10911": ["f:1"]}
+    register(server, channel, topics=[T4])
+    assert route(server, channel).filter_server_table == {}
+
+
+def test_the_checksum_of_a_registration(channel):
+    server = NameServer(0)
+    assert register(server, channel, topics=[T4], crc=1).remark == "crc32 not match"
+    assert route(server, channel) is None
+    body = RegisterBrokerBody(TopicConfigSerializeWrapper({"T": T4}, DataVersion(1, 0))).encode()
+    assert register(server, channel, topics=[T4], crc=zlib.crc32(body) & 0x7FFFFFFF).code == ResponseCode.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "words"),
+    [
+        (headers.RegisterBrokerRequestHeader("b", "b:1", "C"), None, "brokerId is missing"),
+        (
+            headers.RegisterBrokerRequestHeader("b", "b:1", "C", broker_id=0),
+            b"x",
+            "Failed to decode RegisterBrokerBody",
+        ),
+    ],
+)
+def test_a_bad_registration_is_answered_with_a_system_error(channel, header, body, words):
+    server = NameServer(0)
+    answer = ask(server, channel, RequestCode.REGISTER_BROKER, header, body)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert words in answer.remark
+    assert server.route_info_manager.broker_addr_table == {}
+
+
+def test_a_registration_without_body_has_no_topics(channel):
+    server = NameServer(0)
+    header = headers.RegisterBrokerRequestHeader("b", "b:1", "C", broker_id=0)
+    assert ask(server, channel, RequestCode.REGISTER_BROKER, header).code == ResponseCode.SUCCESS
+    assert server.route_info_manager.query_broker_topic_config("b:1") == DataVersion(0, 0)
+
+
+def test_unregistering_takes_topics_and_cluster_along(channel):
+    server = NameServer(0)
+    register(server, channel, topics=[T4])
+    header = headers.UnRegisterBrokerRequestHeader("broker-a", "broker-a-0:10911", "C", 0)
+    assert ask(server, channel, RequestCode.UNREGISTER_BROKER, header).code == ResponseCode.SUCCESS
+    assert route(server, channel) is None
+    assert server.route_info_manager.cluster_addr_table == {}
+
+
+def test_a_silent_broker_is_forgotten_after_120_s_at_the_next_scan(channel):
+    server = NameServer(1_000)
+    register(server, channel, topics=[T4], now=6_001)
+    assert server.next_timer() == 6_000
+    server.run_timers(126_000)  # scans at 6, 16, ... 126 s; 119 999 ms of silence
+    assert route(server, channel) is not None
+    assert not channel.closed
+    assert server.next_timer() == 136_000
+    server.run_timers(136_000)
+    assert channel.closed
+    assert route(server, channel) is None
+
+
+def test_a_broker_whose_connection_closes_is_forgotten_at_once(channel):
+    server = NameServer(0)
+    register(server, channel, "broker-a", topics=[T4])
+    other = Connection("other")
+    register(server, other, "broker-b", topics=[T4])
+    server.on_channel_close(Connection("somebody else"), 1)
+    server.on_channel_close(channel, 1)
+    assert [data.broker_name for data in route(server, channel).queue_datas] == ["broker-b"]
+    assert ClusterInfo.decode(ask(server, other, 106).body).cluster_addr_table == {"C": ["broker-b"]}
+
+
+def test_asking_for_the_data_version_is_a_sign_of_life(channel):
+    server = NameServer(0)
+    register(server, channel, topics=[T4], version=(5, 1))
+    header = headers.QueryDataVersionRequestHeader("broker-a", "broker-a-0:10911", "C", 0)
+
+    def changed(version, now):
+        answer = ask(server, channel, RequestCode.QUERY_DATA_VERSION, header, DataVersion(*version).encode(), now)
+        assert DataVersion.decode(answer.body) == DataVersion(5, 1)
+        return answer.all_ext_fields()["changed"]
+
+    live = server.route_info_manager.broker_live_table["broker-a-0:10911"]
+    assert (changed((5, 2), 9), live.last_update_timestamp) == ("true", 0)
+    assert (changed((5, 1), 9), live.last_update_timestamp) == ("false", 9)
+
+
+def test_wiping_the_write_permission(channel):
+    server = NameServer(0)
+    register(server, channel, topics=[T4, TopicConfig("U", 1, 1, 7)])
+    answer = ask(
+        server, channel, RequestCode.WIPE_WRITE_PERM_OF_BROKER, headers.WipeWritePermOfBrokerRequestHeader("broker-a")
+    )
+    assert answer.all_ext_fields() == {"wipeTopicCount": "2"}
+    assert [route(server, channel, topic).queue_datas[0].perm for topic in "TU"] == [4, 5]
+
+
+def test_a_deleted_topic_is_gone(channel):
+    server = NameServer(0)
+    register(server, channel, topics=[T4])
+    ask(server, channel, RequestCode.DELETE_TOPIC_IN_NAMESRV, headers.DeleteTopicInNamesrvRequestHeader("T"))
+    assert route(server, channel) is None
+
+
+def test_lists_of_topics(channel):
+    server = NameServer(0)
+    flags = {"plain": 0, "unit": 1, "sub": 2, "both": 3}
+    register(server, channel, topics=[TopicConfig(name, 1, 1, 6, topic_sys_flag=flag) for name, flag in flags.items()])
+    register(server, channel, "broker-z", cluster="D", topics=[TopicConfig("far")])
+    assert set(topics(server, channel)) == {*flags, "far"}
+    cluster = headers.GetTopicsByClusterRequestHeader
+    assert set(topics(server, channel, RequestCode.GET_TOPICS_BY_CLUSTER, cluster("C"))) == flags.keys()
+    assert topics(server, channel, RequestCode.GET_TOPICS_BY_CLUSTER, cluster("E")) == []
+    assert set(topics(server, channel, RequestCode.GET_UNIT_TOPIC_LIST)) == {"unit", "both"}
+    assert set(topics(server, channel, RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST)) == {"sub", "both"}
+    assert topics(server, channel, RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST) == ["sub"]
+    system = TopicList.decode(ask(server, channel, RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS).body)
+    assert set(system.topic_list) == {"C", "D", "broker-a", "broker-z"}
+    assert system.broker_addr in {"broker-a-0:10911", "broker-z-0:10911"}
+
+
+def test_key_value_texts(channel):
+    server = NameServer(0)
+    key = headers.GetKVConfigRequestHeader("ns", "k")
+    answer = ask(server, channel, RequestCode.GET_KV_CONFIG, key)
+    assert (answer.code, answer.remark) == (ResponseCode.QUERY_NOT_FOUND, "No config item, Namespace: ns Key: k")
+    space = headers.GetKVListByNamespaceRequestHeader("ns")
+    answer = ask(server, channel, RequestCode.GET_KVLIST_BY_NAMESPACE, space)
+    assert (answer.code, answer.remark) == (ResponseCode.QUERY_NOT_FOUND, "No config item, Namespace: ns")
+    ask(server, channel, RequestCode.PUT_KV_CONFIG, headers.PutKVConfigRequestHeader("ns", "k", "v"))
+    assert ask(server, channel, RequestCode.GET_KV_CONFIG, key).all_ext_fields() == {"value": "v"}
+    assert KVTable.decode(ask(server, channel, RequestCode.GET_KVLIST_BY_NAMESPACE, space).body).table == {"k": "v"}
+    ask(server, channel, RequestCode.DELETE_KV_CONFIG, headers.DeleteKVConfigRequestHeader("ns", "k"))
+    assert KVTable.decode(ask(server, channel, RequestCode.GET_KVLIST_BY_NAMESPACE, space).body).table == {}
+
+
+def test_ordered_topics_reach_brokers_and_clients(channel):
+    server = NameServer(0)
+    put = headers.PutKVConfigRequestHeader("ORDER_TOPIC_CONFIG", "T", "broker-a:4")
+    ask(server, channel, RequestCode.PUT_KV_CONFIG, put)
+    assert KVTable.decode(register(server, channel, topics=[T4]).body).table == {"T": "broker-a:4"}
+    assert route(server, channel).order_topic_conf is None
+    ask(server, channel, RequestCode.UPDATE_NAMESRV_CONFIG, body=b"#x\norderMessageEnable=true\nunknown=1\n")
+    assert route(server, channel).order_topic_conf == "broker-a:4"
+    text = ask(server, channel, RequestCode.GET_NAMESRV_CONFIG).body.decode()
+    assert "orderMessageEnable=true\n" in text
+    assert "unknown" not in text
+
+
+def test_settings_can_be_given():
+    assert "listenPort=1234\n" in NameServer(0, NamesrvConfig(listenPort="1234")).config.to_text()
+
+
+def test_no_answer_to_unknown_one_way_and_response_commands(channel):
+    server = NameServer(0)
+    assert server.handle(channel, RemotingCommand.request(RequestCode.PULL_MESSAGE), 0) is None
+    assert server.handle(channel, RemotingCommand.response(0), 0) is None
+    oneway = RemotingCommand.request(RequestCode.PUT_KV_CONFIG, headers.PutKVConfigRequestHeader("n", "k", "v"))
+    oneway.mark_oneway()
+    assert server.handle(channel, oneway, 0) is None
+    assert server.kv_config_manager.get_kv_config("n", "k") == "v"
