@@ -23,8 +23,9 @@ _TOPICS, _BROKERS, _CLUSTERS = 1024, 128, 32
 class Channel(Protocol):
     """A connection to the name server; its identity is the key."""
 
-    remote_address: str
-    """The peer's address, "ip:port"."""
+    @property
+    def remote_address(self) -> str:
+        """The peer's address, "ip:port"."""
 
     def close(self) -> None:
         """Close the connection."""
