@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CQ_STORE_UNIT_SIZE = 20
-_HOME = "/root"
+_HOME = "~"
 
 
 class StoreConfigError(BadInput):

@@ -200,7 +200,8 @@ class MessageStore:
         """
         if self.is_shutdown or not self.running_flags.is_readable:
             return None
-        return get_message(self, group, topic, queue_id, offset, max_msg_nums, message_filter, on_filtered)
+        queue = self.find_consume_queue(topic, queue_id)
+        return get_message(self, queue, group, offset, max_msg_nums, message_filter, on_filtered)
 
     def find_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
         """Return a queue, made when it is not there (as in 4.8.0, whoever asks)."""

@@ -26,20 +26,23 @@ LEAST_SCAN_BYTES = 16000
 
 def get_message(
     store: MessageStore,
+    queue: ConsumeQueue | None,
     group: str,
-    topic: str,
-    queue_id: int,
     offset: int,
     max_msg_nums: int,
     message_filter: MessageFilter | None,
     on_filtered: OnFiltered | None,
 ) -> GetMessageResult:
-    """Read from `offset` on; the caller has checked that the store may be read.
+    """Read `queue` from `offset` on; the caller has checked that the store may be read.
+
+    Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which nobody gets: 4.8.0 makes the queue that it looks for.
 
     `next_begin_offset` lies behind every entry looked at, the rejected ones included: what a filter drops here is
     never looked at again (row S-51).
     """
-    queue = store.find_consume_queue(topic, queue_id)
+    if queue is None:
+        result = GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE)
+        return _without_messages(store, result, offset, 0)
     min_offset, max_offset = queue.min_offset_in_queue, queue.max_offset_in_queue
     result = GetMessageResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, offset, min_offset, max_offset)
     if max_offset == 0:
@@ -58,6 +61,10 @@ def get_message(
             _Reading(store, queue, result, message_filter, on_filtered).read(entries, offset, max_msg_nums, group)
             return result
         result.status, corrected = GetMessageStatus.OFFSET_FOUND_NULL, queue.roll_next_file(offset)
+    return _without_messages(store, result, offset, corrected)
+
+
+def _without_messages(store: MessageStore, result: GetMessageResult, offset: int, corrected: int) -> GetMessageResult:
     store.store_stats_service.get_message_times_total_miss += 1
     result.next_begin_offset = next_offset_correction(store.config, offset, corrected)
     return result

@@ -11,7 +11,7 @@ from rmqlab.message.record import decode_record
 from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.get_message_result import GetMessageStatus
-from rmqlab.store.queue_reader import is_the_batch_full, next_offset_correction
+from rmqlab.store.queue_reader import get_message, is_the_batch_full, next_offset_correction
 from rmqlab.store.running_flags import NOT_READABLE_BIT
 
 NOW = 1_609_459_200_000
@@ -60,13 +60,22 @@ def test_a_store_that_was_shut_down_or_is_unreadable_answers_nothing(filled):
     assert read(store, 0) is None
 
 
-@pytest.mark.row("S-38", "S-39", "S-40")
+@pytest.mark.row("S-39")
+def test_without_a_queue(filled):
+    store = filled(["TagA"])
+    result = get_message(store, None, "g", 7, 32, None, None)
+    assert place(result) == ("NO_MATCHED_LOGIC_QUEUE", 0, 0, 0)
+    store.config.broker_role = BrokerRole.SLAVE
+    assert get_message(store, None, "g", 7, 32, None, None).next_begin_offset == 7
+    assert store.store_stats_service.get_message_times_total_miss == 2
+
+
+@pytest.mark.row("S-38", "S-40")
 def test_an_unknown_queue_is_made_and_empty(make_store):
     store = make_store()
     result = read(store, 7)
     assert place(result) == ("NO_MESSAGE_IN_QUEUE", 0, 0, 0)
     assert result.messages == []
-    # 4.8.0 creates the queue that it looks for, so NO_MATCHED_LOGIC_QUEUE is never answered
     assert store.get_consume_queue("T", 0) is not None
 
 

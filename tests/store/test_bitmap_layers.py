@@ -1,0 +1,83 @@
+"""The two switches of the bitmap: computed at dispatch (`enableCalcFilterBitMap`), kept (`enableConsumeQueueExt`)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
+from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.store.consume_queue_ext import CqExtUnit
+
+NOW = 1_609_459_200_000
+STAGES = {
+    # (computed, kept): which layer rejects the message that does not match
+    (False, False): "commit_log",
+    (True, False): "commit_log",
+    (False, True): "commit_log",
+    (True, True): "consume_queue",
+}
+
+
+@pytest.fixture
+def scene(make_store, message):
+    def build(*, computed, kept, group_first=True):
+        store = make_store(enable_consume_queue_ext=kept)
+        config = BrokerConfig(enable_calc_filter_bit_map=computed)
+        broker = SimpleNamespace(now=NOW, config=config, message_store=store)
+        broker.consumer_filter_manager = manager = ConsumerFilterManager(broker)
+        store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, manager).dispatch)
+        heard = []
+        store.message_arriving = lambda *what: heard.append(what)
+        subscription = SubscriptionData("T", "a > 5", expression_type="SQL92", sub_version=1)
+        if group_first:
+            manager.register("g", [subscription])
+        for index, value in enumerate(("3", "7")):
+            store.put_message(message(properties={"a": value}), NOW + 1 + index)
+        broker.now = NOW + 10
+        manager.register("g", [subscription])
+        return store, ExpressionMessageFilter(subscription, manager.get("T", "g"), manager), heard
+
+    return build
+
+
+@pytest.mark.row("F-49")
+@pytest.mark.parametrize(("computed", "kept"), STAGES)
+def test_which_layer_rejects(scene, computed, kept):
+    store, message_filter, heard = scene(computed=computed, kept=kept)
+    rejected = []
+    result = store.get_message("g", "T", 0, 0, 32, message_filter, lambda *what: rejected.append(what))
+    assert rejected == [(0, STAGES[computed, kept])]
+    assert len(result.messages) == 1
+    assert result.next_begin_offset == 2
+    # a held pull is woken by what the dispatcher computed, whether it was kept or not
+    woken = [
+        message_filter.is_matched_by_consume_queue(tags_code, CqExtUnit(tags_code, store_time, bitmap))
+        for _, _, _, tags_code, store_time, bitmap, _ in heard
+    ]
+    assert woken == [not computed, True]
+
+
+@pytest.mark.row("F-49")
+@pytest.mark.parametrize(("computed", "kept"), STAGES)
+def test_entries_hold_addresses_only_when_units_are_kept(scene, computed, kept):
+    store, _, _ = scene(computed=computed, kept=kept)
+    queue = store.find_consume_queue("T", 0)
+    if not kept:
+        assert queue.consume_queue_ext is None
+        assert queue.get_index_buffer(0, 20)[12:] == bytes(8)
+        return
+    unit = queue.get_ext(-(1 << 63))
+    assert unit.msg_store_time == NOW + 1
+    assert (unit.filter_bit_map is not None) == computed
+
+
+def test_messages_older_than_the_group_pass_layer_1(scene):
+    store, message_filter, _ = scene(computed=True, kept=True, group_first=False)
+    rejected = []
+    store.get_message("g", "T", 0, 0, 32, message_filter, lambda *what: rejected.append(what))
+    assert rejected == [(0, "commit_log")]
