@@ -16,8 +16,12 @@ from rmqlab.lab.vectors import BadVector, Difference, Kind, compare, from_hex, t
 
 IMPLEMENTED = [family for family, module in FAMILIES.items() if find_spec(module) is not None]
 LEAVES = 40  # of one vector; a store session has thousands
-# No vector says whether an empty body's CRC of 0 was computed, so this label cannot be checked there.
-UNDECIDED = {("record", "crc_from_body")}
+# What stays unnoticed, and why.
+UNDECIDED = {
+    ("record", "crc_from_body"),  # a CRC of 0 for an empty body: nothing tells whether it was computed
+    ("remoting", "header_text"),  # None where the payload cannot be read: the recorder may have left the text out
+    *(("filter_bitmap", "consumers", name) for name in ("group", "topic", "expr", "type")),  # given, not expected
+}
 
 
 def vectors_of(golden, family):
@@ -99,7 +103,8 @@ def test_every_change_of_an_expected_field_is_noticed(golden, family):
                 except BadVector as error:
                     assert error.field  # noqa: PT017 - refusing is noticing, too
                 else:
-                    assert found or (family, place[0]) in UNDECIDED, (vector["case"], place, value)
+                    names = (family, *(key for key in place if isinstance(key, str)))
+                    assert found or names in UNDECIDED, (vector["case"], place, value)
     assert tried >= 2 * len(samples)
 
 
