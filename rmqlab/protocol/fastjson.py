@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SPACE = re.compile(r"(?:[\x00-\x20\x7f]|/\*.*?\*/|//[^\n]*(?:\n|$))*", re.DOTALL)
-_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+# After a field of the outermost object fastjson passes over one token that is no word, whatever it is.
+_STRAY = re.compile(r"[+-]?\d+|[-+;.()\]]")
 _TRAILING_ZEROS = re.compile(r"\.0*$")
-_NAME = re.compile(r"[\w$\-.]+")
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_NAME = re.compile(r"(?!\d)[\w$]+")
 _WORDS: Final[dict[str, object]] = {"null": None, "undefined": None, "NaN": None, "true": True, "false": False}
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "F": "\f", "r": "\r", **{c: c for c in "\"'/\\"}}
 _ESCAPES |= {str(digit): chr(digit) for digit in range(8)}
@@ -181,6 +184,7 @@ class _Parser:
         self._text = text
         self._make = make
         self._at = 0
+        self._depth = 0
 
     def document(self) -> object:
         if not self._peek():
@@ -218,6 +222,7 @@ class _Parser:
     def _object(self) -> Any:
         pairs = Pairs()
         self._at += 1
+        self._depth += 1
         while (mark := self._peek()) != "}":
             if mark == ",":
                 self._at += 1
@@ -228,8 +233,12 @@ class _Parser:
             self._at += 1
             pairs.append((name, self._value()))
             if self._peek() not in {",", "}"}:
-                raise self._error("',' or '}'")
+                stray = _STRAY.match(self._text, self._at)
+                if not stray or self._depth > 1:
+                    raise self._error("',' or '}'")
+                self._at = stray.end()
         self._at += 1
+        self._depth -= 1
         return self._make(pairs)
 
     def _name(self, mark: str) -> Any:
@@ -278,10 +287,9 @@ class _Parser:
         digits = {"u": 4, "x": 2}.get(char, 0)
         code = self._text[self._at : self._at + digits]
         self._at += digits
-        try:
-            return chr(int(code, 16))
-        except ValueError as error:
-            raise self._error("an escape") from error
+        if len(code) < max(digits, 1) or not _HEX.fullmatch(code):
+            raise self._error("an escape")
+        return chr(int(code, 16))
 
     def _error(self, wanted: str) -> FrameError:
         return FrameError("JSONException", f"{wanted} is missing at character {self._at}")

@@ -28,6 +28,8 @@ def decode(text: str) -> RemotingCommand:
         ("{code:11,}", "code", 11),
         ('{,"code":11,,}', "code", 11),
         ('/*x*/{"code":00011}//y', "code", 11),
+        ('{"code":11;"opaque":5]}', "opaque", 5),
+        ('{"code":+11}', "code", 11),
         ('{"code":"5.0"}', "code", 5),
         ('{"code":"1,000"}', "code", 1000),
         ('{"code":"+1"}', "code", 1),
@@ -73,7 +75,8 @@ def test_lenient_texts(text, field, value):
         '{"language":12}', '{"language":-1}', '{"language":true}', '{"language":1.0}', '{"language":{}}',
         '{"extFields":[]}', '{"extFields":""}', '{"extFields":5}', '{"extFields":{3:4}}',
         '{"serializeTypeCurrentRPC":2}', '{"body":5}', '{"body":{}}', '{"@type":"x"}', '{"remark":"\\q"}',
-        '{"remark":"\\u12"}', '[{"code":11}]', "[1]", "true", "1", '"{}"', "x", "[" * 100_000,
+        '{"remark":"\\u12"}', '{"remark":"\\u1_23"}', '{c-ode:11}',
+        '{"x":{"y":1;}}', '{"code":11x}', '[{"code":11}]', "[1]", "true", "1", '"{}"', "x", "[" * 100_000,
     ],
 )  # fmt: skip
 def test_texts_that_fastjson_refuses(text):
