@@ -75,7 +75,7 @@ def test_lenient_texts(text, field, value):
         '{"language":12}', '{"language":-1}', '{"language":true}', '{"language":1.0}', '{"language":{}}',
         '{"extFields":[]}', '{"extFields":""}', '{"extFields":5}', '{"extFields":{3:4}}',
         '{"serializeTypeCurrentRPC":2}', '{"body":5}', '{"body":{}}', '{"@type":"x"}', '{"remark":"\\q"}',
-        '{"remark":"\\u12"}', '{"remark":"\\u1_23"}', '{c-ode:11}',
+        '{"remark":"\\u12"}', '{"remark":"\\u1_23"}', "{c-ode:11}",
         '{"x":{"y":1;}}', '{"code":11x}', '[{"code":11}]', "[1]", "true", "1", '"{}"', "x", "[" * 100_000,
     ],
 )  # fmt: skip
