@@ -1,0 +1,85 @@
+"""The broker's settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.broker.broker_config import BrokerConfig, BrokerConfigError, unknown_keys
+
+
+def test_names_are_those_of_broker_conf():
+    config = BrokerConfig.from_properties(
+        {"brokerIP1": "10.0.0.1", "brokerName": "b", "enablePropertyFilter": "TRUE", "listenPort": " 20911 "}
+    )
+    assert (config.broker_addr, config.broker_name, config.enable_property_filter) == ("10.0.0.1:20911", "b", True)
+    assert config.ha_server_addr == "127.0.0.1:20912"
+
+
+@pytest.mark.parametrize("kept", ["base", "bitmap", "noprop", "audit", "lite", "admin"])
+def test_the_settings_of_the_recordings_are_known(golden, kept):
+    text = (golden / "broker-4.8.0" / kept / "broker.conf").read_text()
+    properties = dict(line.split("=", 1) for line in text.splitlines() if line)
+    assert unknown_keys(properties) == []
+    printed = BrokerConfig.from_properties(properties).properties()
+    assert {key: printed[key] for key in properties if key in printed} == {
+        key: value for key, value in properties.items() if key in printed
+    }
+    assert printed["brokerName"] == "broker-a"
+
+
+def test_defaults_are_those_of_4_8_0():
+    printed = BrokerConfig().properties()
+    assert {
+        key: printed[key]
+        for key in (
+            "autoCreateSubscriptionGroup",
+            "autoCreateTopicEnable",
+            "brokerPermission",
+            "defaultTopicQueueNums",
+            "enablePropertyFilter",
+            "filterSupportRetry",
+            "longPollingEnable",
+            "shortPollingTimeMills",
+            "maxErrorRateOfBloomFilter",
+            "expectConsumerNumUseFilter",
+            "registerNameServerPeriod",
+            "notifyConsumerIdsChangedEnable",
+        )
+    } == {
+        "autoCreateSubscriptionGroup": "true",
+        "autoCreateTopicEnable": "true",
+        "brokerPermission": "6",
+        "defaultTopicQueueNums": "8",
+        "enablePropertyFilter": "false",
+        "filterSupportRetry": "false",
+        "longPollingEnable": "true",
+        "shortPollingTimeMills": "1000",
+        "maxErrorRateOfBloomFilter": "20",
+        "expectConsumerNumUseFilter": "32",
+        "registerNameServerPeriod": "30000",
+        "notifyConsumerIdsChangedEnable": "true",
+    }
+    assert "namesrvAddr" not in printed
+
+
+def test_what_was_printed_reads_back():
+    config = BrokerConfig(broker_id=3, namesrv_addr="10.0.0.9:9876", trace_on=False)
+    assert BrokerConfig.from_properties(config.properties()) == config
+
+
+def test_unknown_keys_are_named_and_keys_without_effect_are_not():
+    properties = {"brokerNme": "b", "sendMessageThreadPoolNums": "4", "maxMessageSize": "1", "useTLS": "false"}
+    assert unknown_keys(properties) == ["brokerNme"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("brokerId", "one", "broker.conf: brokerId must be a whole number, not 'one'"),
+        ("traceOn", "yes", "broker.conf: traceOn must be true or false, not 'yes'"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named(key, value, text):
+    with pytest.raises(BrokerConfigError) as error:
+        BrokerConfig.from_properties({key: value}, where="broker.conf")
+    assert str(error.value) == text
