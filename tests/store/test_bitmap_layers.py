@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -81,3 +83,47 @@ def test_messages_older_than_the_group_pass_layer_1(scene):
     rejected = []
     store.get_message("g", "T", 0, 0, 32, message_filter, lambda *what: rejected.append(what))
     assert rejected == [(0, "commit_log")]
+
+
+def registrations(folder):
+    """When which group of a recording subscribed with which expression: (epoch ms, topic, group, type, expression)."""
+    lines = gzip.decompress((folder / "events.jsonl.gz").read_bytes()).splitlines()
+    events = [json.loads(line) for line in lines]
+    scenarios = {event["id"]: event for event in events if event["ev"] == "scenario"}
+    found = []
+    for event in events:
+        if event["ev"] == "started":
+            scenario, name = scenarios[event["id"]], event["id"]
+            (start,) = [
+                step
+                for step in scenario["scenario"]["steps"]
+                if step.get("who") == event["who"] and step["do"] == "start"
+            ]
+            for topic, asked in start["subscribe"].items():
+                time = scenario["epochMs"] + event["t"]
+                found.append((time, f"{topic}_{name}", f"{start['group']}_{name}", asked["type"], asked["expr"]))
+    return sorted(found)
+
+
+@pytest.mark.row("F-89")
+def test_bitmaps_computed_at_dispatch_are_the_recorded_ones(recorded, logic_files, golden):
+    real, waiting = recorded("bitmap"), registrations(golden / "broker-4.8.0" / "bitmap")
+    assert len(waiting) > 6
+
+    def calculate(store):
+        config = BrokerConfig(enable_calc_filter_bit_map=True)
+        broker = SimpleNamespace(now=0, config=config, message_store=store)
+        manager = ConsumerFilterManager(broker)
+        dispatcher = CommitLogDispatcherCalcBitMap(config, manager)
+
+        def dispatch(request):
+            while waiting and waiting[0][0] <= request.store_timestamp:
+                broker.now, topic, group, kind, expression = waiting.pop(0)
+                manager.register_topic(topic, group, expression, kind, broker.now)
+            dispatcher.dispatch(request)
+
+        store.dispatchers.insert(0, dispatch)
+
+    entries, units = logic_files(real.rebuild(calculate))
+    assert entries == real.under("consumequeue")
+    assert units == real.under("consumequeue_ext")
