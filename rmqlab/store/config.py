@@ -106,24 +106,23 @@ class MessageStoreConfig:
         return -(-self.mapped_file_size_consume_queue // CQ_STORE_UNIT_SIZE) * CQ_STORE_UNIT_SIZE
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> tuple[MessageStoreConfig, dict[str, str]]:
-        """Read the 4.8.0 property names this configuration knows; return it with the rest.
+    def from_properties(cls, properties: Mapping[str, str], *, where: str = "store properties") -> MessageStoreConfig:
+        """Build one from 4.8.0's property names; names of other configs are passed over.
 
-        Raises `StoreConfigError` on a value of the wrong kind, which Java passes over in silence.
+        Java ignores a value it cannot read in silence; here it raises `StoreConfigError`.
         """
         config = cls()
-        return config, config.update(properties)
+        config.update(properties, where=where)
+        return config
 
-    def update(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Set what `properties` names and return the rest. Raises `StoreConfigError`."""
-        rest = dict(properties)
+    def update(self, properties: Mapping[str, str], *, where: str = "store properties") -> None:
+        """Set what `properties` names (4.8.0 `MixAll.properties2Object`). Raises `StoreConfigError`."""
         for item in fields(self):
             name = property_name(item)
-            if name is not None and name in rest:
-                setattr(self, item.name, _parse(getattr(self, item.name), name, rest.pop(name).strip()))
-        return rest
+            if name is not None and name in properties:
+                setattr(self, item.name, _parse(getattr(self, item.name), f"{where}: {name}", properties[name].strip()))
 
-    def to_properties(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """Return every setting that is not None under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
         values = {property_name(item): getattr(self, item.name) for item in fields(self)}
         return {name: _text(value) for name, value in values.items() if name is not None and value is not None}
@@ -139,17 +138,19 @@ def property_name(item: Field[object]) -> str | None:
 
 
 def _parse(current: object, name: str, text: str) -> object:
-    try:
-        if isinstance(current, bool):
-            return parse_boolean(text)
-        if isinstance(current, int):
+    if isinstance(current, bool):
+        if text.lower() not in {"true", "false"}:
+            raise StoreConfigError(f"{name} must be true or false, not {text!r}")
+        return parse_boolean(text)
+    if isinstance(current, int):
+        try:
             return parse_int(text)
-    except NumberFormatError:
-        raise StoreConfigError(f"store setting {name}={text!r} must be a whole number") from None
+        except NumberFormatError:
+            raise StoreConfigError(f"{name} must be a whole number, not {text!r}") from None
     if isinstance(current, Enum):
         words = [str(one.value) for one in type(current)]
         if text not in words:
-            raise StoreConfigError(f"store setting {name}={text!r} must be {' or '.join(words)}")
+            raise StoreConfigError(f"{name} must be {' or '.join(words)}, not {text!r}")
         return type(current)(text)
     return text
 

@@ -121,7 +121,7 @@ class RecordedStore:
 
     def rebuild(self, prepare=lambda _: None, **changed):
         """Feed the commit log to a store of ours and let it dispatch; `prepare` may add dispatchers before."""
-        config, _ = MessageStoreConfig.from_properties(self.settings)
+        config = MessageStoreConfig.from_properties(self.settings)
         for name, value in changed.items():
             setattr(config, name, value)
         store = MessageStore(config)
