@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 class Channel(Protocol):
     """One connection of a client. Its identity is the key of the client tables, as Netty's channel is in Java."""
 
-    remote_address: str
-    """The client's address, "ip:port"."""
+    @property
+    def remote_address(self) -> str:
+        """The client's address, ip:port."""
 
     def send(self, command: RemotingCommand) -> None:
         """Send an answer or a request to the client; nothing happens when the connection is closed."""

@@ -1,23 +1,24 @@
 """Facts: what the core reported while a scenario ran, in order, with the time since the scenario began.
 
-The rooms below report through an ``observe(kind, fields)`` hook and know nothing of experiments; here each report becomes a
-``Fact``. Fates, pictures and checks are read from facts, never from the inside of broker or client.
+The rooms below report through an ``observe(kind, fields)`` hook and know nothing of experiments; here each report
+becomes a ``Fact``. Fates, pictures and checks are read from facts, never from the inside of broker or client.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 BROKER = "broker"
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One report: ``t`` ms since the scenario began, ``source`` "broker" or a client's name, ``kind``, and its fields."""
+    """One report: ``t`` in ms since the run began, ``source`` "broker" or a client's name, ``kind``, and its fields."""
 
     t: float
     source: str
@@ -35,14 +36,6 @@ class FactLog:
 
     clock: Callable[[], float]
     facts: list[Fact] = field(default_factory=list)
-
-    def observer(self, source: str) -> Callable[[str, dict[str, Any]], None]:
-        """A hook for one source: broker or client."""
-
-        def observe(kind: str, fields: dict[str, Any]) -> None:
-            self.facts.append(Fact(self.clock(), source, kind, fields))
-
-        return observe
 
     def of(self, *kinds: str) -> Iterator[Fact]:
         """The facts of the given kinds, in order."""

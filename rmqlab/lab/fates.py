@@ -1,8 +1,9 @@
 """The fate of every message in every group, with the culprit, the subscription in force, its version and the time.
 
-A fate is decided from facts, in this order: somebody consumed it; it waits for a retry or died in the dead letter topic; it was
-dropped (the last stage that dropped it counts); its offset was passed without anybody looking at it; nobody owns its queue;
-it waits. A message is *lost* for a group when some member asked for it and it was dropped or passed.
+A fate is decided from facts, in this order: somebody consumed it; it waits for a retry or died in the dead letter
+topic; it was dropped (the last stage that dropped it counts); its offset was passed without anybody looking at it;
+nobody owns its queue; it waits. A message is *lost* for a group when some member asked for it and it was dropped or
+passed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
-
 
 
 class Fate(StrEnum):

@@ -33,4 +33,7 @@ def group_view(broker: Broker, group: str, strip: Callable[[str], str], epoch_ms
 
 def consume_stats(broker: Broker, group: str, topic: str) -> dict[int, int]:
     """Committed offset by queue id, as the admin tool's request 208 tells it; empty when the broker tells nothing."""
-    return {queue.queue_id: offsets.consumer_offset for queue, offsets in AdminTables(broker).offsets_of(group, topic).items()}
+    return {
+        queue.queue_id: offsets.consumer_offset
+        for queue, offsets in AdminTables(broker).offsets_of(group, topic).items()
+    }

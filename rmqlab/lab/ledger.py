@@ -124,8 +124,8 @@ class Ledger:
         def fate(kind: Fate, t: float, culprit: str | None) -> MessageFate:
             text, version = self.slot_at(group, message.topic, t)
             return MessageFate(
-                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text, version,
-                t, asked, member,
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
+                version, t, asked, member,
             )  # fmt: skip
 
         consumed = [f for f in self._consumed[group, message.message_id] if member in {None, f.source}]
@@ -136,7 +136,9 @@ class Ledger:
             dead = self._dead.get((group, message.message_id))
             last = dead or consumed[-1]
             return fate(Fate.DEAD_LETTER if dead else Fate.RETRYING, last.t, consumed[-1].source)
-        drops = [d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].fields.get("client")}]
+        drops = [
+            d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].fields.get("client")}
+        ]
         if drops:
             fact, kind = drops[-1]
             text, version = fact["subscription"], fact["version"]
@@ -153,7 +155,7 @@ class Ledger:
         fate: Callable[[Fate, float, str | None], MessageFate],
         member: str | None,
     ) -> MessageFate:
-        """Nobody consumed or dropped the message: was it passed, does it wait, or is nobody there?"""
+        """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner."""
         for fact in self._passed[queue]:
             if fact["offset"] > message.offset and member is None:
                 return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.fields.get("client"))

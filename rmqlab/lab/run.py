@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rmqlab.lab.facts import FactLog
-    from rmqlab.lab.fates import MessageFate
-    from rmqlab.lab.scenario import Scenario
-    from rmqlab.runtime.schedule import Choice, Schedule
+from rmqlab.lab.facts import FactLog
+from rmqlab.lab.fates import MessageFate
+from rmqlab.lab.scenario import Scenario
+from rmqlab.runtime.schedule import Choice, Schedule
 
 Event = dict[str, Any]
 
@@ -41,8 +40,8 @@ class Run:
 class Outcome:
     """What can be compared between runs and recordings; hashable.
 
-    ``consumed``: (who, body, times consumed) sorted; ``committed``: (group, "topic/queue", offset) sorted, where the offset may be
-    an error's name, as in the recordings.
+    ``consumed``: (who, body, times consumed) sorted; ``committed``: (group, "topic/queue", offset) sorted, where
+    the offset may be an error's name, as in the recordings.
     """
 
     consumed: tuple[tuple[str, str, int], ...]

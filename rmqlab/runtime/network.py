@@ -1,7 +1,7 @@
 """The virtual network: servers, connections, delays in order, cuts and freezes.
 
 A connection carries frames both ways; each direction keeps its order, as TCP does. How long a frame takes is a
-choice among the link's delays, so an explorer can move it. A *cut* resets the connection and both sides learn of
+choice among the delays of its link, so an explorer can move it. A *cut* resets the connection and both sides learn of
 it; a *freeze* swallows every frame from then on and nobody is told, as a paused process or a dead router would.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from rmqlab.runtime.scheduler import US_PER_MS, Scheduler
+from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.virtual import VirtualNode
+    from rmqlab.runtime.virtual import VirtualNode, VirtualTime
 
 CHANNEL_IDLE_US = (
     120_000 * US_PER_MS
@@ -25,10 +25,18 @@ C2S, S2C = "c2s", "s2c"
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """Delays a frame may take on a link, in microseconds; the first is the nominal one."""
+class Timing:
+    """What the rules leave open about time; the first of each is the nominal one.
+
+    ``delays_us``: how long a frame takes on a link. ``wake_us``: how long a server takes to begin work that is due at
+    once; that is a held pull which a message has woken, and in 4.8.0 the thread that builds the consume queue and a
+    thread of the pull pool stand between the two. ``uptime_ms``: how long the broker had been up when the run began,
+    which sets the phase of its timers.
+    """
 
     delays_us: tuple[int, ...] = (1_000,)
+    wake_us: tuple[int, ...] = (500,)
+    uptime_ms: tuple[int, ...] = (3_700,)
 
 
 class Channel(Protocol):
@@ -64,10 +72,11 @@ class Server(Protocol):
 class VirtualServer:
     """A server at an address of the virtual network, with a clock of its own (``skew_ms``)."""
 
-    __slots__ = ("_armed_us", "_epoch_us", "_scheduler", "address", "connections", "handler", "skew_ms", "up")
+    __slots__ = ("_armed_us", "_epoch_us", "_scheduler", "_world", "address", "connections", "handler", "skew_ms", "up")
 
-    def __init__(self, scheduler: Scheduler, address: str, handler: Server, epoch_us: int, skew_ms: int = 0) -> None:
-        self._scheduler = scheduler
+    def __init__(self, world: VirtualTime, address: str, handler: Server, epoch_us: int, skew_ms: int = 0) -> None:
+        self._world = world
+        self._scheduler = world.scheduler
         self._epoch_us = epoch_us
         self._armed_us: int | None = None
         self.address = address
@@ -99,7 +108,10 @@ class VirtualServer:
         due = self.handler.next_timer()
         if due is None:
             return
-        due_us = max((due - self.skew_ms) * US_PER_MS - self._epoch_us, self._scheduler.now_us)
+        now_us = self._scheduler.now_us
+        due_us = (due - self.skew_ms) * US_PER_MS - self._epoch_us
+        if due_us <= now_us:
+            due_us = now_us + self._world.wake_delay_us(self.address)
         if self._armed_us is None or due_us < self._armed_us:
             self._armed_us = due_us
             self._scheduler.at(due_us, self._timer, due_us)
@@ -126,14 +138,16 @@ class Connection:
         "abandoned",
         "closed",
         "frozen",
-        "link",
         "node",
         "number",
         "remote_address",
         "server",
+        "timing",
     )
 
-    def __init__(self, number: int, node: VirtualNode, server: VirtualServer, remote_address: str, link: Link) -> None:
+    def __init__(
+        self, number: int, node: VirtualNode, server: VirtualServer, remote_address: str, timing: Timing
+    ) -> None:
         self._scheduler = node.world.scheduler
         self._last_arrival_us = {C2S: 0, S2C: 0}
         self._touched_us = self._scheduler.now_us
@@ -141,7 +155,7 @@ class Connection:
         self.node = node
         self.server = server
         self.remote_address = remote_address
-        self.link = link
+        self.timing = timing
         self.frozen = False
         self.closed = False
         self.abandoned = False
@@ -157,7 +171,7 @@ class Connection:
         self._touched_us = scheduler.now_us
         if self.frozen:
             return
-        delays = self.link.delays_us
+        delays = self.timing.delays_us
         index = (
             world.chooser.choose(f"delay {self.node.name} {direction} {command.code}", len(delays))
             if len(delays) > 1
@@ -189,12 +203,12 @@ class Connection:
             self.node.receive(self, command)
 
     def close(self) -> None:
-        """Close the connection; both sides learn of it now, unless it is frozen (then only the side that asked)."""
+        """The server closes, or the network resets: both sides learn of it now (a frozen one: the server only)."""
         if self.closed:
             return
         self.closed = True
         if not self.frozen:
-            self.node.lost(self)
+            self.node.lost(self, fail_pending=False)
         self.server.closed(self)
 
     def close_by_client(self) -> None:
@@ -202,7 +216,7 @@ class Connection:
         if self.closed or self.abandoned:
             return
         self.abandoned = True
-        self.node.lost(self)
+        self.node.lost(self, fail_pending=True)
         if not self.frozen:
             # The goodbye must not overtake frames already on their way to the server.
             self._scheduler.at(max(self._scheduler.now_us, self._last_arrival_us[C2S]), self._goodbye)
@@ -220,5 +234,5 @@ class Connection:
             self._scheduler.at(due, self._idle_check)
             return
         self.closed = True
-        self.node.lost(self)
+        self.node.lost(self, fail_pending=True)
         self.server.closed(self)

@@ -96,14 +96,21 @@ class Chooser:
 
 
 class SeededChooser(Chooser):
-    """Takes options at random from a seed: the same seed always gives the same run."""
+    """Takes options at random from a seed: the same seed always gives the same run.
 
-    def __init__(self, seed: int) -> None:
+    A share ``rate`` of the choice points leaves option 0; on a real network most frames take their usual time and few a
+    long one, and it is the few that decide races.
+    """
+
+    def __init__(self, seed: int, rate: float = 1.0) -> None:
         super().__init__()
         self._random = random.Random(seed)
+        self._rate = rate
 
     def pick(self, number: int, label: str, n: int) -> int:
-        """A uniformly drawn option."""
+        """A uniformly drawn option at the share of points that vary, else option 0."""
+        if self._rate < 1.0 and self._random.random() >= self._rate:
+            return 0
         return self._random.randrange(n)
 
 

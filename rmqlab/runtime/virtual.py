@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.runtime.network import Connection, Link, Server, VirtualServer
+from rmqlab.runtime.network import Connection, Server, Timing, VirtualServer
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import Chooser, Schedule
 from rmqlab.runtime.scheduler import US_PER_MS, Scheduler, Sleep, Trap, VirtualEvent, VirtualTask
@@ -25,15 +25,15 @@ FIRST_PORT = 50_000
 class VirtualTime:
     """A world in virtual time.
 
-    ``epoch_ms`` is what an exact clock shows when the run begins; ``chooser`` answers the choice points; ``link``
+    ``epoch_ms`` is what an exact clock shows when the run begins; ``chooser`` answers the choice points; ``timing``
     gives the delays of every connection that has none of its own. ``on_frame(connection, direction, command,
     sent_us, due_us)`` sees each frame.
     """
 
-    def __init__(self, epoch_ms: int, chooser: Chooser | None = None, link: Link | None = None) -> None:
+    def __init__(self, epoch_ms: int, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
         self.scheduler = Scheduler()
         self.chooser = chooser or Chooser()
-        self.link = link or Link()
+        self.timing = timing or Timing()
         self.epoch_us = epoch_ms * US_PER_MS
         self.servers: dict[str, VirtualServer] = {}
         self.nodes: dict[str, VirtualNode] = {}
@@ -50,7 +50,7 @@ class VirtualTime:
 
     def serve(self, address: str, handler: Server, skew_ms: int = 0) -> VirtualServer:
         """Put a broker or name server at ``address`` ("ip:port")."""
-        server = VirtualServer(self.scheduler, address, handler, self.epoch_us, skew_ms)
+        server = VirtualServer(self, address, handler, self.epoch_us, skew_ms)
         self.servers[address] = server
         return server
 
@@ -61,11 +61,11 @@ class VirtualTime:
         ip: str = "127.0.0.1",
         port: int | None = None,
         skew_ms: int = 0,
-        link: Link | None = None,
+        timing: Timing | None = None,
     ) -> VirtualNode:
         """Add a client machine; its connections come from ``ip`` and ports counted up from ``port``."""
         first = port if port is not None else FIRST_PORT + 100 * len(self.nodes)
-        node = VirtualNode(self, name, ip, first, skew_ms, link or self.link)
+        node = VirtualNode(self, name, ip, first, skew_ms, timing or self.timing)
         self.nodes[name] = node
         return node
 
@@ -79,7 +79,12 @@ class VirtualTime:
         if server is None or not server.up:
             raise RemotingConnectError(address)
         self._connections += 1
-        return Connection(self._connections, node, server, node.next_address(), node.link)
+        return Connection(self._connections, node, server, node.next_address(), node.timing)
+
+    def wake_delay_us(self, address: str) -> int:
+        """How long the server at ``address`` takes to begin work that is due at once: a choice point."""
+        delays = self.timing.wake_us
+        return delays[self.chooser.choose(f"wake {address}", len(delays)) if len(delays) > 1 else 0]
 
     def step(self) -> bool:
         """Do exactly the next thing; False when nothing is left to do."""
@@ -125,12 +130,12 @@ class _Invoke(Trap):
 class VirtualNode:
     """One client machine in virtual time; implements ``Runtime``."""
 
-    def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int, link: Link) -> None:
+    def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int, timing: Timing) -> None:
         self.world = world
         self.name = name
         self.ip = ip
         self.skew_ms = skew_ms
-        self.link = link
+        self.timing = timing
         self.connections: dict[str, Connection] = {}
         self.pending: dict[int, tuple[Connection, VirtualTask, int]] = {}
         self._port = port
@@ -216,11 +221,17 @@ class VirtualNode:
             if answer is not None and not command.is_oneway:
                 connection.send_to_server(answer.reply_to(command))
 
-    def lost(self, connection: Connection) -> None:
-        """A connection is gone: pending requests on it fail at once (4.8.0 `NettyRemotingAbstract.failFast`)."""
+    def lost(self, connection: Connection, *, fail_pending: bool) -> None:
+        """A connection is gone.
+
+        When this side closed it, pending requests on it fail at once (4.8.0 `NettyRemotingAbstract.failFast`). When the
+        other side did, 4.8.0 has no handler that would fail them: they wait for their timeouts.
+        """
         address = connection.server.address
         if self.connections.get(address) is connection:
             del self.connections[address]
+        if not fail_pending:
+            return
         scheduler = self.world.scheduler
         for opaque, (owner, task, ticket) in list(self.pending.items()):
             if owner is connection:

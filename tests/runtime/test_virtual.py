@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime.network import Channel, Link
+from rmqlab.runtime.network import Channel, Timing
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import ScheduledChooser, SeededChooser
 from rmqlab.runtime.virtual import VirtualTime
@@ -70,7 +70,7 @@ def call(time: VirtualTime, name: str, *commands: tuple[int, bytes], timeout_ms:
 
 
 def test_an_answer_takes_two_delays() -> None:
-    time, server = world(link=Link((2_000,)))
+    time, server = world(timing=Timing((2_000,)))
     answers = call(time, "A", (ECHO, b"x"), (ECHO, b"y"))
     time.run_until_ms(100)
     assert answers == [(b"x", 4), (b"y", 8)]
@@ -78,21 +78,21 @@ def test_an_answer_takes_two_delays() -> None:
 
 
 def test_held_requests_are_answered_by_a_timer() -> None:
-    time, _ = world(link=Link((1_000,)))
+    time, _ = world(timing=Timing((1_000,)))
     answers = call(time, "A", (HOLD, b"x"))
     time.run_until_ms(1000)
     assert answers == [(str(EPOCH + 101).encode(), 102)]
 
 
 def test_a_late_answer_is_a_timeout_and_is_then_ignored() -> None:
-    time, _ = world(link=Link((1_000,)))
+    time, _ = world(timing=Timing((1_000,)))
     answers = call(time, "A", (HOLD, b"x"), (ECHO, b"y"), timeout_ms=50)
     time.run_until_ms(1000)
     assert answers == [(RemotingTimeoutError, 50), (b"y", 52)]
 
 
 def test_frames_of_one_direction_never_overtake() -> None:
-    time, server = world(link=Link((1_000, 50_000)), chooser=SeededChooser(3))
+    time, server = world(timing=Timing((1_000, 50_000)), chooser=SeededChooser(3))
     node = time.node("A")
 
     async def burst() -> None:
@@ -107,14 +107,25 @@ def test_frames_of_one_direction_never_overtake() -> None:
 
 def test_a_cut_tells_both_sides_and_the_next_call_connects_again() -> None:
     time, server = world()
-    answers = call(time, "A", (HOLD, b"x"), (ECHO, b"y"))
+    answers = call(time, "A", (HOLD, b"x"), (ECHO, b"y"), timeout_ms=400)
     time.run_until_ms(10)
     assert time.nodes["A"].cut() == 1
     time.run_until_ms(500)
-    assert answers == [(RemotingSendRequestError, 10), (b"y", 10)]
+    # As in the recorded cut: nobody fails the pending request, it waits for its timeout.
+    assert answers == [(RemotingTimeoutError, 400), (b"y", 402)]
     first, second = server.log[0][0], server.log[-1][0]
     assert (first, "close", EPOCH + 10) in server.log
     assert first != second
+
+
+def test_what_the_client_closes_itself_fails_its_requests_at_once() -> None:
+    time, server = world()
+    answers = call(time, "A", (HOLD, b"x"))
+    time.run_until_ms(10)
+    time.nodes["A"].close_connections()
+    time.run_until_ms(12)
+    assert answers == [(RemotingSendRequestError, 10)]
+    assert server.log[-1][1] == "close"
 
 
 def test_a_frozen_connection_swallows_both_ways_until_idle() -> None:
@@ -124,7 +135,7 @@ def test_a_frozen_connection_swallows_both_ways_until_idle() -> None:
     time.nodes["A"].freeze()
     more = call(time, "A", (ECHO, b"2"))
     time.run_until_ms(60_000)
-    assert answers == [(b"1", 0)]
+    assert answers == [(b"1", 2)]
     assert more == [(RemotingTimeoutError, 3010)]
     assert len(server.log) == 1
     time.run_until_ms(200_000)
@@ -165,7 +176,7 @@ def test_every_machine_has_a_clock_of_its_own() -> None:
 
 def test_the_same_choices_give_the_same_run() -> None:
     def run(chooser: SeededChooser | ScheduledChooser) -> tuple[list[object], list[object], str]:
-        time, server = world(link=Link((300, 2_000, 40_000)), chooser=chooser)
+        time, server = world(timing=Timing((300, 2_000, 40_000)), chooser=chooser)
         answers = [call(time, name, *[(ECHO, bytes([i])) for i in range(5)]) for name in "ABC"]
         time.run_until_ms(2_000)
         return answers, server.log, time.schedule("echo").to_json()  # type: ignore[return-value]

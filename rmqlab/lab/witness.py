@@ -1,0 +1,113 @@
+"""The witness of a run: writes events as recordings have them and keeps the facts, under the scenario's short names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.fates import SentMessage
+from rmqlab.lab.group_view import GroupView, group_view
+
+if TYPE_CHECKING:
+    from rmqlab.client.client_config import Observer
+    from rmqlab.client.send_result import SendResult
+    from rmqlab.lab.cluster import Cluster
+    from rmqlab.lab.run import Event
+    from rmqlab.lab.scenario import OutgoingMessage, Scenario, Start
+    from rmqlab.message.message import Message, MessageExt
+
+VIEW_FACTS = frozenset({"register", "unregister", "expired", "subscription"})
+NOT_ONLINE: GroupView = {"offline": 206}
+
+
+class Witness:
+    """Sees one scenario on one cluster. ``events`` are as recorded ones, ``sent`` are the messages sent, in order.
+
+    On the wire topics, groups and clients carry the scenario's id; ``long`` adds it and ``short`` takes it off.
+    """
+
+    def __init__(self, scenario: Scenario, cluster: Cluster) -> None:
+        self.events: list[Event] = []
+        self.sent: list[SentMessage] = []
+        self._scenario = scenario
+        self._cluster = cluster
+        self._suffix = "_" + scenario.id
+        self._views: dict[str, GroupView] = {}
+        self._view_pending = False
+        cluster.broker.observe = self._at_broker
+
+    def long(self, name: str) -> str:
+        """The name on the wire."""
+        return name + self._suffix
+
+    def short(self, name: str) -> str:
+        """The name in the scenario."""
+        return name.replace(self._suffix, "")
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Write one event, stamped with the ms since the run began."""
+        t = round(self._cluster.world.now_ms())
+        self.events.append({"id": self._scenario.id, "t": t, "ev": kind, **fields})
+
+    def fact(self, source: str, kind: str, fields: dict[str, Any]) -> None:
+        """Keep one fact."""
+        short = {k: self.short(v) if isinstance(v, str) else v for k, v in fields.items()}
+        self._cluster.facts.facts.append(Fact(self._cluster.world.now_ms(), source, kind, short))
+
+    def observer(self, who: str) -> Observer:
+        """A hook for one client; the facts carry its short name as their source."""
+
+        def observe(kind: str, fields: dict[str, Any]) -> None:
+            self.fact(who, kind, {k: v for k, v in fields.items() if k != "who"})
+
+        return observe
+
+    def _at_broker(self, kind: str, fields: dict[str, Any]) -> None:
+        if "client" in fields:
+            fields = fields | {"client": _started_as(fields["client"])}
+        self.fact(BROKER, kind, fields)
+        if kind in VIEW_FACTS and not self._view_pending:
+            self._view_pending = True
+            scheduler = self._cluster.world.scheduler
+            scheduler.at(scheduler.now_us, self._look, priority=1)
+
+    def _look(self) -> None:
+        """Write a group's clients and subscriptions when they changed, as the polling observer of a recording does."""
+        self._view_pending = False
+        epoch = self._cluster.config.epoch_ms
+        for group in self._scenario.groups():
+            view = group_view(self._cluster.broker, self.long(group), self.short, epoch)
+            if view != self._views.get(group, NOT_ONLINE):
+                self._views[group] = view
+                self.event("broker", group=group, view=view)
+
+    def sends(self, number: int, topic: str, outgoing: OutgoingMessage, message: Message, result: SendResult) -> None:
+        """Write a send result."""
+        queue = result.message_queue.queue_id
+        self.event(
+            "sent", i=number, tag=outgoing.tag, body=outgoing.body, queue=queue, offset=result.queue_offset,
+            msgId=result.msg_id, offsetMsgId=result.offset_msg_id,
+        )  # fmt: skip
+        self.sent.append(
+            SentMessage(
+                topic, queue, result.queue_offset, outgoing.body, outgoing.tag, str(result.msg_id),
+                self._cluster.world.now_ms(), dict(message.properties),
+            ),
+        )  # fmt: skip
+
+    def consumes(self, step: Start, message: MessageExt, *, success: bool) -> None:
+        """Write that a listener got a message, and whether it took it."""
+        body = (message.body or b"").decode()
+        place = {"topic": message.topic, "tag": message.tags, "queue": message.queue_id, "offset": message.queue_offset}
+        self.event(
+            "consume", who=step.who, **(place | {"topic": self.short(message.topic)}), body=body,
+            reconsume=message.reconsume_times, msgId=message.unique_id,
+        )  # fmt: skip
+        self.fact(step.who, "consumed", place | {
+            "group": step.group, "message_id": message.unique_id, "success": success, "message": message, "body": body,
+        })  # fmt: skip
+
+
+def _started_as(client_id: object) -> object:
+    """The name a client was started under: what follows the @ of its client id."""
+    return client_id.partition("@")[2] or client_id if isinstance(client_id, str) else client_id
