@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from rmqlab.filter.bloom import BloomFilter
-from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import OFFSET_MOVED_EVENT
@@ -19,42 +17,6 @@ from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
-
-
-class TagLength:
-    """An expression that wants tags of one length."""
-
-    def __init__(self, length):
-        self.length = length
-
-    def evaluate(self, properties):
-        return len(properties["TAGS"]) == self.length
-
-
-class Filters:
-    """A filter manager that compiles numbers only."""
-
-    bloom_filter = BloomFilter.create_by_fn(20, 32)
-
-    def __init__(self):
-        self.table = {}
-
-    def get(self, topic, group):
-        return self.table.get((topic, group))
-
-    def build(self, topic, group, expression, kind, version, now):
-        if not expression.isdecimal():
-            return None
-        return ConsumerFilterData(group, topic, expression, kind, TagLength(int(expression)), now, 0, None, version)
-
-    def register(self, group, subscriptions):
-        for one in subscriptions:
-            data = self.build(one.topic, group, one.sub_string, one.expression_type, one.sub_version, 0)
-            if data is not None:
-                self.table[one.topic, group] = data
-
-    def un_register(self, group):
-        pass
 
 
 @pytest.fixture
@@ -70,12 +32,11 @@ def ready(bench):
 
 @pytest.fixture
 def sql(make_bench):
-    """As `ready`, with tags of different lengths, for a broker that filters by properties."""
+    """Two messages, with a = 1 and a = 2, on a broker that filters by properties."""
     bench = make_bench(config={"enable_property_filter": True})
-    bench.broker.consumer_filter_manager = Filters()
     bench.topic("T")
-    for number, tag in enumerate(["one", "three"]):
-        bench.send("T", b"m%d" % number, tag)
+    for number in (1, 2):
+        bench.send("T", b"m%d" % number, props={"a": str(number)})
     bench.member = bench.channel()
     return bench
 
@@ -149,8 +110,9 @@ def test_an_expression_that_cannot_be_split_or_is_missing(bench, kind, own):
 
 @pytest.mark.row("S-63", "F-72", "F-75")
 def test_an_expression_in_the_request_is_compiled_and_one_that_does_not_compile_lets_everything_pass(sql, bodies):
-    assert bodies(sql.pull(sql.member, "G", "T", own="5", kind="SQL92")) == [b"m1"]
-    assert bodies(sql.pull(sql.member, "G", "T", own="bad expression", kind="SQL92")) == [b"m0", b"m1"]
+    assert bodies(sql.pull(sql.member, "G", "T", own="a = 2", kind="SQL92")) == [b"m2"]
+    assert bodies(sql.pull(sql.member, "G", "T", own="a > 'x'", kind="SQL92")) == [b"m1", b"m2"]
+    assert bodies(sql.pull(sql.member, "G", "T", own="a = 2", kind="NOSUCH")) == [b"m1", b"m2"]
 
 
 @pytest.mark.row("S-64")
@@ -201,7 +163,7 @@ def test_a_pull_with_its_own_subscription_gets_what_it_wants_whatever_the_table_
 
 @pytest.mark.row("S-67")
 def test_an_expression_that_never_compiled_has_no_filter_data(sql):
-    sql.subscribe(sql.member, "G", {"T": "bad expression"}, version=1, kind="SQL92")
+    sql.subscribe(sql.member, "G", {"T": "a > 'x'"}, version=1, kind="SQL92")
     answer = sql.pull(sql.member, "G", "T", version=1, kind="SQL92")
     assert_refused(
         answer,
@@ -212,7 +174,7 @@ def test_an_expression_that_never_compiled_has_no_filter_data(sql):
 
 @pytest.mark.row("S-68")
 def test_filter_data_older_than_the_pull_is_refused(sql):
-    sql.subscribe(sql.member, "G", {"T": "5"}, version=7, kind="SQL92")
+    sql.subscribe(sql.member, "G", {"T": "a = 1"}, version=7, kind="SQL92")
     sql.broker.consumer_filter_manager.get("T", "G").client_version = 6
     answer = sql.pull(sql.member, "G", "T", version=7, kind="SQL92")
     assert_refused(answer, ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
@@ -220,19 +182,18 @@ def test_filter_data_older_than_the_pull_is_refused(sql):
 
 @pytest.mark.row("F-47", "F-72", "F-75")
 def test_a_registered_expression_filters_while_the_broker_serves_the_pull(sql, bodies):
-    sql.subscribe(sql.member, "G", {"T": "3"}, version=7, kind="SQL92")
-    assert bodies(sql.pull(sql.member, "G", "T", version=7, kind="SQL92")) == [b"m0"]
+    sql.subscribe(sql.member, "G", {"T": "a = 1"}, version=7, kind="SQL92")
+    assert bodies(sql.pull(sql.member, "G", "T", version=7, kind="SQL92")) == [b"m1"]
     assert [(fact["offset"], fact["stage"]) for fact in sql.seen("filtered")] == [(1, "sql")]
 
 
 @pytest.mark.row("S-69")
-@pytest.mark.parametrize("own", [None, "3"])
+@pytest.mark.parametrize("own", [None, "a = 1"])
 def test_a_broker_that_does_not_filter_by_properties_names_the_type(make_bench, own):
     bench = make_bench()
-    bench.broker.consumer_filter_manager = Filters()
     bench.topic("T")
     member = bench.channel()
-    bench.subscribe(member, "G", {"T": "3"}, version=7, kind="SQL92")
+    bench.subscribe(member, "G", {"T": "a = 1"}, version=7, kind="SQL92")
     answer = bench.pull(member, "G", "T", version=7, own=own, kind="SQL92")
     assert_refused(answer, ResponseCode.SYSTEM_ERROR, "The broker does not support consumer to filter message by SQL92")
 
@@ -249,6 +210,19 @@ def test_which_filter_serves_a_pull(make_bench, support, kind):
     assert bench.pull(member, "G", "T") is None
     held = bench.broker.pull_request_hold_service.held("T", 0)
     assert [type(pull.message_filter) for pull in held] == [kind]
+
+
+@pytest.mark.row("F-66")
+@pytest.mark.parametrize(("support", "wanted"), [(False, [b"m1", b"m2"]), (True, [b"m2"])])
+def test_a_retried_message_is_filtered_by_the_expression_for_its_first_topic(make_bench, bodies, support, wanted):
+    bench = make_bench(config={"enable_property_filter": True, "filter_support_retry": support})
+    bench.topic("T")
+    member = bench.channel()
+    bench.subscribe(member, "G", {"T": "a = 2", "U": "a > 0"}, version=7, kind="SQL92")
+    for number in (1, 2):
+        props = {"a": str(number), "RETRY_TOPIC": "T"}
+        bench.send("%RETRY%G", b"m%d" % number, props=props, max_reconsume_times=16)
+    assert bodies(bench.pull(member, "G", "%RETRY%G", own="*")) == wanted
 
 
 @pytest.mark.row("S-71")
