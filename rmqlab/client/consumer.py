@@ -101,7 +101,7 @@ class Consumer(ABC):
         """Subscribe, stamped with the client's clock (row S-81); raises `MQClientError` if it cannot be read."""
         try:
             built = filter_api.build(topic, expression, expression_type, self.instance.runtime.now())
-        except ValueError as error:
+        except (filter_api.SubscriptionSplitError, filter_api.EmptyExpressionError) as error:
             raise MQClientError("subscription exception") from error
         self.subscription_inner[topic] = built
         return built

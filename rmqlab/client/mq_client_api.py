@@ -178,6 +178,8 @@ class MQClientAPI:
         if status is None:
             raise MQBrokerError(response.code, response.remark, addr)
         answer = response.decode_header(consumer.PullMessageResponseHeader)
+        if answer.next_begin_offset is None:
+            raise MQClientError(f"the answer from {addr} carries no offsets")  # Java runs into a null here
         return PullResult(
             status,
             answer.next_begin_offset,

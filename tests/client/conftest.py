@@ -19,6 +19,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
 from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.runtime.network import Timing
 from rmqlab.runtime.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -62,8 +63,8 @@ class RouteServer:
 class World:
     """Brokers at 10.0.1.1, 10.0.1.2, ...; clients by letter; every frame that clients send is in `frames`."""
 
-    def __init__(self, chooser=None, link=None):
-        self.time = VirtualTime(EPOCH, chooser, link)
+    def __init__(self, chooser=None, timing=None):
+        self.time = VirtualTime(EPOCH, chooser, timing or Timing((300,)))
         self.time.on_frame = self._on_frame
         self.brokers = {}
         self.slaves = {}

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.client.client_error import IllegalStateError, MQClientError
+from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer, LitePullConsumerConfig
+from rmqlab.message.message import Message, MessageQueue
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.heartbeat import ConsumeType
+
+PULL = RequestCode.PULL_MESSAGE
+QUEUES = [MessageQueue("T", "broker-a", i) for i in range(4)]
+
+
+def lite(world, who, **settings):
+    config = LitePullConsumerConfig(**settings)
+    consumer = DefaultLitePullConsumer("G", world.instance(who, config), config)
+
+    async def poll():
+        while True:
+            world.consumed += [(who, message) for message in await consumer.poll(300)]
+
+    consumer.go_on_polling = lambda: world.time.scheduler.spawn(poll(), "poll")
+    return consumer
+
+
+def send(world, *tags):
+    producer = world.producer()
+    world.do(producer.start())
+    for i, tag in enumerate(tags):
+        world.do(producer.send(Message.of("T", b"MsgStr%d" % i, tag), QUEUES[(2 + i) % 4]))
+
+
+@pytest.mark.row("S-90")
+def test_the_eight_messages_read_by_two_lite_consumers(world):
+    # outcome and offsets of the recorded scenario p-lite-000
+    world.topic("T")
+    for who, tag in (("A", "tagA"), ("B", "tagB")):
+        consumer = lite(world, who, pull_thread_nums=2)
+        world.do(consumer.subscribe("T", tag))
+        world.do(consumer.start())
+        consumer.go_on_polling()
+        world.run(200)
+    world.run(3_000)
+    send(world, *["tagA"] * 4, *["tagB"] * 4)
+    world.run(45_000)
+    assert world.bodies("A") == ["MsgStr2", "MsgStr3"]
+    assert world.bodies("B") == ["MsgStr4", "MsgStr5"]
+    assert world.broker.consumer_offset_manager.offset_table["T@G"] == {0: 1, 1: 1, 2: 2, 3: 2}
+    pull = world.requests("A", PULL)[-1][1].header
+    assert (pull.subscription, pull.sub_version, pull.sys_flag, pull.suspend_timeout_millis) == ("tagA", 0, 22, 20_000)
+
+
+def test_the_first_heartbeat_comes_with_the_timer_and_no_new_queue_stamps(world):
+    world.topic("T")
+    consumer = lite(world, "A")
+    world.do(consumer.subscribe("T", "tagA"))
+    stamp = consumer.subscription_inner["T"].sub_version
+    world.do(consumer.start())
+    world.run(25_000)
+    beats = [round(t) for t, _ in world.requests("A", RequestCode.HEART_BEAT)]
+    assert beats == pytest.approx([1_000], abs=2)
+    assert consumer.subscription_inner["T"].sub_version == stamp
+    assert set(consumer.subscription_inner) == {"T"}
+    assert consumer.consume_type is ConsumeType.CONSUME_ACTIVELY
+    assert sorted(consumer.assigned) == QUEUES
+
+
+def test_a_pull_thread_is_held_while_the_broker_holds_its_pull(world):
+    world.topic("T")
+    consumer = lite(world, "A", pull_thread_nums=2)
+    world.do(consumer.subscribe("T", "*"))
+    world.do(consumer.start())
+    world.run(5_000)
+    assert len(world.requests("A", PULL)) == 2
+    world.run(21_000)
+    assert len({c.header.queue_id for _, c in world.requests("A", PULL)}) == 4
+
+
+def test_assigned_queues_are_read_without_the_group(world):
+    world.topic("T")
+    consumer = lite(world, "A")
+    consumer.assign(QUEUES[:1])
+    world.do(consumer.start())
+    consumer.go_on_polling()
+    send(world, *"abcdefgh")
+    world.run(12_000)
+    assert world.bodies("A") == ["MsgStr2", "MsgStr6"]
+    assert world.broker.consumer_offset_manager.offset_table["T@G"] == {0: 2}
+    consumer.assign(QUEUES[1:2])
+    world.run(12_000)
+    assert world.bodies("A") == ["MsgStr2", "MsgStr3", "MsgStr6", "MsgStr7"]
+    assert list(consumer.assigned) == QUEUES[1:2]
+    with pytest.raises(IllegalStateError, match="mutually exclusive"):
+        world.do(consumer.subscribe("T", "*"))
+
+
+def test_seeking_goes_back_and_refuses_what_is_not_there(world):
+    world.topic("T")
+    consumer = lite(world, "A")
+    consumer.assign(QUEUES[:1])
+    world.do(consumer.start())
+    consumer.go_on_polling()
+    send(world, *"abcdefgh")
+    world.run(1_000)
+    world.do(consumer.seek(QUEUES[0], 1))
+    world.run(25_000)
+    assert world.bodies("A") == ["MsgStr2", "MsgStr6", "MsgStr6"]
+    with pytest.raises(MQClientError, match="Seek offset illegal, seek offset = 3, min offset = 0, max offset = 2"):
+        world.do(consumer.seek(QUEUES[0], 3))
+    with pytest.raises(MQClientError, match="The message queue is not in assigned list, message queue"):
+        world.do(consumer.seek(QUEUES[3], 0))
+
+
+def test_a_paused_queue_is_not_pulled(world):
+    world.topic("T", 1)
+    consumer = lite(world, "A")
+    consumer.assign(QUEUES[:1])
+    consumer.pause(QUEUES)
+    world.do(consumer.start())
+    world.run(5_000)
+    assert world.requests("A", PULL) == []
+    consumer.pause(QUEUES, paused=False)
+    world.run(1_100)
+    assert len(world.requests("A", PULL)) == 1
+
+
+def test_committed_and_polling_rules(world):
+    world.topic("T", 1)
+    consumer = lite(world, "A")
+    with pytest.raises(IllegalStateError, match="The consumer not running, please start it first"):
+        world.do(consumer.poll(1))
+    consumer.assign(QUEUES[:1])
+    world.do(consumer.start())
+    assert world.do(consumer.poll(100)) == []
+    assert world.do(consumer.committed(QUEUES[0])) == 0
+    with pytest.raises(ValueError, match="Message queues can not be null or empty"):
+        consumer.assign([])
+    bad = lite(world, "B", consumer_timeout_when_suspend=1_000)
+    with pytest.raises(MQClientError, match="Long polling mode"):
+        world.do(bad.start())
+    world.do(consumer.shutdown())
+    frames = len(world.frames)
+    world.run(60_000)
+    assert len(world.frames) == frames

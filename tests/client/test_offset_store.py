@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.client.offset_store import LocalFileOffsetStore, ReadOffsetType, RemoteBrokerOffsetStore
+from rmqlab.message.message import Message, MessageQueue
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.heartbeat import MessageModel
+
+A, B = MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1)
+MEMORY, STORE = ReadOffsetType.READ_FROM_MEMORY, ReadOffsetType.READ_FROM_STORE
+BOTH = ReadOffsetType.MEMORY_FIRST_THEN_STORE
+
+
+@pytest.fixture
+def remote(world):
+    world.topic("T")
+    return RemoteBrokerOffsetStore(world.instance("A"), "G")
+
+
+def commits(world):
+    return [
+        (c.header.queue_id, c.header.commit_offset, c.is_oneway)
+        for _, c in world.requests("A", RequestCode.UPDATE_CONSUMER_OFFSET)
+    ]
+
+
+def test_progress_can_be_told_to_go_up_only(remote):
+    remote.update_offset(A, 5, increase_only=True)
+    remote.update_offset(A, 3, increase_only=True)
+    assert remote.offset_table[A] == 5
+    remote.update_offset(A, 3, increase_only=False)
+    assert remote.offset_table[A] == 3
+
+
+def test_reading(world, remote):
+    assert world.do(remote.read_offset(A, MEMORY)) == -1
+    world.broker.consumer_offset_manager.commit_offset("x", "G", "T", 0, 7)
+    assert world.do(remote.read_offset(A, BOTH)) == 7
+    assert remote.offset_table[A] == 7
+    remote.update_offset(A, 9, increase_only=True)
+    assert world.do(remote.read_offset(A, BOTH)) == 9
+    assert world.do(remote.read_offset(A, STORE)) == 7
+    world.time.servers["10.0.1.1:10911"].up = False
+    assert world.do(remote.read_offset(A, STORE), 6_000) == -2
+
+
+def test_committing_all_sends_one_way_in_hash_order_and_forgets_the_others(world, remote):
+    queues = [MessageQueue("T", "broker-a", i) for i in range(4)]
+    for queue in queues:
+        remote.update_offset(queue, 1, increase_only=True)
+    world.do(remote.persist_all(set()))
+    assert commits(world) == []
+    world.do(remote.persist_all(set(queues[:3])))
+    assert commits(world) == [(2, 1, True), (1, 1, True), (0, 1, True)]
+    assert queues[3] not in remote.offset_table
+    assert world.kinds("offset_persist")[0][2] == {
+        "who": "10.0.0.1@A", "group": "G", "topic": "T", "queue": 2, "offset": 1,
+    }  # fmt: skip
+
+
+def test_committing_one(world, remote):
+    world.do(remote.persist(A))
+    remote.update_offset(A, 4, increase_only=True)
+    world.do(remote.persist(A))
+    assert commits(world) == [(0, 4, True)]
+    remote.remove_offset(A)
+    assert remote.offset_table == {}
+
+
+def test_the_local_file_is_written_as_a_whole_and_survives_the_client(world):
+    disk = {}
+    store = LocalFileOffsetStore(world.instance("A"), "G", disk)
+    store.update_offset(A, 4, increase_only=True)
+    store.update_offset(B, 5, increase_only=True)
+    world.do(store.persist(A))
+    assert disk == {}
+    world.do(store.persist_all({A}))
+    world.do(store.persist_all(set()))
+    assert disk == {("10.0.0.1@A", "G"): {A: 4}}
+    store.remove_offset(A)
+    assert store.offset_table == {A: 4, B: 5}
+    again = LocalFileOffsetStore(world.instance("A"), "G", disk)
+    assert world.do(again.read_offset(A, MEMORY)) == -1
+    assert world.do(again.read_offset(A, STORE)) == 4
+    assert world.do(again.read_offset(B, BOTH)) == -1
+    again.load()
+    assert again.offset_table == {A: 4}
+
+
+def test_a_broadcasting_consumer_goes_on_where_it_stopped(world):
+    world.topic("T", 1)
+    disk = {}
+    producer = world.producer()
+    world.do(producer.start())
+
+    def run():
+        consumer = world.consumer("A", disk=disk, message_model=MessageModel.BROADCASTING)
+        world.do(consumer.subscribe("T", "*"))
+        world.do(consumer.start())
+        world.run(1_000)
+        return consumer
+
+    first = run()
+    world.do(producer.send(Message.of("T", b"one")))
+    world.run(100)
+    world.do(first.shutdown())
+    world.do(producer.send(Message.of("T", b"two")))
+    run()
+    assert world.bodies("A") == ["one", "two"]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from rmqlab.client.client_error import MQClientError
+from rmqlab.client.pull_api_wrapper import PullAPIWrapper
+from rmqlab.client.pull_result import PullResult, PullStatus
+from rmqlab.filter import filter_api
+from rmqlab.message.message import Host, MessageExt, MessageQueue
+from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
+from rmqlab.message.record import encode_record
+from rmqlab.protocol import pull_sys_flag
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.route import BrokerData, TopicRouteData
+
+QUEUE = MessageQueue("T", "broker-a", 1)
+
+
+def record(tag, offset=0, **properties):
+    if tag is not None:
+        properties["TAGS"] = tag
+    host = Host("10.0.1.1", 10911)
+    message = MessageExt("T", b"body", properties=properties, queue_id=1, queue_offset=offset)
+    message.born_host = message.store_host = host
+    return encode_record(message)
+
+
+def found(*records, node=0):
+    return PullResult(PullStatus.FOUND, 9, 3, 11, node, b"".join(records))
+
+
+@pytest.fixture
+def wrapper(world):
+    instance = world.instance("A")
+    instance.broker_addr_table["broker-a"] = {0: "master:1", 1: "slave:1"}
+    return PullAPIWrapper(instance, "G")
+
+
+def kept(wrapper, subscription, *tags):
+    result = found(*(record(tag, i) for i, tag in enumerate(tags)))
+    return [m.tags for m in wrapper.process_pull_result(QUEUE, result, subscription).msg_found_list]
+
+
+@pytest.mark.row("F-95", "S-82")
+def test_the_second_check_keeps_only_the_own_tags(wrapper, world):
+    own = filter_api.build_subscription_data("G", "T", "tagA", now=77)
+    assert kept(wrapper, own, "tagA", "tagB", None, "Tag") == ["tagA"]
+    _, kind, fields = world.facts[0]
+    assert (kind, fields["who"], fields["tag"], fields["offset"], fields["version"]) == (
+        "client_filtered", "10.0.0.1@A", "tagB", 1, 77,
+    )  # fmt: skip
+
+
+@pytest.mark.row("F-95")
+def test_the_second_check_knows_a_tag_from_one_with_the_same_hash(wrapper):
+    assert kept(wrapper, filter_api.build_subscription_data("G", "T", "Aa"), "Aa", "BB") == ["Aa"]
+
+
+@pytest.mark.row("F-95")
+@pytest.mark.parametrize("expression", ["*", "SQL92", "class"])
+def test_without_tags_of_its_own_everything_is_kept(wrapper, expression):
+    subscription = filter_api.build_subscription_data("G", "T", "*" if expression == "*" else "tagA")
+    if expression == "SQL92":
+        subscription = filter_api.build("T", "TAGS = 'tagA'", "SQL92")
+    subscription.class_filter_mode = expression == "class"
+    assert kept(wrapper, subscription, "tagA", "tagB", None) == ["tagA", "tagB", None]
+
+
+@pytest.mark.row("F-94")
+@pytest.mark.parametrize("status", [s for s in PullStatus if s is not PullStatus.FOUND])
+def test_only_what_was_found_is_decoded(wrapper, status):
+    result = PullResult(status, 9, 3, 11, 0, record("tagA"))
+    subscription = filter_api.build_subscription_data("G", "T", "*")
+    assert wrapper.process_pull_result(QUEUE, result, subscription).msg_found_list == []
+
+
+@pytest.mark.row("F-96", "S-26")
+def test_fields_the_client_adds(wrapper):
+    half = {PROPERTY_TRANSACTION_PREPARED: "TRUE", PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX: "ID"}
+    result = found(record("tagA"), record("tagA", 1, **half))
+    plain, prepared = wrapper.process_pull_result(
+        QUEUE, result, filter_api.build_subscription_data("G", "T", "tagA")
+    ).msg_found_list
+    assert (plain.properties["MIN_OFFSET"], plain.properties["MAX_OFFSET"]) == ("3", "11")
+    assert plain.broker_name == "broker-a"
+    assert (plain.transaction_id, prepared.transaction_id) == (None, "ID")
+
+
+def test_filter_hooks_see_what_is_left_and_their_errors_are_ignored(wrapper):
+    seen = []
+
+    def drop_first(messages):
+        seen.append([m.tags for m in messages])
+        del messages[0]
+
+    def broken(messages):
+        raise RuntimeError
+
+    wrapper.filter_hooks += [broken, drop_first]
+    assert kept(wrapper, filter_api.build_subscription_data("G", "T", "a||b"), "a", "x", "b") == ["b"]
+    assert seen == [["a", "b"]]
+
+
+def prepare(world, wrapper, queue=QUEUE, expression_type="TAG", sys_flag=3):
+    pull = wrapper.prepare_pull(queue, None, expression_type, 5, 7, 32, sys_flag, 4, 15_000)
+    return world.do(pull)
+
+
+@pytest.mark.row("F-93")
+@pytest.mark.parametrize("status", list(PullStatus))
+def test_the_suggested_broker_is_remembered_whatever_the_status(world, wrapper, status):
+    assert prepare(world, wrapper)[0] == "master:1"
+    result = PullResult(status, 9, 3, 11, 1, b"")
+    wrapper.process_pull_result(QUEUE, result, filter_api.build_subscription_data("G", "T", "*"))
+    addr, header = prepare(world, wrapper)
+    assert addr == "slave:1"
+    assert header.sys_flag == pull_sys_flag.FLAG_SUSPEND  # a slave is not asked to commit
+    assert prepare(world, wrapper, MessageQueue("T", "broker-a", 2))[0] == "master:1"
+
+
+def test_the_request_as_pull_kernel_makes_it(world, wrapper):
+    _, header = prepare(world, wrapper)
+    assert header.to_ext_fields() == {
+        "consumerGroup": "G", "topic": "T", "queueId": "1", "queueOffset": "7", "maxMsgNums": "32", "sysFlag": "3",
+        "commitOffset": "4", "suspendTimeoutMillis": "15000", "subVersion": "5", "expressionType": "TAG",
+    }  # fmt: skip
+
+
+@pytest.mark.row("F-100")
+@pytest.mark.parametrize(("version", "works"), [(0, False), (231, False), (232, True), (373, True)])
+def test_an_old_broker_is_not_asked_to_filter_by_sql(world, wrapper, version, works):
+    wrapper._instance.broker_version_table["broker-a"] = {"master:1": version}
+    assert prepare(world, wrapper)[0] == "master:1"
+    if works:
+        assert prepare(world, wrapper, expression_type="SQL92")[0] == "master:1"
+        return
+    with pytest.raises(MQClientError) as error:
+        prepare(world, wrapper, expression_type="SQL92")
+    assert error.value.error_message == (
+        f"The broker[broker-a, {version}] does not upgrade to support for filter message by SQL92"
+    )
+
+
+def test_no_broker_no_pull(world, wrapper):
+    with pytest.raises(MQClientError) as error:
+        prepare(world, wrapper, MessageQueue("T", "broker-z", 0))
+    assert error.value.error_message == "The broker[broker-z] not exist"
+
+
+@pytest.mark.row("F-99")
+def test_a_class_filter_pulls_from_a_filter_server_of_the_broker(world, wrapper):
+    flag = 2 | pull_sys_flag.FLAG_CLASS_FILTER
+    route = TopicRouteData(broker_datas=[BrokerData("c", "broker-a", {0: "master:1"})])
+    wrapper._instance.topic_route_table["T"] = route
+    with pytest.raises(MQClientError) as error:
+        prepare(world, wrapper, sys_flag=flag)
+    assert error.value.error_message == "Find Filter Server Failed, Broker Addr: master:1 topic: T"
+    route.filter_server_table["master:1"] = ["fs:1", "fs:2"]
+    assert prepare(world, wrapper, sys_flag=flag)[0] == "fs:1"
+    assert world.time.chooser.made[-1].n == 2
+
+
+@pytest.mark.row("F-99")
+def test_the_source_of_a_filter_class_follows_each_heartbeat(world):
+    received = []
+
+    class FilterServer:
+        def handle(self, channel, command, now):
+            received.append((command.code, command.header.to_ext_fields(), command.body))
+            from rmqlab.protocol.command import RemotingCommand
+
+            return RemotingCommand.response(0)
+
+        def on_channel_close(self, channel, now):
+            pass
+
+        def next_timer(self):
+            return None
+
+        def run_timers(self, now):
+            pass
+
+    world.time.serve("10.0.1.1:5000", FilterServer())
+    world.topic("T")
+    consumer = world.consumer("A")
+    world.do(consumer.subscribe_class("T", "org.Filter", "class Filter {}"))
+    world.do(consumer.start())
+    assert received == []
+    consumer.instance.topic_route_table["T"].filter_server_table["10.0.1.1:10911"] = ["10.0.1.1:5000"]
+    world.run(1_100)
+    assert RequestCode.REGISTER_MESSAGE_FILTER_CLASS == 302
+    ((_, fields, body),) = [upload for upload in received if upload[0] == 302]
+    assert fields == {
+        "consumerGroup": "G",
+        "topic": "T",
+        "className": "org.Filter",
+        "classCRC": str(zlib.crc32(body) & 0x7FFFFFFF),
+    }
+    assert body == b"class Filter {}"
