@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.dead_letter import dead_letter_place, max_reconsume_times
 from rmqlab.broker.faq import SUGGEST_TODO
-from rmqlab.broker.processor_error import NULL_POINTER, ProcessorError, require
+from rmqlab.broker.message_check import UNIT_SUB_FLAG
+from rmqlab.broker.processor_error import require
 from rmqlab.message.java import is_blank
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -17,7 +19,7 @@ from rmqlab.message.properties import (
     in_hash_map_order,
     properties_to_string,
 )
-from rmqlab.message.topics import dlq_topic, retry_topic
+from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
@@ -27,12 +29,8 @@ from rmqlab.store.put_message_result import PutMessageStatus
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.message.message import MessageExt
-    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
 
-DLQ_NUMS_PER_GROUP = 1
-UNIT_SUB_FLAG = 0x2
 FIRST_RETRY_DELAY_LEVEL = 3
-V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how often they retry
 
 
 def consumer_send_msg_back(broker: Broker, command: RemotingCommand, now: int) -> RemotingCommand:
@@ -68,26 +66,14 @@ def consumer_send_msg_back(broker: Broker, command: RemotingCommand, now: int) -
     message.properties.setdefault(PROPERTY_RETRY_TOPIC, message.topic)
     message.wait_store_msg_ok = False
     delay_level = header.delay_level
-    if message.reconsume_times >= _max_reconsume_times(command, header, group_config) or delay_level < 0:
-        topic = dlq_topic(group)
-        queue_id = broker.choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
-        broker.topic_config_manager.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
+    if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
+        topic, queue_id = dead_letter_place(broker, group)
     else:
         message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
     result = broker.message_store.async_put_message(_copy_for(message, topic, queue_id), now)
     if result.status is PutMessageStatus.PUT_OK:
         return RemotingCommand.response(ResponseCode.SUCCESS)
     return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, result.status.name)
-
-
-def _max_reconsume_times(
-    command: RemotingCommand, header: ConsumerSendMsgBackRequestHeader, group_config: SubscriptionGroupConfig
-) -> int:
-    if command.version < V3_4_9:
-        return group_config.retry_max_times
-    if header.max_reconsume_times is None:
-        raise ProcessorError(NULL_POINTER)
-    return header.max_reconsume_times
 
 
 def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBrokerInner:

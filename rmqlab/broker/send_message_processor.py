@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_send_msg_back import consumer_send_msg_back
+from rmqlab.broker.dead_letter import dead_letter_place, max_reconsume_times
 from rmqlab.broker.faq import SUGGEST_TODO
 from rmqlab.broker.message_check import Refusal, check_message
 from rmqlab.broker.processor_error import NULL_POINTER, ProcessorError, require
@@ -23,7 +24,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
-from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, dlq_topic, is_retry_topic
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import (
@@ -31,7 +32,6 @@ from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-from rmqlab.protocol.topic_config import PERM_WRITE
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
-DLQ_NUMS_PER_GROUP = 1
-V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how often they retry
 TOPIC_MAX_LENGTH = 127
 
 
@@ -171,18 +169,8 @@ class SendMessageProcessor:
             return Refusal(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
             )
-        max_reconsume_times: int | None = group_config.retry_max_times
-        if command.version >= V3_4_9:
-            max_reconsume_times = header.max_reconsume_times
-        if max_reconsume_times is None:
-            raise ProcessorError(NULL_POINTER)
-        if (header.reconsume_times or 0) >= max_reconsume_times:
-            topic = dlq_topic(group)
-            message.topic = topic
-            message.queue_id = broker.choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
-            broker.topic_config_manager.create_topic_in_send_message_back_method(
-                topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0
-            )
+        if (header.reconsume_times or 0) >= max_reconsume_times(command, header, group_config):
+            message.topic, message.queue_id = dead_letter_place(broker, group)
         return None
 
     def _put_answer(self, result: PutMessageResult, queue_id: int) -> RemotingCommand:
