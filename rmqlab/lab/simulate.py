@@ -54,13 +54,20 @@ STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Who the clients are: address, process id, class loader hash (UNIQ_KEY), clock skews (ms) by name."""
+    """Who the clients are: address, process id, class loader hash (UNIQ_KEY), clock skews (ms) by name.
+
+    ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``). ``client_ids`` gives a client, by name, an id
+    "ip@instance" of its own. With ``plain_names`` topics and groups go on the wire as the scenario writes them.
+    """
 
     client_ip: str = "192.0.2.2"
     pid: int = 4242
     class_loader_hash: int = 0x18B4AAC2
     skew_ms: dict[str, int] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
+    unique_id_ip: str | None = None
+    client_ids: dict[str, str] = field(default_factory=dict)
+    plain_names: bool = False
 
 
 @dataclass(slots=True)
@@ -88,14 +95,16 @@ class Simulation:
         self.cluster = Cluster(cluster or ClusterConfig(), chooser, timing)
         self.world = self.cluster.world
         self.settings = clients or ClientSettings()
-        self.witness = Witness(scenario, self.cluster)
+        self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=self.settings.plain_names)
         self.members: list[Member] = []
         self.consumers: dict[str, _Consumer] = {}
         self.done = False
         self._final: FinalState | None = None
         self._seen: dict[tuple[str, bytes | None], int] = {}
         settings = self.settings
-        self._unique_ids = UniqueIdMaker(settings.client_ip, settings.pid, settings.class_loader_hash)
+        self._unique_ids = UniqueIdMaker(
+            settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash
+        )
         self.witness.event("scenario", scenario=_plain(scenario), epochMs=self.cluster.config.epoch_ms)
         node = self._node("P")
         self.producer = DefaultMQProducer(self.witness.long("PROD"), self._instance(node, "P"), ProducerConfig())
@@ -135,8 +144,9 @@ class Simulation:
     ) -> MQClientInstance:
         config = config or ProducerConfig()
         config.namesrv_addr = self.cluster.config.namesrv_address
-        config.client_ip = self.settings.client_ip
-        config.instance_name = self.witness.long(who)
+        config.client_ip, config.instance_name = self.settings.client_ip, self.witness.long(who)
+        if who in self.settings.client_ids:
+            config.client_ip, _, config.instance_name = self.settings.client_ids[who].partition("@")
         return MQClientInstance(node, config, config.build_mq_client_id(), self._unique_ids, self.witness.observer(who))
 
     async def _drive(self, node: VirtualNode) -> None:

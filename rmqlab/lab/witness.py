@@ -23,15 +23,19 @@ NOT_ONLINE: GroupView = {"offline": 206}
 class Witness:
     """Sees one scenario on one cluster. ``events`` are as recorded ones, ``sent`` are the messages sent, in order.
 
-    On the wire topics, groups and clients carry the scenario's id; ``long`` adds it and ``short`` takes it off.
+    On the wire topics, groups and clients carry the scenario's id unless ``plain``; ``long`` adds it and ``short``
+    takes it off. ``client_ids`` are those that do not tell the name a client was started under.
     """
 
-    def __init__(self, scenario: Scenario, cluster: Cluster) -> None:
+    def __init__(
+        self, scenario: Scenario, cluster: Cluster, client_ids: dict[str, str] | None = None, *, plain: bool = False
+    ) -> None:
         self.events: list[Event] = []
         self.sent: list[SentMessage] = []
         self._scenario = scenario
         self._cluster = cluster
-        self._suffix = "_" + scenario.id
+        self._suffix = "" if plain else "_" + scenario.id
+        self._names = {client_id: who for who, client_id in (client_ids or {}).items()}
         self._views: dict[str, GroupView] = {}
         self._view_pending = False
         cluster.broker.observe = self._at_broker
@@ -42,7 +46,7 @@ class Witness:
 
     def short(self, name: str) -> str:
         """The name in the scenario."""
-        return name.replace(self._suffix, "")
+        return name.replace(self._suffix, "") if self._suffix else name
 
     def event(self, kind: str, **fields: Any) -> None:
         """Write one event, stamped with the ms since the run began."""
@@ -64,7 +68,7 @@ class Witness:
 
     def _at_broker(self, kind: str, fields: dict[str, Any]) -> None:
         if "client" in fields:
-            fields = fields | {"client": _started_as(fields["client"])}
+            fields = fields | {"client": self._started_as(fields["client"])}
         self.fact(BROKER, kind, fields)
         if kind in VIEW_FACTS and not self._view_pending:
             self._view_pending = True
@@ -107,7 +111,11 @@ class Witness:
             "group": step.group, "message_id": message.unique_id, "success": success, "message": message, "body": body,
         })  # fmt: skip
 
-
-def _started_as(client_id: object) -> object:
-    """The name a client was started under: what follows the @ of its client id."""
-    return client_id.partition("@")[2] or client_id if isinstance(client_id, str) else client_id
+    def _started_as(self, client_id: object) -> object:
+        """The name a client was started under, from its client id or the address of its connection."""
+        if not isinstance(client_id, str):
+            return client_id
+        if "@" not in client_id and client_id not in self._names:
+            connections = self._cluster.world.servers[self._cluster.broker_address].connections.values()
+            self._names.update({connection.remote_address: connection.node.name for connection in connections})
+        return self._names.get(client_id) or client_id.partition("@")[2] or client_id

@@ -1,0 +1,74 @@
+"""The colours of every picture: Okabe and Ito's eight, which people with any kind of colour vision can tell apart.
+
+A colour never stands alone: a fate also has a mark and a word, a tag is written out. Contrast is computed, so that text
+on a coloured ground can be read (W3C's relative luminance; 4.5 is the limit for text).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.lab.fates import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+OKABE_ITO = (BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILLION, PURPLE)
+WHITE, GREY, PALE = "#FFFFFF", "#6E6E6E", "#F2F2F2"
+
+# Tags in order of appearance. Green, vermillion and purple are left to the fates.
+TAG_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
+
+
+class Look(NamedTuple):
+    """How a fate is shown: fill, hatching, a mark, and words for the legend."""
+
+    colour: str
+    hatch: str
+    mark: str
+    words: str
+
+
+LOOKS = {
+    Fate.DELIVERED: Look(GREEN, "", "✓", "delivered"),
+    Fate.DROPPED_BY_BROKER_TAG: Look(VERMILLION, "", "✗", "dropped by the broker (tag code)"),
+    Fate.DROPPED_BY_BROKER_BITMAP: Look(VERMILLION, "..", "✗", "dropped by the broker (bitmap)"),
+    Fate.DROPPED_BY_BROKER_SQL: Look(VERMILLION, "||", "✗", "dropped by the broker (SQL92)"),
+    Fate.DROPPED_BY_CLIENT: Look(PURPLE, "//", "✗", "dropped by the client (its own tags)"),
+    Fate.DROPPED_BY_HOOK: Look(PURPLE, "xx", "✗", "dropped by a hook of the client"),
+    Fate.SKIPPED_BY_OFFSET: Look(GREY, "\\\\", "»", "skipped: the offset passed it"),
+    Fate.NO_OWNER: Look(PALE, "", "∅", "no owner"),
+    Fate.WAITING: Look(SKY, "", "…", "waiting"),
+    Fate.RETRYING: Look(YELLOW, "", "↻", "to be retried"),
+    Fate.DEAD_LETTER: Look(BLACK, "", "†", "dead letter"),
+}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#RRGGBB``, 0 (black) to 1 (white)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    low = 0.04045  # below it sRGB is linear
+    linear = [c / 12.92 if c <= low else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def ink(ground: str) -> str:
+    """Black or white, whichever is easier to read on ``ground``."""
+    return max((BLACK, WHITE), key=lambda colour: contrast(colour, ground))
+
+
+def tag_colours(expressions: Iterable[str | None]) -> dict[str | None, str]:
+    """A colour for each different tag or expression, in order of appearance; grey when there are more than colours."""
+    colours: dict[str | None, str] = {}
+    for expression in expressions:
+        if expression not in colours:
+            colours[expression] = TAG_COLOURS[len(colours)] if len(colours) < len(TAG_COLOURS) else GREY
+    return colours
