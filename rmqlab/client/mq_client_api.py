@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
+SCAN_PERIOD = 1_000
+SCAN_GRACE = 1_000
 _PULL_STATUS = {
     ResponseCode.SUCCESS: PullStatus.FOUND,
     ResponseCode.PULL_NOT_FOUND: PullStatus.NO_NEW_MSG,
@@ -56,6 +59,7 @@ class MQClientAPI:
         """`name_servers` are the addresses of name servers, set by the instance."""
         self._runtime = runtime
         self._chosen: str | None = None
+        self.started_at = 0
         self.name_servers: list[str] = []
 
     async def invoke(self, addr: str, request: RemotingCommand, timeout_ms: int) -> RemotingCommand:
@@ -74,6 +78,14 @@ class MQClientAPI:
         if response.code != ResponseCode.SUCCESS:
             raise MQBrokerError(response.code, response.remark, addr)
         return response
+
+    def until_noticed(self, timeout_ms: int) -> int:
+        """When the sender of an asynchronous request learns that `timeout_ms` passed: 1 to 2 s later.
+
+        4.8.0 `scanResponseTable` looks every second, counted from the start, and grants a second more.
+        """
+        since_start = self._runtime.now() - self.started_at
+        return timeout_ms + SCAN_GRACE + -(since_start + timeout_ms + SCAN_GRACE) % SCAN_PERIOD
 
     # ---- name server
 
@@ -94,11 +106,11 @@ class MQClientAPI:
         raise RemotingConnectError("null")
 
     async def get_topic_route_info(self, topic: str, timeout_ms: int) -> TopicRouteData:
-        """The route of a topic; a topic without one raises `MQClientError` with code TOPIC_NOT_EXIST."""
+        """The route of a topic, not to be changed; no route raises `MQClientError` with code TOPIC_NOT_EXIST."""
         request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         response = await self.invoke_name_server(request, timeout_ms)
         if response.code == ResponseCode.SUCCESS and response.body is not None:
-            return TopicRouteData.decode(response.body)
+            return _route_of(response.body)
         raise MQClientError(response.remark, response.code)
 
     # ---- membership
@@ -120,7 +132,7 @@ class MQClientAPI:
         response = await self._call(addr, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, timeout_ms)
         if response.body is None:
             raise MQBrokerError(response.code, response.remark, addr)
-        return GetConsumerListByGroupResponseBody.decode(response.body).consumer_id_list
+        return list(_consumer_ids_of(response.body))
 
     async def check_client_in_broker(
         self, addr: str, group: str, client_id: str, subscription: SubscriptionData, timeout_ms: int
@@ -172,7 +184,7 @@ class MQClientAPI:
     # ---- messages
 
     async def pull_message(self, addr: str, header: consumer.PullMessageRequestHeader, timeout_ms: int) -> PullResult:
-        """Pull; every code but the four of `PullStatus` raises `MQBrokerError` (row S-71)."""
+        """Pull and wait; every code but the four of `PullStatus` raises `MQBrokerError` (row S-71)."""
         response = await self.invoke(addr, RemotingCommand.request(RequestCode.PULL_MESSAGE, header), timeout_ms)
         status = _PULL_STATUS.get(response.code)  # type: ignore[call-overload]  # an IntEnum key hashes as its number
         if status is None:
@@ -260,6 +272,15 @@ class MQClientAPI:
         response = await self.invoke(addr, request, timeout_ms)
         if response.code != ResponseCode.SUCCESS:
             raise MQClientError(response.remark, response.code)
+
+
+# Both bodies are asked for again and again and hardly ever change.
+_route_of = lru_cache(maxsize=256)(TopicRouteData.decode)
+
+
+@lru_cache(maxsize=256)
+def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
+    return tuple(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list)
 
 
 def _send_request(body: bytes, header: producer.SendMessageRequestHeaderV2) -> RemotingCommand:

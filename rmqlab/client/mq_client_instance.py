@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from rmqlab.client.client_config import MASTER_ID, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
 from rmqlab.client.client_remoting_processor import ClientRemotingProcessor
@@ -99,6 +101,7 @@ class MQClientInstance:
             return
         self.state = ServiceState.START_FAILED
         config, timer = self.config, self.scheduled
+        self.api.started_at = self.runtime.now()
         if config.namesrv_addr is None:
             await self._fetch_name_server_addr()
             timer.schedule_at_fixed_rate(self._fetch_name_server_addr, 10_000, 120_000)
@@ -283,10 +286,9 @@ class MQClientInstance:
             if default_producer is None:
                 route = await self.api.get_topic_route_info(topic, ROUTE_TIMEOUT)
             else:
-                route = await self.api.get_topic_route_info(default_producer.config.create_topic_key, ROUTE_TIMEOUT)
-                for data in route.queue_datas:
-                    number = min(default_producer.config.default_topic_queue_nums, data.read_queue_nums)
-                    data.read_queue_nums = data.write_queue_nums = number
+                settings = default_producer.config
+                route = await self.api.get_topic_route_info(settings.create_topic_key, ROUTE_TIMEOUT)
+                route = _with_queue_nums(route, settings.default_topic_queue_nums)
             return self._take_route(topic, route)
         except MQClientError:
             return False
@@ -426,8 +428,14 @@ def _put_if_absent(table: dict[str, _Client], group: str | None, client: _Client
     return True
 
 
+def _with_queue_nums(route: TopicRouteData, most: int) -> TopicRouteData:
+    """The route for a topic yet to be made: as many queues as the default topic has, `most` at most."""
+    numbers = [(data, min(most, data.read_queue_nums)) for data in route.queue_datas]
+    return replace(route, queue_datas=[replace(data, read_queue_nums=n, write_queue_nums=n) for data, n in numbers])
+
+
 def _same_route(old: TopicRouteData, new: TopicRouteData) -> bool:
-    return (
+    return old is new or (
         old.order_topic_conf == new.order_topic_conf
         and sorted(old.queue_datas) == sorted(new.queue_datas)
         and sorted(old.broker_datas) == sorted(new.broker_datas)

@@ -223,7 +223,8 @@ class DefaultMQPushConsumer(Consumer):
         self, request: PullRequest, subscription: SubscriptionData, addr: str, header: PullMessageRequestHeader
     ) -> None:
         try:
-            result = await self.instance.api.pull_message(addr, header, CONSUMER_TIMEOUT_WHEN_SUSPEND)
+            api = self.instance.api
+            result = await api.pull_message(addr, header, api.until_noticed(CONSUMER_TIMEOUT_WHEN_SUSPEND))
         except CALL_ERRORS:
             self._later(request, self.config.pull_time_delay_when_exception)
             return

@@ -39,5 +39,9 @@ def queue_order(queues: Iterable[MessageQueue], length: int = 16) -> list[Messag
 
 def key_order(keys: Iterable[str]) -> list[str]:
     """Topic, group or broker names as a Java hash table iterates over them."""
-    result = list(keys)
-    return result if len(result) < 2 else hash_map_order(result)
+    return list(_key_order(tuple(keys)))
+
+
+@lru_cache(maxsize=4096)
+def _key_order(keys: tuple[str, ...]) -> list[str]:
+    return hash_map_order(keys)

@@ -164,6 +164,6 @@ def world():
     return World()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_world():
     return World

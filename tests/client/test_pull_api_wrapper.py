@@ -188,7 +188,10 @@ def test_the_source_of_a_filter_class_follows_each_heartbeat(world):
     world.do(consumer.subscribe_class("T", "org.Filter", "class Filter {}"))
     world.do(consumer.start())
     assert received == []
-    consumer.instance.topic_route_table["T"].filter_server_table["10.0.1.1:10911"] = ["10.0.1.1:5000"]
+    consumer.instance.topic_route_table["T"] = TopicRouteData(
+        broker_datas=[BrokerData("c", "broker-a", {0: "10.0.1.1:10911"})],
+        filter_server_table={"10.0.1.1:10911": ["10.0.1.1:5000"]},
+    )
     world.run(1_100)
     assert RequestCode.REGISTER_MESSAGE_FILTER_CLASS == 302
     ((_, fields, body),) = [upload for upload in received if upload[0] == 302]

@@ -278,7 +278,7 @@ def test_the_offset_does_not_move_while_something_is_held(scripted):
     queue = MessageQueue("T", "broker-a", 0)
     consumer.rebalance_impl.process_queue_table[queue].msg_count = 1
     script.answers = [(ResponseCode.PULL_NOT_FOUND, 5)]
-    script.world.run(35_000)  # the held pull times out after 30 s, and a second later comes the next
+    script.world.run(35_000)  # the held pull times out
     assert script.pulls[-1][1].queue_offset == 5
     assert consumer.offset_store.offset_table[queue] == 0
 
@@ -290,11 +290,14 @@ def test_an_error_puts_the_pull_off_by_a_second(scripted):
     assert header.queue_offset == 0
 
 
-def test_a_pull_without_answer_times_out_after_thirty_seconds(scripted):
+def test_a_pull_without_answer_is_made_again_after_thirty_seconds_and_up_to_three(scripted):
+    # 30 s, a second of grace, then the look that is taken every second from the start on, then the delay of a second;
+    # in the recorded scenario p-cut-066: sent 7 ms after the start, again 33.0 s after it
     script, _ = scripted()
     script.world.run(30_000)
     (first, _), (second, _) = script.pulls
-    assert second - first == pytest.approx(31_000, abs=2)
+    assert 0 < first < 10
+    assert second == pytest.approx(33_000, abs=2)
 
 
 def test_an_illegal_offset_drops_the_queue_and_is_corrected_after_ten_seconds(scripted):
@@ -318,7 +321,7 @@ def test_flow_control_looks_again_every_fifty_milliseconds(scripted, monkeypatch
         monkeypatch.setattr(type(held), "max_span", lambda self: value)
     else:
         setattr(held, field, value)
-    script.world.run(30_000)  # the held pull times out, the next is due in a second
+    script.world.run(30_000)  # the held pull times out, the next is due
     assert len(script.pulls) == 1
     looked = held.last_pull_timestamp
     script.world.run(50)

@@ -34,10 +34,9 @@ def recorded(golden):
 
 
 @pytest.fixture(scope="module")
-def ours(request):
-    from tests.client import conftest
-
-    world = conftest.World()
+def ours(make_world):
+    """The same of our own two clients."""
+    world = make_world()
     topic, group = f"T_{SCENARIO}", f"G_{SCENARIO}"
     world.topic(topic)
     for who, tag, after in (("A", "tagA", 2_000), ("B", "tagB", 34_000)):
