@@ -6,10 +6,12 @@ The common shapes (a property against a literal, a list, NULL) have functions of
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rmqlab.filter.sql92.comparing import ANSWERS, compare, is_equal, is_ordered
+from rmqlab.filter.sql92.comparing import ANSWERS, compare_doubles, is_equal, is_ordered
+from rmqlab.filter.sql92.errors import JavaError, runtime_error_from
 from rmqlab.filter.sql92.nodes import (
     And,
     BooleanCast,
@@ -23,8 +25,9 @@ from rmqlab.filter.sql92.nodes import (
     Or,
     Property,
     TextTest,
+    chain,
 )
-from rmqlab.filter.sql92.numbers import Value
+from rmqlab.filter.sql92.numbers import Long, Value, parse_double, parse_integer, parse_long
 from rmqlab.filter.sql92.steps import negated, text_test
 
 if TYPE_CHECKING:
@@ -80,13 +83,7 @@ def nesting(root: Node) -> tuple[int, int]:
 
 def _chain(node: And | Or) -> Closure:
     """`a OR b OR c` leans to the left: asked from left to right until one decides; else null if one was null."""
-    terms: list[Node] = []
-    current: Node = node
-    while type(current) is type(node):
-        terms.append(current.operands[1])
-        current = current.operands[0]
-    terms.append(current)
-    closures = [closure(term) for term in reversed(terms)]
+    closures = [closure(term) for term in chain(node)]
     decisive = isinstance(node, Or)
     return _pair(*closures, decisive=decisive) if len(closures) == 2 else _many(closures, decisive=decisive)
 
@@ -119,14 +116,8 @@ def _many(closures: Sequence[Closure], *, decisive: bool) -> Closure:
 def _comparison(node: Comparison) -> Closure:
     answer, symbol = ANSWERS[node.symbol], node.symbol
     left, right = node.left, node.right
-    if isinstance(left, Property) and isinstance(right, Constant) and isinstance(right.value, int | float):
-        name, bound = left.name, right.value
-
-        def against_literal(get: Get) -> Value:
-            value = get(name)
-            return None if value is None else answer(compare(value, bound), 0)
-
-        return against_literal
+    if isinstance(left, Property) and isinstance(right, Constant):
+        return _against_number(left.name, answer, right.value)
     first, second = closure(left), closure(right)
 
     def evaluate(get: Get) -> Value:
@@ -134,6 +125,35 @@ def _comparison(node: Comparison) -> Closure:
         return None if value is None else is_ordered(symbol, value, second(get))
 
     return evaluate
+
+
+def _against_number(name: str, answer: Callable[[int, int], bool], bound: Value) -> Closure:
+    """A property against a number literal, in whose class it is read."""
+    if isinstance(bound, float):
+        double = bound
+
+        def against_double(get: Get) -> Value:
+            text = get(name)
+            if text is None:
+                return None
+            try:
+                return answer(compare_doubles(parse_double(text), double), 0)
+            except JavaError as error:
+                raise runtime_error_from(error) from error
+
+        return against_double
+    parse, whole = (parse_long if isinstance(bound, Long) else parse_integer), int(bound or 0)
+
+    def against_whole(get: Get) -> Value:
+        text = get(name)
+        if text is None:
+            return None
+        try:
+            return answer(parse(text), whole)
+        except JavaError as error:
+            raise runtime_error_from(error) from error
+
+    return against_whole
 
 
 def _equal(node: Equal) -> Closure:
@@ -149,6 +169,8 @@ def _equal(node: Equal) -> Closure:
                 return None if value is None else value == constant
 
             return same_text
+        if not isinstance(constant, bool):
+            return _against_number(name, operator.eq, constant)
     first, second = closure(left), closure(right)
     return lambda get: is_equal(first(get), second(get))
 

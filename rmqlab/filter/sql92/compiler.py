@@ -15,7 +15,7 @@ from rmqlab.filter.sql92.errors import (
 )
 from rmqlab.filter.sql92.parser import parse
 from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION, evaluate_in_steps
-from rmqlab.filter.sql92.tokens import position
+from rmqlab.filter.sql92.tokens import as_units, position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,9 +32,12 @@ _NO_PROPERTIES: Mapping[str, str] = {}
 
 
 class CompiledSql92:
-    """An expression the broker accepts: its `text`, its tree `root`, the first token behind it (`rest`)."""
+    """An expression the broker accepts: its `text`, its tree `root`, the first token behind it (`rest`).
 
-    __slots__ = ("_evaluate", "_too_deep", "rest", "root", "text", "version")
+    `too_deep`: it can be compiled, but evaluating it overflows the JVM's stack.
+    """
+
+    __slots__ = ("_evaluate", "rest", "root", "text", "too_deep", "version")
 
     def __init__(self, text: str, version: Version, root: Node, rest: Token) -> None:
         self.text = text
@@ -42,7 +45,7 @@ class CompiledSql92:
         self.root = root
         self.rest = rest
         levels, depth = nesting(root)
-        self._too_deep = depth > DEEPEST_EVALUATION
+        self.too_deep = depth > DEEPEST_EVALUATION
         self._evaluate: Closure | None = closure(root) if levels <= _DEEPEST_CLOSURE else None
 
     def evaluate(self, properties: Mapping[str, str] | None, /) -> Value:
@@ -51,7 +54,7 @@ class CompiledSql92:
         Raises the `JavaError` that 4.8.0 throws: a `RuntimeException` around a `NumberFormatException`, a
         `ClassCastException`, or a `StackOverflowError` for a tree of more than `DEEPEST_EVALUATION` levels.
         """
-        if self._too_deep:
+        if self.too_deep:
             raise stack_overflow_error()
         if self._evaluate is not None:
             return self._evaluate((_NO_PROPERTIES if properties is None else properties).get)
@@ -125,7 +128,7 @@ def _refusal(expression: str, reason: JavaError) -> MQFilterException:
     if offset is None:
         explanation = "brackets or prefixes are nested too deeply: the broker's parser runs out of stack"
         return MQFilterException(reason, f"SQL92: {explanation}", 0, 0)
-    line, column = position(expression, offset)
+    line, column = position(as_units(expression), offset)
     if isinstance(reason, SyntaxFault):
         told = f"read {reason.found}, where {_any_of(reason.expected)} could stand"
     else:

@@ -156,6 +156,24 @@ class _Unary(Node):
         return (f"({self.symbol} ", self.operand, ")")
 
 
+def chain(node: And | Or) -> list[Node]:
+    """Give the terms of `a OR b OR c`, which leans to the left, from left to right."""
+    terms: list[Node] = []
+    current: Node = node
+    while type(current) is type(node):
+        terms.append(current.operands[1])
+        current = current.operands[0]
+    return [current, *reversed(terms)]
+
+
+def is_between(node: Node) -> bool:
+    """Tell whether an AND or OR was written as BETWEEN or NOT BETWEEN: both sides ask about the same operand."""
+    if not isinstance(node, And | Or):
+        return False
+    left, right = node.operands
+    return isinstance(left, Comparison) and isinstance(right, Comparison) and left.left is right.left
+
+
 class Not(_Unary):
     """Three-valued NOT."""
 

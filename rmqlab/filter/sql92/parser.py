@@ -15,7 +15,7 @@ from rmqlab.filter.sql92 import factories as make
 from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_error
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, Negate, Node, Not, Property, TextTest
 from rmqlab.filter.sql92.numbers import decimal_literal, float_literal
-from rmqlab.filter.sql92.tokens import IMAGES, Kind, Token, Tokens, escaped, position, string_value
+from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -285,8 +285,9 @@ class _Parser:
         )
         read = "the end of the expression" if token.kind is Kind.EOF else token.image
         # JavaCC forgets the plus because of its look-ahead.
-        possible = (*images, IMAGES[Kind.PLUS]) if expected is _OPERAND_STARTS else tuple(images)
-        return SyntaxFault("ParseException", text, token.start, read, possible)
+        possible = [*sorted(expected), Kind.PLUS] if expected is _OPERAND_STARTS else sorted(expected)
+        words = dict.fromkeys(WORDING[kind] for kind in possible)
+        return SyntaxFault("ParseException", text, token.start, read, tuple(words))
 
 
 def _at(token: Token, function: Callable[_P, Node], *arguments: _P.args, **options: _P.kwargs) -> Node:

@@ -78,6 +78,17 @@ IMAGES: Final[Mapping[Kind, str]] = {
     **{kind: f'"{text}"' for text, kind in SYMBOLS.items()},
 }
 
+# The same for people.
+WORDING: Final[Mapping[Kind, str]] = {
+    Kind.EOF: "the end",
+    Kind.DECIMAL: "a number",
+    Kind.FLOATING: "a number",
+    Kind.STRING: "a text in single quotes",
+    Kind.ID: "a property",
+    **{kind: kind.name for kind in WORDS["5.3.3"].values()},
+    **{kind: text for text, kind in SYMBOLS.items()},
+}
+
 _SKIPPED = re.compile(r"(?:[ \t\n\r\f]+|--[^\n\r]*(?:\r\n|\n|\r)|/\*[^*]*\*(?:\*|[^*/][^*]*\*)*/)*")
 _TOKEN = re.compile(
     r"(?P<ID>[A-Za-z_$][A-Za-z0-9_$]*)"
@@ -105,7 +116,7 @@ class Tokens:
     __slots__ = ("_end", "_made", "_words", "text")
 
     def __init__(self, expression: str, version: Version) -> None:
-        self.text = _as_units(expression)
+        self.text = as_units(expression)
         self._words = WORDS[version]
         self._made: list[Token] = []
         self._end = 0
@@ -168,7 +179,8 @@ def string_value(image: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _as_units(expression: str) -> str:
+def as_units(expression: str) -> str:
+    """Give the expression as Java sees it: a character beyond U+FFFF is two."""
     if not expression or max(expression) <= "\uffff":
         return expression
     return "".join(map(chr, utf16_units(expression)))
