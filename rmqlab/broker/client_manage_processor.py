@@ -48,7 +48,9 @@ class ClientManageProcessor:
         if broker.observe is not None:
             consumers = [consumer.group_name for consumer in data.consumer_data_set]
             producers = [producer.group_name for producer in data.producer_data_set]
-            broker.observe("heartbeat", {"client": data.client_id, "consumers": consumers, "producers": producers})
+            told = [(one.group_name, sub) for one in data.consumer_data_set for sub in one.subscription_data_set]
+            fields = {"client": data.client_id, "consumers": consumers, "producers": producers, "subscriptions": told}
+            broker.observe("heartbeat", fields)
         for consumer in data.consumer_data_set:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:

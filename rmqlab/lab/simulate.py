@@ -7,6 +7,7 @@ the recordings, so that what depends on names (order of client ids, consistent h
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.allocate import (
@@ -56,8 +57,9 @@ STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
 class ClientSettings:
     """Who the clients are: address, process id, class loader hash (UNIQ_KEY), clock skews (ms) by name.
 
-    ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``). ``client_ids`` gives a client, by name, an id
-    "ip@instance" of its own. With ``plain_names`` topics and groups go on the wire as the scenario writes them.
+    ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``), ``zone`` the time zone whose months count
+    there. ``client_ids`` gives a client, by name, an id "ip@instance" of its own. With ``plain_names`` topics and
+    groups go on the wire as the scenario writes them.
     """
 
     client_ip: str = "192.0.2.2"
@@ -66,6 +68,7 @@ class ClientSettings:
     skew_ms: dict[str, int] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
     unique_id_ip: str | None = None
+    zone: tzinfo = UTC
     client_ids: dict[str, str] = field(default_factory=dict)
     plain_names: bool = False
 
@@ -103,7 +106,7 @@ class Simulation:
         self._seen: dict[tuple[str, bytes | None], int] = {}
         settings = self.settings
         self._unique_ids = UniqueIdMaker(
-            settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash
+            settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
         )
         self.witness.event("scenario", scenario=_plain(scenario), epochMs=self.cluster.config.epoch_ms)
         node = self._node("P")
