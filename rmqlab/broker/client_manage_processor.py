@@ -49,8 +49,10 @@ class ClientManageProcessor:
             consumers = [consumer.group_name for consumer in data.consumer_data_set]
             producers = [producer.group_name for producer in data.producer_data_set]
             told = [(one.group_name, sub) for one in data.consumer_data_set for sub in one.subscription_data_set]
-            fields = {"client": data.client_id, "consumers": consumers, "producers": producers, "subscriptions": told}
-            broker.observe("heartbeat", fields)
+            broker.observe(
+                "heartbeat",
+                {"client": data.client_id, "consumers": consumers, "producers": producers, "subscriptions": told},
+            )
         for consumer in data.consumer_data_set:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:
