@@ -1,4 +1,4 @@
-"""What a broker may ask of a client (4.8.0 `ClientRemotingProcessor`): 39, 40, 220."""
+"""What a broker may ask of a client (4.8.0 `ClientRemotingProcessor`): 39, 40, 220, 221."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.client.transaction_producer import TransactionMQProducer
+from rmqlab.message.java import is_blank
 from rmqlab.message.properties import PROPERTY_PRODUCER_GROUP
 from rmqlab.message.record import decode_record
-from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
-from rmqlab.protocol.bodies import ResetOffsetBody
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.admin_headers import GetConsumerStatusRequestHeader, ResetOffsetRequestHeader
+from rmqlab.protocol.bodies import GetConsumerStatusBody, ResetOffsetBody
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
 
 if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.protocol.command import RemotingCommand
 
 
 class ClientRemotingProcessor:
@@ -35,6 +36,8 @@ class ClientRemotingProcessor:
             self._check_transaction_state(addr, request)
         elif code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
             self._reset_offset(request)
+        elif code == RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
+            return self._consumer_status(request)
         return None
 
     def _check_transaction_state(self, addr: str, request: RemotingCommand) -> None:
@@ -47,6 +50,16 @@ class ClientRemotingProcessor:
         if isinstance(producer, TransactionMQProducer):
             check = producer.check_transaction_state(addr, message, header)
             self._instance.runtime.spawn(check, "CheckTransactionState")
+
+    def _consumer_status(self, request: RemotingCommand) -> RemotingCommand:
+        header = request.decode_header(GetConsumerStatusRequestHeader)
+        consumer = self._instance.consumer_table.get(header.group)
+        held = consumer.offset_store.offset_table if isinstance(consumer, DefaultMQPushConsumer) else {}
+        offsets = {
+            queue: offset for queue, offset in held.items() if is_blank(header.topic) or queue.topic == header.topic
+        }
+        body = GetConsumerStatusBody(message_queue_table=offsets)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
 
     def _reset_offset(self, request: RemotingCommand) -> None:
         header = request.decode_header(ResetOffsetRequestHeader)

@@ -54,17 +54,20 @@ def answering(world, *codes):
     return sends
 
 
-@pytest.mark.row("S-19", "S-20")
+@pytest.mark.row("S-19", "S-20", "S-31")
 @pytest.mark.parametrize("first", [0, 2])
 def test_eight_messages_go_round_robin_from_a_chosen_first_queue(make_world, first):
     world = make_world(FixedChooser({"P: first_queue": first}))
     world.topic("T")
     producer = world.producer()
     world.do(producer.start())
-    results = [world.do(producer.send(Message.of("T", b"MsgStr%d" % i, "tagA"))) for i in range(8)]
+    tags = ["tagA"] * 4 + ["tagB"] * 4
+    results = [world.do(producer.send(Message.of("T", b"MsgStr%d" % i, tag))) for i, tag in enumerate(tags)]
     assert [r.send_status for r in results] == [SendStatus.SEND_OK] * 8
     assert [r.message_queue.queue_id for r in results] == [(first + i) % 4 for i in range(8)]
     assert [r.queue_offset for r in results] == [0, 0, 0, 0, 1, 1, 1, 1]
+    by_queue = {(r.message_queue.queue_id, tag) for r, tag in zip(results, tags, strict=True)}
+    assert by_queue == {(queue, tag) for queue in range(4) for tag in ("tagA", "tagB")}
 
 
 @pytest.mark.row("S-21", "S-22")

@@ -66,6 +66,24 @@ def test_six_of_eight_messages_are_lost(world, two):
     assert sorted(dropped) == [("10.0.0.1@A", 0, 1), ("10.0.0.1@A", 1, 1)]
 
 
+@pytest.mark.row("S-26", "S-30")
+def test_the_time_of_consumption_is_the_clients_and_may_lie_before_the_storing(world):
+    world.topic("T", 1)
+    consumer = world.consumer("A", node={"skew_ms": -79})
+    world.do(consumer.subscribe("T", "*"))
+    world.do(consumer.start())
+    producer = world.producer()
+    world.do(producer.start())
+    world.do(producer.send(Message.of("T", b"x", "tagB")))
+    world.run(100)
+    ((_, message),) = world.consumed
+    latency = int(message.properties["CONSUME_START_TIME"]) - message.store_timestamp
+    assert -79 <= latency <= -75
+    assert set(message.properties) == {
+        "MIN_OFFSET", "MAX_OFFSET", "CONSUME_START_TIME", "UNIQ_KEY", "CLUSTER", "WAIT", "TAGS",
+    }  # fmt: skip
+
+
 @pytest.mark.row("S-83", "S-36")
 def test_offsets_move_over_what_was_lost(world, two):
     two()

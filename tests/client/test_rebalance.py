@@ -90,6 +90,19 @@ def test_survivors_take_over_at_once_when_the_connection_is_seen_to_close(world)
     assert held(a) == [0, 1, 2, 3]
 
 
+@pytest.mark.row("H-48", "H-49")
+def test_a_silent_client_keeps_its_queues_for_two_minutes_and_more(world):
+    a = join(world, "A")
+    join(world, "B")
+    world.run(3_000)
+    world.time.nodes["B"].freeze()
+    frozen = world.time.now_ms()
+    while held(a) != [0, 1, 2, 3] and world.time.now_ms() < frozen + 200_000:
+        world.run(1_000)
+    # 120 s without a heartbeat, up to 10 s until the broker looks, up to 20 s until the survivor rebalances
+    assert 117_000 <= world.time.now_ms() - frozen <= 151_000
+
+
 @pytest.mark.row("S-84", "S-85")
 def test_between_the_split_and_the_stamp_lies_one_question_for_each_new_queue(world):
     join(world, "A")
@@ -149,6 +162,16 @@ def test_a_consumer_without_queues_takes_the_slot(world):
     assert (held(fifth), [held(m) for m in members]) == ([], [[0], [1], [2], [3]])
     assert in_force(world).sub_string == "tagE"
     assert [f for _, _, f in world.kinds("restamp") if f["topic"] == "T"] == []
+
+
+@pytest.mark.row("S-17", "S-35")
+def test_the_later_start_usually_takes_the_groups_slot(world):
+    join(world, "A")
+    world.run(2_000)
+    assert in_force(world).tags_set == {"tagA"}
+    join(world, "B", "tagB")
+    world.run(100)
+    assert in_force(world).tags_set == {"tagB"}
 
 
 @pytest.mark.row("S-88")
