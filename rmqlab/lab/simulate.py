@@ -10,20 +10,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.client.allocate import (
-    AllocateMessageQueueAveragely,
-    AllocateMessageQueueAveragelyByCircle,
-    AllocateMessageQueueConsistentHash,
-    AllocateMessageQueueStrategy,
-)
 from rmqlab.client.client_error import MQClientError
-from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
-from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
+from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.run import Run
@@ -31,26 +23,16 @@ from rmqlab.lab.scenario import Alloc, Cut, Freeze, Offsets, Scenario, Send, Sta
 from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.message import Message, MessageQueue
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.runtime.schedule import Schedule
-from rmqlab.runtime.virtual import VirtualNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
-    from rmqlab.message.message import MessageExt
+    from rmqlab.client.client_config import ClientConfig
     from rmqlab.runtime.network import Timing
     from rmqlab.runtime.schedule import Chooser
+    from rmqlab.runtime.virtual import VirtualNode
 
 TOPICS_SETTLE_MS = 2_500  # between the creation of the topics and the first step, as the recordings were driven
 OBSERVER_STOPS_MS = 50  # its last look, before the consumers are shut down one after another
-SHUTDOWN_MS = 5  # threads and connections of a client end (recorded "stopping" to "stopped": 6 to 8 ms)
-STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
-    "avg": AllocateMessageQueueAveragely,
-    "circle": AllocateMessageQueueAveragelyByCircle,
-    "hash": AllocateMessageQueueConsistentHash,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +55,6 @@ class ClientSettings:
     plain_names: bool = False
 
 
-@dataclass(slots=True)
-class _Consumer:
-    step: Start
-    node: VirtualNode
-    client: DefaultMQPushConsumer
-    member: Member
-
-
 class Simulation:
     """One scenario on one cluster. ``run`` does it all; ``world`` can be stepped by hand instead."""
 
@@ -100,10 +74,9 @@ class Simulation:
         self.settings = clients or ClientSettings()
         self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=self.settings.plain_names)
         self.members: list[Member] = []
-        self.consumers: dict[str, _Consumer] = {}
+        self.consumers: dict[str, Consumer] = {}
         self.done = False
         self._final: FinalState | None = None
-        self._seen: dict[tuple[str, bytes | None], int] = {}
         settings = self.settings
         self._unique_ids = UniqueIdMaker(
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
@@ -142,9 +115,7 @@ class Simulation:
             who, ip=settings.client_ip, port=settings.ports.get(who), skew_ms=settings.skew_ms.get(who, 0),
         )  # fmt: skip
 
-    def _instance(
-        self, node: VirtualNode, who: str, config: ProducerConfig | PushConsumerConfig | None = None
-    ) -> MQClientInstance:
+    def _instance(self, node: VirtualNode, who: str, config: ClientConfig | None = None) -> MQClientInstance:
         config = config or ProducerConfig()
         config.namesrv_addr = self.cluster.config.namesrv_address
         config.client_ip, config.instance_name = self.settings.client_ip, self.witness.long(who)
@@ -170,9 +141,8 @@ class Simulation:
                 )
         self._final = self._final_state()
         await node.sleep(OBSERVER_STOPS_MS)
-        for consumer in self.consumers.values():
-            await consumer.client.shutdown()
-            await node.sleep(SHUTDOWN_MS)
+        for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
+            await self._shutdown(consumer)
         await self.producer.shutdown()
         self.done = True
 
@@ -183,8 +153,7 @@ class Simulation:
             case Stop(who=who):
                 self.witness.event("stopping", who=who)
                 consumer = self.consumers.pop(who)
-                await consumer.client.shutdown()
-                await consumer.node.sleep(SHUTDOWN_MS)
+                await self._shutdown(consumer)
                 consumer.member.until = self.world.now_ms()
                 self.witness.event("stopped", who=who)
             case Subscribe(who=who, topic=topic, expr=expression, type=kind):
@@ -202,31 +171,31 @@ class Simulation:
                 self.witness.event("control", line=f"freeze @{who}", conns=str(count))
             case Alloc():
                 for who, consumer in self.consumers.items():
-                    self.witness.event("alloc", who=who, queues=self._owned(consumer))
+                    if consumer.pushes:
+                        self.witness.event("alloc", who=who, queues=self._owned(consumer))
             case Offsets():
                 self._offsets()
 
+    async def _shutdown(self, consumer: Consumer) -> None:
+        if consumer.application is not None:
+            consumer.application.cancel()
+        await consumer.client.shutdown()
+        times = self.world.timing.shutdown_ms
+        await consumer.node.sleep(times[consumer.node.choose("shutdown", len(times))])
+
     async def _start(self, step: Start) -> None:
-        config = PushConsumerConfig(
-            message_model=MessageModel.BROADCASTING if step.mode == "broadcasting" else MessageModel.CLUSTERING,
-            allocate_strategy=STRATEGIES[step.strategy](),
-            orderly=step.orderly,
-            post_subscription_when_pull=step.post,
-            consume_thread_min=1,
-            consume_thread_max=1,
-        )
-        if step.from_ == "first":
-            config.consume_from_where = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+        config = config_of(step)
         node = self._node(step.who)
         instance = self._instance(node, step.who, config)
-        client = DefaultMQPushConsumer(self.witness.long(step.group), instance, self._listener(step), config)
+        client = client_of(step, instance, config, self.witness)
         member = Member(step.who, step.group, step.mode == "broadcasting")
         self.members.append(member)
         for topic, subscription in step.subscribe.items():
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
             await client.subscribe(self.witness.long(topic), subscription.expr, subscription.type)
-        self.witness.event("starting", who=step.who)
-        consumer = _Consumer(step, node, client, member)
+        kind = {} if step.kind == "push" else {"kind": step.kind}
+        self.witness.event("starting", who=step.who, **kind)
+        consumer = Consumer(step, node, client, member)
         try:
             await client.start()
         except MQClientError as error:
@@ -234,28 +203,11 @@ class Simulation:
             self.witness.event("startFailed", who=step.who, error="MQClientException", message=_first_line(error))
             return
         self.consumers[step.who] = consumer
-        self.witness.event("started", who=step.who, clientId=instance.client_id)
-
-    def _listener(self, step: Start) -> Callable[[list[MessageExt], Any], Any]:
-        def consume(messages: list[MessageExt]) -> bool:
-            later = False
-            for message in messages:
-                key = (step.who, message.body)
-                self._seen[key] = self._seen.get(key, 0) + 1
-                again = self._seen[key] <= step.later_times
-                later = later or again
-                self.witness.consumes(step, message, success=not again)
-            return later
-
-        def concurrently(messages: list[MessageExt], _: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
-            later = consume(messages)
-            return ConsumeConcurrentlyStatus.RECONSUME_LATER if later else ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
-        def orderly(messages: list[MessageExt], _: ConsumeOrderlyContext) -> ConsumeOrderlyStatus:
-            consume(messages)
-            return ConsumeOrderlyStatus.SUCCESS
-
-        return orderly if step.orderly else concurrently
+        if consumer.pushes:
+            self.witness.event("started", who=step.who, clientId=instance.client_id)
+        else:
+            self.witness.event("started", who=step.who)
+            consumer.application = node.spawn(poll_for_ever(consumer, self.witness), "application")
 
     async def _send(self, step: Send) -> None:
         topic = self.witness.long(step.topic)
@@ -272,7 +224,7 @@ class Simulation:
 
     # What is asked.
 
-    def _owned(self, consumer: _Consumer) -> dict[str, list[int]]:
+    def _owned(self, consumer: Consumer) -> dict[str, list[int]]:
         owned: dict[str, list[int]] = {}
         for queue in consumer.client.rebalance_impl.process_queue_table:
             owned.setdefault(self.witness.short(queue.topic), []).append(queue.queue_id)
@@ -314,8 +266,10 @@ def simulate(scenario: Scenario, **settings: Any) -> Run:
 
 def _refuse(scenario: Scenario) -> None:
     for index, step in enumerate(scenario.steps):
-        if isinstance(step, Start) and step.kind != "push":
-            raise BadInput(f"scenario {scenario.id!r}: steps[{index}].kind is {step.kind!r}; simulated here: push")
+        if isinstance(step, Start) and step.kind == "pop":
+            raise BadInput(
+                f"scenario {scenario.id!r}: steps[{index}].kind is {step.kind!r}; simulated here: push, lite"
+            )
 
 
 def _first_line(error: Exception) -> str:

@@ -48,7 +48,7 @@ class Witness:
         """The name in the scenario."""
         return name.replace(self._suffix, "") if self._suffix else name
 
-    def event(self, kind: str, **fields: Any) -> None:
+    def event(self, kind: str, /, **fields: Any) -> None:
         """Write one event, stamped with the ms since the run began."""
         t = round(self._cluster.world.now_ms())
         self.events.append({"id": self._scenario.id, "t": t, "ev": kind, **fields})

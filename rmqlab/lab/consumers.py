@@ -1,0 +1,113 @@
+"""The consumers of a scenario: push and lite pull, made as the recorded ones were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.client.allocate import (
+    AllocateMessageQueueAveragely,
+    AllocateMessageQueueAveragelyByCircle,
+    AllocateMessageQueueConsistentHash,
+    AllocateMessageQueueStrategy,
+)
+from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
+from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer, LitePullConsumerConfig
+from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.client.push_consumer_config import PushConsumerConfig
+from rmqlab.lab.ledger import Member
+from rmqlab.lab.scenario import Start
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from rmqlab.runtime.scheduler import VirtualTask
+from rmqlab.runtime.virtual import VirtualNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.lab.witness import Witness
+    from rmqlab.message.message import MessageExt
+
+STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
+    "avg": AllocateMessageQueueAveragely,
+    "circle": AllocateMessageQueueAveragelyByCircle,
+    "hash": AllocateMessageQueueConsistentHash,
+}
+LITE_POLL_MS = 300  # how the recorded lite consumers polled, in a loop
+LITE_PULL_THREADS = 2
+
+
+@dataclass(slots=True)
+class Consumer:
+    """A started consumer: the step that started it, its machine, the client, and its place in the ledger."""
+
+    step: Start
+    node: VirtualNode
+    client: DefaultMQPushConsumer | DefaultLitePullConsumer
+    member: Member
+    application: VirtualTask | None = None
+
+    @property
+    def pushes(self) -> bool:
+        """Whether it is a push consumer; the recordings' observer asks only those for their queues."""
+        return self.step.kind == "push"
+
+
+def config_of(step: Start) -> PushConsumerConfig | LitePullConsumerConfig:
+    """The settings a step asks for."""
+    if step.kind == "lite":
+        return LitePullConsumerConfig(pull_thread_nums=LITE_PULL_THREADS)
+    config = PushConsumerConfig(
+        message_model=MessageModel.BROADCASTING if step.mode == "broadcasting" else MessageModel.CLUSTERING,
+        allocate_strategy=STRATEGIES[step.strategy](),
+        orderly=step.orderly,
+        post_subscription_when_pull=step.post,
+        consume_thread_min=1,
+        consume_thread_max=1,
+    )
+    if step.from_ == "first":
+        config.consume_from_where = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+    return config
+
+
+def client_of(
+    step: Start, instance: MQClientInstance, config: PushConsumerConfig | LitePullConsumerConfig, witness: Witness
+) -> DefaultMQPushConsumer | DefaultLitePullConsumer:
+    """The client of a step; what it gets goes to ``witness``."""
+    group = witness.long(step.group)
+    if isinstance(config, LitePullConsumerConfig):
+        return DefaultLitePullConsumer(group, instance, config)
+    return DefaultMQPushConsumer(group, instance, _listener(step, witness), config)
+
+
+async def poll_for_ever(consumer: Consumer, witness: Witness) -> None:
+    """What the application around a lite pull consumer does."""
+    client = consumer.client
+    if isinstance(client, DefaultLitePullConsumer):
+        while True:
+            for message in await client.poll(LITE_POLL_MS):
+                witness.consumes(consumer.step, message, success=True)
+
+
+def _listener(step: Start, witness: Witness) -> Callable[[list[MessageExt], Any], Any]:
+    seen: dict[bytes | None, int] = {}
+
+    def consume(messages: list[MessageExt]) -> bool:
+        later = False
+        for message in messages:
+            seen[message.body] = seen.get(message.body, 0) + 1
+            again = seen[message.body] <= step.later_times
+            later = later or again
+            witness.consumes(step, message, success=not again)
+        return later
+
+    def concurrently(messages: list[MessageExt], _: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+        later = consume(messages)
+        return ConsumeConcurrentlyStatus.RECONSUME_LATER if later else ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    def orderly(messages: list[MessageExt], _: ConsumeOrderlyContext) -> ConsumeOrderlyStatus:
+        consume(messages)
+        return ConsumeOrderlyStatus.SUCCESS
+
+    return orderly if step.orderly else concurrently
