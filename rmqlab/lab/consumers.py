@@ -35,7 +35,6 @@ STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
     "hash": AllocateMessageQueueConsistentHash,
 }
 LITE_POLL_MS = 300  # how the recorded lite consumers polled, in a loop
-LITE_PULL_THREADS = 2
 
 
 @dataclass(slots=True)
@@ -57,7 +56,8 @@ class Consumer:
 def config_of(step: Start) -> PushConsumerConfig | LitePullConsumerConfig:
     """The settings a step asks for."""
     if step.kind == "lite":
-        return LitePullConsumerConfig(pull_thread_nums=LITE_PULL_THREADS)
+        # The recorded ones asked for two pull threads, but 4.8.0 makes the pool in the constructor, before anybody can.
+        return LitePullConsumerConfig()
     config = PushConsumerConfig(
         message_model=MessageModel.BROADCASTING if step.mode == "broadcasting" else MessageModel.CLUSTERING,
         allocate_strategy=STRATEGIES[step.strategy](),
