@@ -6,12 +6,16 @@ on a coloured ground can be read (W3C's relative luminance; 4.5 is the limit for
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.fates import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rmqlab.lab.fates import MessageFate
+    from rmqlab.lab.reading import Reading
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
@@ -33,10 +37,10 @@ class Look(NamedTuple):
 
 LOOKS = {
     Fate.DELIVERED: Look(GREEN, "", "✓", "delivered"),
-    Fate.DROPPED_BY_BROKER_TAG: Look(VERMILLION, "", "✗", "dropped by the broker (tag code)"),
+    Fate.DROPPED_BY_BROKER_TAG: Look(VERMILLION, "", "✗", "dropped by the broker"),
     Fate.DROPPED_BY_BROKER_BITMAP: Look(VERMILLION, "..", "✗", "dropped by the broker (bitmap)"),
     Fate.DROPPED_BY_BROKER_SQL: Look(VERMILLION, "||", "✗", "dropped by the broker (SQL92)"),
-    Fate.DROPPED_BY_CLIENT: Look(PURPLE, "//", "✗", "dropped by the client (its own tags)"),
+    Fate.DROPPED_BY_CLIENT: Look(PURPLE, "//", "✗", "dropped by the client"),
     Fate.DROPPED_BY_HOOK: Look(PURPLE, "xx", "✗", "dropped by a hook of the client"),
     Fate.SKIPPED_BY_OFFSET: Look(GREY, "\\\\", "»", "skipped: the offset passed it"),
     Fate.NO_OWNER: Look(PALE, "", "∅", "no owner"),
@@ -65,10 +69,22 @@ def ink(ground: str) -> str:
     return max((BLACK, WHITE), key=lambda colour: contrast(colour, ground))
 
 
-def tag_colours(expressions: Iterable[str | None]) -> dict[str | None, str]:
-    """A colour for each different tag or expression, in order of appearance; grey when there are more than colours."""
-    colours: dict[str | None, str] = {}
-    for expression in expressions:
-        if expression not in colours:
-            colours[expression] = TAG_COLOURS[len(colours)] if len(colours) < len(TAG_COLOURS) else GREY
-    return colours
+class Colours(dict[str | None, str]):
+    """A colour for each subscription and each message tag of a run, in order of appearance; grey beyond the fifth."""
+
+    def __init__(self, reading: Reading) -> None:
+        """The consumers' subscriptions come first, in order of names."""
+        super().__init__()
+        for expression in [*map(reading.asked.get, reading.names), *(fate.tag for fate in reading.fates)]:
+            if expression not in self:
+                self[expression] = TAG_COLOURS[len(self)] if len(self) < len(TAG_COLOURS) else GREY
+
+    def __missing__(self, expression: str | None) -> str:
+        """What nobody asked for and no message has."""
+        return GREY
+
+
+def summary(fates: Iterable[MessageFate]) -> str:
+    """How many messages met which fate, in words."""
+    counts = Counter(one.fate for one in fates)
+    return ", ".join(f"{counts[fate]} {LOOKS[fate].words}" for fate in Fate if fate in counts) or "none sent"

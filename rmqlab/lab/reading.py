@@ -1,0 +1,138 @@
+"""A run, read for pictures and checks: who took part, when it began, which subscription was in force, who owned what.
+
+Times are ms since the first consumer was started; versions too, as an exact clock would have told them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.facts import BROKER
+from rmqlab.lab.scenario import Start
+
+if TYPE_CHECKING:
+    from rmqlab.lab.facts import Fact
+    from rmqlab.lab.fates import MessageFate
+    from rmqlab.lab.run import Run
+
+SCRIPTED = frozenset({"started", "subscribed", "sent", "alloc", "offset", "control", "stopped"})
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A heartbeat as it reached the broker: the subscription it carried, and whether that took the group's slot."""
+
+    t: float
+    who: str
+    expression: str
+    version: float
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The group's subscription in the broker from ``t`` on; ``who`` wrote it."""
+
+    t: float
+    who: str
+    expression: str
+    version: float
+
+
+class Reading:
+    """One group and one topic of a run (by default the first of each)."""
+
+    def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
+        """Raises `BadInput` when nobody in the run subscribes that topic in that group."""
+        self.run = run
+        starts = [step for step in run.scenario.steps if isinstance(step, Start)]
+        self.group = group or (starts[0].group if starts else "")
+        mine = [step for step in starts if step.group == self.group]
+        self.topic = topic or next((name for step in mine for name in step.subscribe), "")
+        self.asked = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
+        if not self.asked:
+            raise BadInput(f"run {run.scenario.id!r}: no consumer of group {group!r} subscribes topic {topic!r}")
+        self.names = sorted(self.asked)
+        self._epoch: int = run.events[0]["epochMs"]
+        self.zero: float = next(event["t"] for event in run.events if event["ev"] == "starting")
+        self.end: float = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
+        self._long = f"{self.topic}_{run.scenario.id}"
+
+    def version(self, sub_version: int) -> float:
+        """A subscription version (epoch ms) as ms since the first start."""
+        return sub_version - self._epoch - self.zero
+
+    def facts(self, *kinds: str, source: str | None = None) -> list[Fact]:
+        """Facts about this group and topic up to the scenario's last step."""
+        return [
+            fact
+            for fact in self.run.facts.of(*kinds)
+            if fact.t - self.zero <= self.end
+            and fact.fields.get("group", self.group) == self.group
+            and fact.fields.get("topic", self.topic) == self.topic
+            and source in {None, fact.source}
+        ]
+
+    @cached_property
+    def fates(self) -> list[MessageFate]:
+        """Fates of this group's messages, in sending order."""
+        return [fate for fate in self.run.fates if (fate.group, fate.topic) == (self.group, self.topic)]
+
+    @cached_property
+    def slots(self) -> list[Slot]:
+        """Every change of the group's subscription of the topic."""
+        return [
+            Slot(fact.t - self.zero, fact["client"], fact["new"].sub_string, self.version(fact["new"].sub_version))
+            for fact in self.facts("subscription")
+            if fact["new"] is not None
+        ]
+
+    @cached_property
+    def beats(self) -> list[Beat]:
+        """Every heartbeat of the group's members that carries the topic, as the broker got it."""
+        found: list[Beat] = []
+        facts = self.facts("heartbeat", "subscription", source=BROKER)
+        for index, fact in enumerate(facts):
+            if fact.kind != "heartbeat":
+                continue
+            follows = facts[index + 1] if index + 1 < len(facts) else None
+            taken = follows is not None and follows.kind == "subscription" and follows.t == fact.t
+            for _, told in fact["subscriptions"]:
+                if told.topic in {self.topic, self._long}:
+                    version = self.version(told.sub_version)
+                    found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken))
+        return found
+
+    @cached_property
+    def owners(self) -> dict[int, str]:
+        """Who owned each queue when the scenario last asked; a queue that nobody owned is missing."""
+        owners: dict[int, str] = {}
+        for event in self.run.events:
+            if event["ev"] == "alloc" and event["who"] in self.asked:
+                owners = {queue: who for queue, who in owners.items() if who != event["who"]}
+                owners |= dict.fromkeys(event["queues"].get(self.topic, ()), event["who"])
+        return owners
+
+    @cached_property
+    def offsets(self) -> dict[int, tuple[object, int]]:
+        """Committed and maximum offset of each queue when the scenario last asked."""
+        return {
+            event["queue"]: (event["committed"], event["max"])
+            for event in self.run.events
+            if event["ev"] == "offset" and (event["group"], event["topic"]) == (self.group, self.topic)
+        }
+
+    @property
+    def queues(self) -> int:
+        """Number of queues of the topic."""
+        return self.run.scenario.topics[self.topic]
+
+
+def seconds(ms: float) -> str:
+    """A time for people: 12 ms, 1.500 s, 60.014 s."""
+    if abs(ms) < 1_000:
+        return f"{round(ms, 1):g} ms"
+    return f"{ms / 1_000:.3f} s"

@@ -1,0 +1,166 @@
+"""The grid of fates: a column for each queue, a row for each tag, a box for each message with what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.reading import Reading
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, ink, summary
+from rmqlab.show.pen import Pen, drawn
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.lab.fates import MessageFate
+    from rmqlab.lab.run import Run
+
+# Inches.
+LEFT, HEADLINE, TOP, BOX, COLUMN, GAP, LEGEND, FOOT = 0.95, 0.34, 0.96, 0.46, 1.5, 0.06, 0.3, 0.36
+LEAST_WIDTH = 7.0
+NARROW = 6  # from this many queues on a box has room for less text
+
+
+def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
+    """What became of every message of a topic in a group, by queue and tag, with owners and offsets."""
+    reading = Reading(run, group, topic)
+    svg = drawn(*size(reading), reading, (draw, 0))
+    return Picture(svg, title="What became of each message", alt=alt(reading), table=table(reading))
+
+
+def cells(reading: Reading) -> dict[str | None, dict[int, list[MessageFate]]]:
+    """Messages by tag, then by queue, in order of their offsets; tags in sending order."""
+    found: dict[str | None, dict[int, list[MessageFate]]] = {}
+    for fate in reading.fates:
+        found.setdefault(fate.tag, {}).setdefault(fate.queue, []).append(fate)
+    for row in found.values():
+        for stack in row.values():
+            stack.sort(key=lambda fate: fate.offset)
+    return found
+
+
+def size(reading: Reading) -> tuple[float, float]:
+    """Width and height of the grid in inches."""
+    depth = sum(_depth(row.values()) for row in cells(reading).values())
+    return max(LEFT + _column(reading) * reading.queues + 0.1, LEAST_WIDTH), TOP + depth + FOOT + LEGEND
+
+
+def _column(reading: Reading) -> float:
+    return COLUMN if reading.queues < NARROW else COLUMN * (NARROW - 1) / reading.queues
+
+
+def _depth(stacks: Iterable[list[MessageFate]]) -> float:
+    return max(map(len, stacks)) * BOX + 2 * GAP
+
+
+def draw(pen: Pen) -> None:
+    """Draw the grid."""
+    reading = pen.reading
+    column = _column(reading)
+    pen.text(0.08, HEADLINE / 2, headline(reading), size=11, ha="left", fontweight="bold")
+    for queue in range(reading.queues):
+        _header(pen, queue, column)
+    y = TOP
+    for tag, row in cells(reading).items():
+        depth = _depth(row.values())
+        colour = pen.colours[tag]
+        pen.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
+        label = tag or "no tag"
+        pen.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=9, colour=ink(colour), fontweight="bold")
+        for queue, stack in row.items():
+            for place, fate in enumerate(stack):
+                _box(pen, fate, LEFT + queue * column, y + GAP + place * BOX, column)
+        y += depth
+    for queue, (committed, maximum) in sorted(reading.offsets.items()):
+        behind = maximum - committed if isinstance(committed, int) else "?"
+        text = f"offset {committed} of {maximum}: lag {behind}" if column >= COLUMN else f"{committed}/{maximum}"
+        pen.text(LEFT + (queue + 0.5) * column, y + 0.13, text)
+    _legend(pen, y + FOOT)
+
+
+def _header(pen: Pen, queue: int, column: float) -> None:
+    x = LEFT + queue * column
+    owner = pen.reading.owners.get(queue)
+    colour = PALE if owner is None else pen.asked(owner)
+    pen.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
+    name = f"queue {queue}" if column >= COLUMN / 2 else f"q{queue}"
+    owned = "nobody's" if owner is None else f"{owner} owns it" if column >= COLUMN else str(owner)
+    pen.text(x + column / 2, HEADLINE + 0.2, name, size=9, colour=ink(colour), fontweight="bold")
+    pen.text(x + column / 2, HEADLINE + 0.42, owned, size=9, colour=ink(colour))
+
+
+def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None:
+    look = LOOKS[fate.fate]
+    pen.block(
+        x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, edgecolor=WHITE, linewidth=0, hatch=look.hatch
+    )
+    wide = column >= COLUMN
+    body = fate.body if wide else fate.body.removeprefix("MsgStr")
+    words = f"{look.mark} {_where(fate)}" if wide else look.mark
+    # Letters stand on plain colour, not on hatching.
+    ground = {"facecolor": look.colour, "edgecolor": "none", "pad": 1.2} if look.hatch else None
+    pen.text(x + column / 2, y + 0.15, body, size=9, colour=ink(look.colour), fontweight="bold", bbox=ground)
+    pen.text(x + column / 2, y + 0.33, words, colour=ink(look.colour), bbox=ground)
+
+
+def _where(fate: MessageFate) -> str:
+    match fate.fate:
+        case Fate.DELIVERED:
+            return f"delivered to {fate.culprit}"
+        case Fate.DROPPED_BY_CLIENT | Fate.DROPPED_BY_HOOK:
+            return f"dropped by {fate.culprit} itself"
+        case Fate.DROPPED_BY_BROKER_TAG | Fate.DROPPED_BY_BROKER_BITMAP | Fate.DROPPED_BY_BROKER_SQL:
+            return "dropped by broker"
+        case _:
+            return LOOKS[fate.fate].words
+
+
+def _legend(pen: Pen, y: float) -> None:
+    x = 0.08
+    for fate in Fate:
+        count = sum(one.fate is fate for one in pen.reading.fates)
+        if not count:
+            continue
+        look = LOOKS[fate]
+        pen.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch, edgecolor=WHITE, linewidth=0)
+        text = f"{look.mark} {count} {look.words}"
+        pen.text(x + 0.24, y + 0.08, text, size=8.5, ha="left")
+        x += 0.24 + 0.088 * len(text) + 0.15
+    if not pen.reading.fates:
+        pen.text(x, y + 0.08, "no message was sent", size=8.5, colour=GREY, ha="left")
+
+
+def headline(reading: Reading) -> str:
+    """The outcome in one line."""
+    delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
+    lost = sum(fate.lost for fate in reading.fates)
+    lag = sum(end - done for done, end in reading.offsets.values() if isinstance(done, int))
+    return f"{delivered} of {len(reading.fates)} delivered, {lost} lost, lag {lag}"
+
+
+def alt(reading: Reading) -> str:
+    """What a listener must know."""
+    owned: dict[str, list[int]] = {}
+    for queue, owner in sorted(reading.owners.items()):
+        owned.setdefault(owner, []).append(queue)
+    owners = "; ".join(f"{who} owns queues {', '.join(map(str, mine))}" for who, mine in sorted(owned.items()))
+    return (
+        f"{headline(reading)}. Grid of {reading.queues} queues by message tag: {owners or 'nobody owns a queue'}. "
+        f"{len(reading.fates)} messages: {summary(reading.fates)}."
+    )
+
+
+def table(reading: Reading) -> Table:
+    """One row for each message, in sending order."""
+    rows = [
+        (
+            fate.body, fate.tag, fate.queue, fate.offset, reading.owners.get(fate.queue), LOOKS[fate.fate].words,
+            fate.culprit, fate.subscription,
+        )
+        for fate in reading.fates
+    ]  # fmt: skip
+    headers = ("message", "tag", "queue", "offset", "owner", "fate", "at", "subscription that decided")
+    lost = frozenset(number for number, fate in enumerate(reading.fates) if fate.lost)
+    return Table("Messages and their fates (marked: lost)", headers, rows, lost)

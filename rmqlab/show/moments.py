@@ -1,0 +1,171 @@
+"""The moments of a run that tell its story, in order of time: heartbeats, rebalances, what became of each message.
+
+The swimlane draws them and its table lists them. Heartbeats that repeat what everybody knows are left out, except the
+first of each consumer that is refused: it shows why the slot is not won back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.reading import Beat, Reading, seconds
+from rmqlab.show.palette import LOOKS, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.lab.facts import Fact
+    from rmqlab.lab.fates import MessageFate
+
+
+class Kind(StrEnum):
+    """What sort of moment it is."""
+
+    BEAT = "heartbeat"
+    NOTIFY = "notification"
+    REBALANCE = "rebalance"
+    MESSAGE = "message"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One row of the swimlane at ``t`` ms: ``who`` takes part beside the broker, ``text`` says what happens there.
+
+    ``at_broker`` is what happens in the broker's lane. ``slot`` is the subscription in force afterwards. A beat has
+    ``taken``; a message has ``fate`` and ``tag``.
+    """
+
+    t: float
+    kind: Kind
+    who: tuple[str, ...]
+    text: str
+    at_broker: str
+    slot: str | None
+    taken: bool = True
+    fate: Fate | None = None
+    tag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Moments that belong together, under a heading."""
+
+    title: str
+    moments: list[Moment]
+
+
+def scenes(reading: Reading) -> list[Scene]:
+    """The story in scenes: each start, the messages, the offsets; empty scenes are left out."""
+    moments = sorted(
+        [*_beats(reading), *_notifications(reading), *_rebalances(reading)],
+        key=lambda moment: (moment.t, list(Kind).index(moment.kind)),
+    )
+    starts = [
+        (event["t"] - reading.zero, event["who"])
+        for event in reading.run.events
+        if event["ev"] == "starting" and event["who"] in reading.asked
+    ]
+    found = []
+    for index, (since, who) in enumerate(starts):
+        until = starts[index + 1][0] if index + 1 < len(starts) else float("inf")
+        later = f", {seconds(since - starts[index - 1][0])} later" if index else ""
+        mine = [moment for moment in moments if since <= moment.t < until]
+        found.append(Scene(f"{who} starts{later}: asks for {reading.asked[who]}", mine))
+    title = f"{len(reading.fates)} messages: {summary(reading.fates)}"
+    found.append(Scene(title, sorted(_messages(reading), key=_time)))
+    found.append(Scene("Offsets move on, whatever became of the messages", sorted(_commits(reading), key=_time)))
+    return [scene for scene in found if scene.moments]
+
+
+def _time(moment: Moment) -> float:
+    return moment.t
+
+
+def slot_at(reading: Reading, t: float) -> str | None:
+    """The group's subscription in the broker at ``t`` (changes at ``t`` included)."""
+    return next((slot.expression for slot in reversed(reading.slots) if slot.t <= t), None)
+
+
+def _beats(reading: Reading) -> Iterator[Moment]:
+    refused: set[str] = set()
+    holder: Beat | None = None
+    for beat in reading.beats:
+        if beat.taken:
+            holder = beat
+            verdict = f"slot := {beat.expression}"
+        elif holder is not None and holder.who != beat.who and beat.who not in refused:
+            refused.add(beat.who)
+            older = "the same version" if beat.version == holder.version else "an older version"
+            verdict = f"{older}: ignored"
+        else:
+            continue
+        text = f"heartbeat {beat.expression}, version {seconds(beat.version)}"
+        yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot_at(reading, beat.t), beat.taken)
+
+
+def _notifications(reading: Reading) -> Iterator[Moment]:
+    told: dict[float, list[str]] = {}
+    for fact in reading.facts("notify"):
+        told.setdefault(fact.t - reading.zero, []).append(fact["client"])
+    for t, clients in told.items():
+        if len(clients) > 1:  # the first member is told of itself: no story in it
+            yield Moment(t, Kind.NOTIFY, tuple(clients), "look again", "members changed (40)", slot_at(reading, t))
+
+
+def _rebalances(reading: Reading) -> Iterator[Moment]:
+    stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
+    for fact in reading.facts("rebalance"):
+        stamp = stamps.get((fact.source, fact.t))
+        stamped = f"; new stamp {seconds(reading.version(stamp['version']))}" if stamp else ""
+        t = fact.t - reading.zero
+        owned = ", ".join(map(str, fact["queues"])) or "nothing"
+        yield Moment(t, Kind.REBALANCE, (fact.source,), f"owns {owned}{stamped}", "", slot_at(reading, t))
+
+
+def _messages(reading: Reading) -> Iterator[Moment]:
+    for fate in reading.fates:
+        t = fate.t - reading.zero
+        who = (fate.culprit,) if fate.culprit else ()
+        at_broker = f"{fate.body}  {fate.tag or 'no tag'}  queue {fate.queue}"
+        slot = slot_at(reading, t)
+        yield Moment(t, Kind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate, tag=fate.tag)
+
+
+def _why(fate: MessageFate, reading: Reading) -> str:
+    match fate.fate.value:
+        case "delivered":
+            return f"delivered to {fate.culprit}"
+        case "dropped_by_broker_tag":
+            return f"{fate.culprit} pulls; the slot says {fate.subscription}"
+        case "dropped_by_client" if fate.culprit:
+            return f"{fate.culprit} itself wants only {reading.asked.get(fate.culprit, fate.subscription)}"
+        case _:
+            return LOOKS[fate.fate].words
+
+
+def _commits(reading: Reading) -> Iterator[Moment]:
+    """The first commit of each consumer after which all offsets that it commits are at the end of their queues."""
+    ends = {queue: maximum for queue, (_, maximum) in reading.offsets.items()}
+    done: dict[str, dict[int, int]] = {}
+    for fact in reading.facts("commit"):
+        mine = done.setdefault(fact["client"], {})
+        if mine.get(fact["queue"]) != fact["offset"]:
+            mine[fact["queue"]] = fact["offset"]
+    for who in reading.names:
+        queues = sorted(queue for queue, owner in reading.owners.items() if owner == who)
+        last = [_first_commit(reading, who, queue, done.get(who, {}).get(queue)) for queue in queues]
+        if queues and None not in last:
+            t = max(fact.t for fact in last if fact is not None) - reading.zero
+            text = ", ".join(f"queue {queue}: {done[who][queue]} of {ends.get(queue, '?')}" for queue in queues)
+            yield Moment(t, Kind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
+
+
+def _first_commit(reading: Reading, who: str, queue: int, offset: int | None) -> Fact | None:
+    for fact in reading.facts("commit"):
+        if (fact["client"], fact["queue"], fact["offset"]) == (who, queue, offset):
+            return fact
+    return None

@@ -1,0 +1,122 @@
+"""The group's slot in the broker: every heartbeat that could have written it, and the colour it has from then on.
+
+Heartbeats stand side by side in the order they arrived, whatever the time between them; the version is written out, for
+the version alone decides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.reading import Beat, Reading, seconds
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import GREY, PALE, WHITE, ink
+from rmqlab.show.pen import Pen, drawn
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from rmqlab.lab.run import Run
+
+# Inches.
+LEFT, COLUMN, TOP, LANE, RIBBON, FOOT = 1.25, 1.0, 0.3, 0.5, 0.42, 0.36
+MOST, LEAST = 8, 5  # heartbeats in one picture
+LONGEST = 11  # letters of an expression in a label
+
+
+def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
+    """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
+    reading = Reading(run, group, topic)
+    svg = drawn(*size(reading), reading, (draw, 0))
+    return Picture(svg, title="The group's one subscription in the broker", alt=alt(reading), table=table(reading))
+
+
+def shown(reading: Reading) -> list[Beat]:
+    """The heartbeats drawn: all that took the slot, and the first one of each consumer that another's kept out."""
+    found: list[Beat] = []
+    refused: set[str] = set()
+    holder: Beat | None = None
+    for beat in reading.beats:
+        if beat.taken:
+            holder = beat
+            found.append(beat)
+        elif holder is not None and holder.who != beat.who and beat.who not in refused:
+            refused.add(beat.who)
+            found.append(beat)
+    return found
+
+
+def size(reading: Reading) -> tuple[float, float]:
+    """Width and height in inches."""
+    columns = max(min(len(shown(reading)), MOST), LEAST)
+    return LEFT + COLUMN * columns + 0.15, TOP + LANE * len(reading.names) + RIBBON + FOOT
+
+
+def draw(pen: Pen) -> None:
+    """Draw lanes, heartbeats and the slot."""
+    beats = shown(pen.reading)[-MOST:]
+    lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(pen.reading.names)}
+    ribbon = TOP + LANE * len(lanes)
+    right = LEFT + COLUMN * max(len(beats), 1) + 0.05
+    for name, y in lanes.items():
+        colour = pen.asked(name)
+        pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
+        label = f"{name}: {_short(pen.reading.asked[name])}"
+        pen.text(0.08 + (LEFT - 0.3) / 2, y, label, size=9, colour=ink(colour))
+        pen.line((LEFT - 0.1, right), (y, y), PALE, 6)
+    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=9, ha="left", fontweight="bold")
+    pen.text(0.08, TOP / 2, "version:", colour=GREY, ha="left")
+    pen.text(0.08, ribbon + RIBBON + 0.14, "arrived:", colour=GREY, ha="left")
+    for index, beat in enumerate(beats):
+        _beat(pen, beat, LEFT + COLUMN * (index + 0.5), lanes[beat.who], ribbon)
+    _segments(pen, beats, ribbon, right)
+
+
+def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
+    colour = pen.colours[beat.expression]
+    face = colour if beat.taken else WHITE
+    pen.text(x, TOP / 2, seconds(beat.version))
+    pen.spot(x, y, 15, face, edge=colour)
+    pen.text(x, y, "✓" if beat.taken else "✗", size=10, colour=ink(face))
+    if beat.taken:
+        pen.arrow((x, y + 0.13), (x, ribbon))
+    else:
+        pen.text(x + 0.16, y, "ignored", ha="left")
+    pen.text(x, ribbon + RIBBON + 0.14, seconds(beat.t), colour=GREY)
+
+
+def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float) -> None:
+    writers = [(LEFT + COLUMN * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
+    for number, (start, beat) in enumerate(writers):
+        end = writers[number + 1][0] if number + 1 < len(writers) else right
+        colour = pen.colours[beat.expression]
+        pen.block(start, ribbon, end - start, RIBBON, colour, edgecolor=WHITE, linewidth=1.5)
+        words = _short(beat.expression)
+        pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=9, colour=ink(colour), ha="left", fontweight="bold")
+
+
+def _short(expression: str) -> str:
+    return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 1]}…"
+
+
+def alt(reading: Reading) -> str:
+    """What a listener must know."""
+    writers = [beat for beat in reading.beats if beat.taken]
+    ignored = [beat for beat in shown(reading) if not beat.taken]
+    said = "; ".join(f"{beat.who} writes {beat.expression} with version {seconds(beat.version)}" for beat in writers)
+    kept_out = "; ".join(f"{beat.who}'s heartbeat of {seconds(beat.version)} is ignored" for beat in ignored)
+    last = writers[-1].expression if writers else "empty"
+    parts = ["The broker keeps one subscription for the group", said, kept_out, f"It ends as {last}"]
+    return ". ".join(filter(None, parts)) + "."
+
+
+def table(reading: Reading) -> Table:
+    """Every heartbeat with the topic, those left out of the picture included."""
+    rows = [
+        (
+            seconds(beat.t), beat.who, beat.expression, seconds(beat.version),
+            "takes the slot" if beat.taken else "ignored: the version is not higher",
+        )
+        for beat in reading.beats
+    ]  # fmt: skip
+    headers = ("arrived", "from", "subscription", "version", "broker")
+    return Table("Heartbeats as the broker got them", headers, rows)

@@ -1,0 +1,167 @@
+"""The swimlane: one lane a consumer, the broker between them, time downwards (not to scale).
+
+The broker's lane has the colour of the subscription in force, so that the moment it flips is seen at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.reading import Reading, seconds
+from rmqlab.show.figure import Picture
+from rmqlab.show.moments import Kind, Moment, Scene, scenes
+from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, WHITE, ink, summary
+from rmqlab.show.pen import Pen, drawn
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from rmqlab.lab.run import Run
+
+# Inches.
+ROW, HEADING, TOP, BOTTOM = 0.29, 0.36, 0.72, 0.1
+TIMES, ZONE, RIBBON, LANE, EDGE = 1.0, 2.75, 2.3, 1.1, 0.5
+UNDER = 0.06  # arrows run below the middle of their row, their text above
+REACHES_CLIENT = frozenset({
+    Fate.DELIVERED, Fate.DROPPED_BY_CLIENT, Fate.DROPPED_BY_HOOK, Fate.RETRYING, Fate.DEAD_LETTER,
+})  # fmt: skip
+
+
+class Lanes:
+    """Where things are: x of every lane in inches, the broker's ribbon from ``left`` to ``right``."""
+
+    def __init__(self, names: list[str]) -> None:
+        left = names[: (len(names) + 1) // 2]
+        self.x = {name: TIMES + LANE * index for index, name in enumerate(left)}
+        self.left = TIMES + LANE * (len(left) - 1) + ZONE
+        self.right = self.left + RIBBON
+        self.middle = (self.left + self.right) / 2
+        for index, name in enumerate(names[len(left) :]):
+            self.x[name] = self.right + ZONE + LANE * index
+        self.width = max([*self.x.values(), self.right]) + EDGE
+
+    def edge(self, who: str) -> float:
+        """The side of the ribbon that faces a consumer."""
+        return self.left if self.x[who] < self.left else self.right
+
+    def away(self, who: str) -> int:
+        """+1 when the broker lies to the right of the consumer, -1 otherwise."""
+        return 1 if self.x[who] < self.left else -1
+
+
+def swimlane(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
+    """The story of one group and topic, from the first start to the committed offsets."""
+    reading = Reading(run, group, topic)
+    story = scenes(reading)
+    lanes = Lanes(reading.names)
+    height = TOP + BOTTOM + sum(HEADING + ROW * len(scene.moments) for scene in story)
+
+    def draw(pen: Pen) -> None:
+        _lanes(pen, lanes, story, height)
+        y = TOP
+        for scene in story:
+            pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, zorder=2)
+            pen.text(0.08, y + HEADING / 2, scene.title, size=9, ha="left", fontweight="bold")
+            y += HEADING
+            for moment in scene.moments:
+                _moment(pen, lanes, moment, y + ROW / 2)
+                y += ROW
+
+    svg = drawn(lanes.width, height, reading, (draw, 0))
+    return Picture(svg, title=f"Timeline of group {reading.group}", alt=_alt(reading, story), table=_table(story))
+
+
+def _lanes(pen: Pen, lanes: Lanes, story: list[Scene], height: float) -> None:
+    for name, x in lanes.x.items():
+        colour = pen.asked(name)
+        pen.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
+        pen.chip(x, 0.36, 0.86, 0.56, colour)
+        pen.text(x, 0.27, name, size=12, colour=ink(colour), fontweight="bold")
+        pen.text(x, 0.5, f"asks {pen.reading.asked[name]}", colour=ink(colour))
+    pen.text(lanes.middle, 0.24, "broker", size=12, fontweight="bold")
+    pen.text(lanes.middle, 0.47, "colour: the group's one subscription")
+    pen.text(0.08, 0.47, "time", colour=GREY, ha="left")
+    slot, since, y = None, TOP - 0.08, TOP
+    for scene in story:
+        y += HEADING
+        for moment in scene.moments:
+            if moment.slot != slot:
+                _ribbon(pen, lanes, since, y + ROW / 2, slot)
+                slot, since = moment.slot, y + ROW / 2
+            y += ROW
+    _ribbon(pen, lanes, since, height - BOTTOM, slot)
+
+
+def _ribbon(pen: Pen, lanes: Lanes, top: float, bottom: float, slot: str | None) -> None:
+    pen.block(lanes.left, top, RIBBON, bottom - top, PALE if slot is None else pen.colours[slot])
+
+
+def _moment(pen: Pen, lanes: Lanes, moment: Moment, y: float) -> None:
+    pen.text(0.08, y, seconds(moment.t), colour=GREY, ha="left")
+    known = [who for who in moment.who if who in lanes.x]
+    if moment.kind is Kind.MESSAGE:
+        _message(pen, lanes, moment, known, y)
+        return
+    for who in known:
+        colour = BLACK if moment.taken else GREY
+        ends = (lanes.x[who], y + UNDER), (lanes.edge(who), y + UNDER)
+        if moment.kind is Kind.REBALANCE:
+            pen.spot(lanes.x[who], y, 6, BLACK, shape="D")
+        elif moment.kind is Kind.NOTIFY:
+            pen.arrow(ends[1], ends[0])
+        else:
+            pen.arrow(*ends, colour, dashed=not moment.taken)
+        _beside(pen, lanes, who, moment.text, y, above=moment.kind is not Kind.REBALANCE)
+    if moment.at_broker:
+        _chip(pen, lanes, moment.at_broker, y, BLACK if moment.taken else GREY)
+
+
+def _message(pen: Pen, lanes: Lanes, moment: Moment, known: list[str], y: float) -> None:
+    fate = moment.fate or Fate.WAITING
+    look = LOOKS[fate]
+    stays = fate not in REACHES_CLIENT
+    _chip(pen, lanes, f"{look.mark} {moment.at_broker}" if stays else moment.at_broker, y, look.colour)
+    for who in known:
+        x, edge = lanes.x[who], lanes.edge(who)
+        if stays:
+            pen.arrow((x, y + UNDER), (edge, y + UNDER), GREY, dashed=True)
+        else:
+            pen.arrow((edge, y + UNDER), (x + lanes.away(who) * 0.14, y + UNDER), look.colour)
+            pen.spot(x, y, 12, look.colour)
+            pen.text(x, y, look.mark, size=10, colour=ink(look.colour))
+        _beside(pen, lanes, who, moment.text, y, above=True)
+
+
+def _beside(pen: Pen, lanes: Lanes, who: str, text: str, y: float, *, above: bool) -> None:
+    """Text in the zone between a consumer and the broker, over the arrow if there is one."""
+    away = lanes.away(who)
+    x = lanes.edge(who) - away * (ZONE - 0.2)
+    pen.text(x, y - (0.075 if above else 0), text, ha="left" if away > 0 else "right")
+
+
+def _chip(pen: Pen, lanes: Lanes, text: str, y: float, colour: str) -> None:
+    pen.chip(lanes.middle, y, RIBBON - 0.16, ROW - 0.07, WHITE, colour)
+    pen.text(lanes.middle, y, text)
+
+
+def _alt(reading: Reading, story: list[Scene]) -> str:
+    slots = [reading.slots[0].expression] if reading.slots else []
+    for slot in reading.slots[1:]:
+        if slot.expression != slots[-1]:
+            slots.append(slot.expression)
+    asks = ", ".join(f"{name} asks for {reading.asked[name]}" for name in reading.names)
+    return (
+        f"Lanes for {', '.join(reading.names)} and the broker: {asks}. The group's one subscription in the broker is "
+        f"{', then '.join(slots) or 'never set'}. Of {len(reading.fates)} messages: {summary(reading.fates)}. "
+        f"{sum(len(scene.moments) for scene in story)} moments, listed in the table."
+    )
+
+
+def _table(story: list[Scene]) -> Table:
+    rows = [
+        (seconds(moment.t), ", ".join(moment.who) or "–", moment.kind.value, moment.text, moment.at_broker, moment.slot)
+        for scene in story
+        for moment in scene.moments
+    ]
+    headers = ("time", "who", "what", "consumer's side", "broker's side", "subscription in force")
+    return Table("Timeline, moment by moment", headers, rows)

@@ -1,0 +1,75 @@
+"""Tables: the twin of every picture, and what a notebook prints beside an article's figure."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headers. ``caption`` says what the table is; the first column heads its row.
+
+    ``marked`` holds the numbers of rows that stand out (a difference, a loss); they get a mark as well as a ground.
+    """
+
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    marked: frozenset[int] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        """Every row has as many cells as there are headers."""
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.headers):
+                raise ValueError(
+                    f"table {self.caption!r}: row {number} has {len(row)} cells for {len(self.headers)} headers"
+                )
+
+    def html(self) -> str:
+        """HTML with caption and header scopes."""
+        head = "".join(f'<th scope="col" style="text-align:left">{html.escape(text)}</th>' for text in self.headers)
+        body = "".join(self._row(number, row) for number, row in enumerate(self.rows))
+        caption = f'<caption style="caption-side:top;text-align:left">{html.escape(self.caption)}</caption>'
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _row(self, number: int, row: Sequence[object]) -> str:
+        marked = number in self.marked
+        style = ' style="background:#FFF3D6;color:#000"' if marked else ""
+        cells = [html.escape(_text(cell)) for cell in row]
+        if marked:
+            cells[0] = f"▸ {cells[0]}"
+        first = f'<th scope="row" style="text-align:left">{cells[0]}</th>'
+        rest = "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells[1:])
+        return f"<tr{style}>{first}{rest}</tr>"
+
+    def text(self) -> str:
+        """Plain text in columns; a marked row ends in "<"."""
+        lines = [list(self.headers), *([_text(cell) for cell in row] for row in self.rows)]
+        widths = [max(_width(line[column]) for line in lines) for column in range(len(self.headers))]
+        shown = [
+            "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        shown[1:] = [line + ("  <" if number in self.marked else "") for number, line in enumerate(shown[1:])]
+        return "\n".join([self.caption, *shown])
+
+    def __repr__(self) -> str:
+        """The plain text."""
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _width(text: str) -> int:
+    """Columns a terminal needs: Chinese characters take two."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
