@@ -11,7 +11,6 @@ from rmqlab.filter.sql92 import VERSIONS, MQFilterException, compile_sql92
 from rmqlab.filter.sql92.doctor import examine, hint
 from rmqlab.filter.sql92.explain import describe, draw, label
 from rmqlab.filter.sql92.steps import evaluate_in_steps
-from rmqlab.filter.sql92.tokens import Kind, as_units
 from rmqlab.filter.sql92.witness import NOT_TRUE, Can, Found, Search
 
 if TYPE_CHECKING:
@@ -35,13 +34,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="properties of a message to evaluate it on; none at all after --set: a message without properties",
     )
     parser.add_argument("--version", choices=VERSIONS, default=VERSIONS[0], help="the broker's version (4.8.0)")
+    parser.add_argument("--strict", action="store_true", help="return 1 as well when the broker ignores part of it")
     parser.add_argument("--witness", action="store_true", help="find a message that passes and one that does not")
 
 
 def run(args: Namespace) -> int:
     """Print what the broker makes of the expression; return 1 if it refuses it, else 0.
 
-    Raise `BadInput` for a property without `=`.
+    With `--strict` ignored text counts as a refusal. Raise `BadInput` for a property without `=`.
     """
     text = sys.stdin.read() if args.expr == "-" else args.expr
     properties = None if args.set is None else _properties(args.set)
@@ -60,7 +60,7 @@ def run(args: Namespace) -> int:
     if args.witness:
         result["witness"] = _witnesses(compiled, out)
     write_json(result, args.json)
-    return 0
+    return 1 if args.strict and compiled.ignored else 0
 
 
 def _properties(pairs: list[str]) -> dict[str, str]:
@@ -96,15 +96,13 @@ def _refusal(refusal: MQFilterException, text: str, out: TextIO) -> Json:
 
 
 def _accepted(compiled: CompiledSql92, properties: dict[str, str] | None, out: TextIO) -> Json:
-    units = as_units(compiled.text)
-    ignored = "" if compiled.rest.kind is Kind.EOF else units[compiled.rest.start :]
     canonical = str(compiled)
     print(f"accepted by {compiled.version} as {canonical[:_WIDEST]}{'...' * (len(canonical) > _WIDEST)}", file=out)
     lines = draw(compiled, properties)
     print("\n".join(f"  {line}" for line in lines[:_MOST_LINES]), file=out)
     if len(lines) > _MOST_LINES:
         print(f"  and {len(lines) - _MOST_LINES} more nodes", file=out)
-    return {"ok": True, "canonical": canonical, "ignored": ignored, "tree": lines}
+    return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": lines}
 
 
 def _evaluated(compiled: CompiledSql92, properties: dict[str, str], out: TextIO) -> Json:

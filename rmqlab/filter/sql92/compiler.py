@@ -15,7 +15,7 @@ from rmqlab.filter.sql92.errors import (
 )
 from rmqlab.filter.sql92.parser import parse
 from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION, evaluate_in_steps
-from rmqlab.filter.sql92.tokens import as_units, position
+from rmqlab.filter.sql92.tokens import Kind, as_units, position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,11 @@ class CompiledSql92:
         if root.error is not None:
             raise root.error
         return root.value
+
+    @property
+    def ignored(self) -> str:
+        """The text behind the longest valid prefix, which 4.8.0 never reads (row F-27)."""
+        return "" if self.rest.kind is Kind.EOF else as_units(self.text)[self.rest.start :]
 
     def matches(self, properties: Mapping[str, str] | None) -> bool:
         """Tell whether the broker lets the message pass: only for the value true, not for null or an error."""
