@@ -20,6 +20,7 @@ INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 _MASK32 = 0xFFFFFFFF
 _BMP_END = 0xFFFF
+_LONG_DIGITS = 19
 _TRIMMED = "".join(map(chr, range(0x21)))
 _TREEIFY_THRESHOLD = 8
 _MIN_TREEIFY_CAPACITY = 64
@@ -54,12 +55,14 @@ def parse_long(text: str | None) -> int:
 
 
 def _parse(text: str | None, low: int, high: int) -> int:
-    # Character.digit takes the decimal digits of every script, as int() does; spaces and underscores it refuses
+    # Character.digit takes the decimal digits of every script, as int() does, but looks at single UTF-16 units
     digits = text[1:] if text is not None and text[:1] in {"+", "-"} else text
-    if text is None or digits is None or not digits.isdecimal():
+    if text is None or not digits or not digits.isdecimal() or max(digits) > chr(_BMP_END):
         raise NumberFormatError("null" if text is None else f'For input string: "{text}"')
-    value = int(text)
-    if not low <= value <= high:
+    # int() refuses thousands of digits; all but the last may be zeros
+    head, tail = digits[:-_LONG_DIGITS], digits[-_LONG_DIGITS:]
+    value = -int(tail) if text[0] == "-" else int(tail)
+    if not low <= value <= high or any(map(int, set(head))):
         raise NumberFormatError(f'For input string: "{text}"')
     return value
 

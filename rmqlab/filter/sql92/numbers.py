@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
 from rmqlab.filter.sql92.double_text import double_to_text
 from rmqlab.filter.sql92.errors import number_format_error, runtime_error
-from rmqlab.message.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, trim
+from rmqlab.message import java
+from rmqlab.message.java import INT_MAX, LONG_MAX, NumberFormatError, parse_int, trim
 
 MIN_DOUBLE_TEXT: Final = "4.9E-324"
 MAX_DOUBLE_TEXT: Final = "1.7976931348623157E308"
@@ -33,12 +33,18 @@ def parse_integer(text: str) -> int:
     """Give `Integer.valueOf(text)`. Raises the `NumberFormatException`."""
     if len(text) <= _QUICK and text.isascii() and text.isdigit():
         return int(text)
-    return _whole(text, INT_MIN, INT_MAX)
+    try:
+        return parse_int(text)
+    except NumberFormatError as error:
+        raise number_format_error(str(error)) from error
 
 
 def parse_long(text: str) -> Long:
     """Give `Long.valueOf(text)`. Raises the `NumberFormatException`."""
-    return Long(_whole(text, LONG_MIN, LONG_MAX))
+    try:
+        return Long(java.parse_long(text))
+    except NumberFormatError as error:
+        raise number_format_error(str(error)) from error
 
 
 def parse_double(text: str) -> float:
@@ -105,20 +111,6 @@ def class_name(value: Value) -> str:
     if isinstance(value, int):
         return "Long" if isinstance(value, Long) else "Integer"
     return "Double" if isinstance(value, float) else "String"
-
-
-def _whole(text: str, low: int, high: int) -> int:
-    digits = text[1:] if text[:1] in {"+", "-"} else text
-    # Character.digit looks at single UTF-16 units, so digits beyond U+FFFF are none for it.
-    if not digits.isdecimal() or max(digits) > "\uffff":
-        raise number_format_error(f'For input string: "{text}"')
-    head, tail = digits[:-_LONGEST], digits[-_LONGEST:]
-    value = int(tail)
-    if text[0] == "-":
-        value = -value
-    if not low <= value <= high or any(unicodedata.decimal(digit) for digit in head):
-        raise number_format_error(f'For input string: "{text}"')
-    return value
 
 
 def _from_hex(text: str) -> float:
