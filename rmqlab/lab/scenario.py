@@ -6,16 +6,23 @@ ordered by ``at`` (ms after the topics exist); a step starts late when the one b
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from rmqlab.errors import BadInput
+from rmqlab.message.topics import is_valid_name, validate_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+PRODUCER = "P"  # what the scenario's producer is called
+MOST_QUEUES = 1_024
+LONGEST_MS = 7 * 24 * 3_600_000  # a week
 
 
 class Subscription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +106,14 @@ class Offsets(_Step, frozen=True, tag="offsets"):
     """Ask the broker for the committed and the maximum offset of each queue."""
 
 
-Step: TypeAlias = Start | Stop | Subscribe | Send | Cut | Freeze | Alloc | Offsets
+class Resize(_Step, frozen=True, tag="resize"):
+    """Give a topic more queues, as mqadmin's updateTopic does; ours, the recordings have no such step."""
+
+    topic: str
+    queues: int
+
+
+Step: TypeAlias = Start | Stop | Subscribe | Send | Cut | Freeze | Alloc | Offsets | Resize
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -114,9 +128,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         """Names of the consumer groups, sorted."""
         return sorted({step.group for step in self.steps if isinstance(step, Start)})
 
+    def to_builtins(self) -> dict[str, Any]:
+        """The scenario as the dicts and lists of its JSON form."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
     def to_json(self) -> str:
-        """The scenario as one line of a scenario file."""
-        return msgspec.json.encode(self).decode()
+        """The scenario as one line of a scenario file, in ASCII."""
+        return json.dumps(self.to_builtins())
 
 
 _KINDS: dict[str, type] = {
@@ -128,32 +147,38 @@ _KINDS: dict[str, type] = {
     "freeze": Freeze,
     "alloc": Alloc,
     "offsets": Offsets,
+    "resize": Resize,
 }
 
 
 def read_scenarios(path: str | Path) -> list[Scenario]:
-    """All scenarios of a JSON-lines file.
+    """All scenarios of a JSON-lines file, in order; one whose name ends in .gz is unpacked.
 
     Raises:
         BadInput: the file cannot be read, or a line is not a scenario; the text names file, line and field.
     """
+    return list(numbered_scenarios(path).values())
+
+
+def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
+    """All scenarios of a JSON-lines file by the number of their line; raises as ``read_scenarios``."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read as UTF-8 text ({error})") from error
-    scenarios: list[Scenario] = []
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read as UTF-8 text ({error}); give a file of JSON lines") from error
+    scenarios: dict[int, Scenario] = {}
     seen: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         scenario = parse_scenario(line, f"{path.name}, line {number}")
         if scenario.id in seen:
-            raise BadInput(
-                f"{path.name}, line {number}: id {scenario.id!r} was used by line {seen[scenario.id]}; ids must differ"
-            )
+            used = seen[scenario.id]
+            raise BadInput(f'{path.name}, line {number}: "id" {scenario.id!r} was used by line {used}; ids must differ')
         seen[scenario.id] = number
-        scenarios.append(scenario)
+        scenarios[number] = scenario
     if not scenarios:
         raise BadInput(f"{path.name}: no scenario in it; one JSON object a line is expected")
     return scenarios
@@ -166,22 +191,27 @@ def parse_scenario(text: str, where: str = "scenario") -> Scenario:
         BadInput: with ``where``, the field, what is wrong and what would be right.
     """
     try:
-        scenario = msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=Scenario)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {error}{_hint(text)}") from error
-    except msgspec.DecodeError as error:
+        # not msgspec's own parser: it refuses lone surrogates, which a body may have
+        fields = json.loads(text)
+    except ValueError as error:
         raise BadInput(f"{where}: not one JSON object ({error})") from error
+    return convert_scenario(fields, where)
+
+
+def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
+    """One scenario from the dicts and lists of its JSON form; raises as ``parse_scenario``."""
+    try:
+        scenario = msgspec.convert(fields, Scenario)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{where}: {error}{_hint(fields)}") from error
     for problem in _problems(scenario):
         raise BadInput(f"{where}: {problem}")
     return scenario
 
 
-def _hint(text: str) -> str:
+def _hint(fields: object) -> str:
     """What would be right, for the first step whose kind or fields are unknown."""
-    try:
-        steps = json.loads(text).get("steps", [])
-    except (ValueError, AttributeError):
-        return ""
+    steps = fields.get("steps") if isinstance(fields, dict) else None
     for step in steps if isinstance(steps, list) else []:
         kind = step.get("do") if isinstance(step, dict) else None
         if kind not in _KINDS:
@@ -195,38 +225,60 @@ def _hint(text: str) -> str:
 
 def _problems(scenario: Scenario) -> Iterator[str]:
     """What a well-formed scenario can still have wrong, each with its field."""
-    last = 0
-    known: set[str] = set()
-    if not scenario.id:
-        yield '"id" is empty; give the scenario a name'
+    if not is_valid_name(scenario.id):
+        yield f'"id" is {scenario.id!r}; it becomes part of names, so letters, digits, % | _ and - only, and not empty'
     for topic, queues in scenario.topics.items():
-        if queues < 1:
-            yield f"topics.{topic} is {queues}; a topic has at least one queue"
+        if not topic or (refusal := validate_topic(f"{topic}_{scenario.id}")):
+            yield f"topics: {topic!r} (with the id: {topic}_{scenario.id}) is no name for a topic: {refusal or 'empty'}"
+        if not 1 <= queues <= MOST_QUEUES:
+            yield f"topics.{topic} is {queues}; a topic has 1 to {MOST_QUEUES} queues"
+    last = 0
+    running: dict[str, bool] = {}
+    queues_of = dict(scenario.topics)
     for index, step in enumerate(scenario.steps):
         field = f"steps[{index}]"
         if step.at < last:
             yield f"{field}.at is {step.at}, but the step before it is at {last}; steps are ordered by time (ms)"
+        if step.at > LONGEST_MS:
+            yield f"{field}.at is {step.at} ms; a scenario lasts at most a week ({LONGEST_MS} ms)"
         last = step.at
         match step:
-            case Start(who=who, subscribe=subscribe):
-                known.add(who)
-                if not subscribe:
-                    yield f"{field}.subscribe is empty; a consumer subscribes at least one topic"
-                for topic in subscribe:
-                    if topic not in scenario.topics:
-                        yield f"{field}.subscribe names topic {topic!r}; known topics: {', '.join(scenario.topics)}"
-                if step.later_times < 0:
-                    yield f"{field}.laterTimes is {step.later_times}; it counts answers, so 0 or more"
-            case Stop(who=who) | Cut(who=who) | Freeze(who=who) | Subscribe(who=who) if who not in known:
-                started = ", ".join(sorted(known)) or "nobody"
+            case Start():
+                yield from _start_problems(step, field, scenario.topics, running)
+                running[step.who] = True
+            case Stop(who=who) | Cut(who=who) | Freeze(who=who) | Subscribe(who=who) if not running.get(who):
+                if who in running:
+                    yield f"{field}.who is {who!r}, who was stopped before"
+                started = ", ".join(sorted(running)) or "nobody"
                 yield f"{field}.who is {who!r}, who was not started before; started: {started}"
-            case Subscribe(topic=topic) | Send(topic=topic) if topic not in scenario.topics:
-                yield f"{field}.topic is {topic!r}; known topics: {', '.join(scenario.topics)}"
+            case Stop(who=who):
+                running[who] = False
+            case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) if topic not in scenario.topics:
+                yield f"{field}.topic is {topic!r}; known topics: {', '.join(scenario.topics) or 'none'}"
+            case Resize(topic=topic, queues=queues):
+                if not queues_of[topic] <= queues <= MOST_QUEUES:
+                    yield f"{field}.queues is {queues}; {topic!r} has {queues_of[topic]} and may grow to {MOST_QUEUES}"
+                queues_of[topic] = queues
             case Send(topic=topic, messages=messages):
-                queues = scenario.topics[topic]
                 for number, message in enumerate(messages):
-                    if message.queue is not None and not 0 <= message.queue < queues:
+                    if message.queue is not None and not 0 <= message.queue < queues_of[topic]:
                         at = f"{field}.messages[{number}].queue"
-                        yield f"{at} is {message.queue}; {topic!r} has queues 0..{queues - 1}"
+                        yield f"{at} is {message.queue}; {topic!r} has queues 0..{queues_of[topic] - 1}"
             case _:
                 pass
+
+
+def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
+    if not step.who or step.who == PRODUCER:
+        yield f"{field}.who is {step.who!r}; give the consumer a name of its own ({PRODUCER!r} is the producer)"
+    if running.get(step.who):
+        yield f"{field}.who is {step.who!r}, who runs already; stop it first, or give another name"
+    if not step.group:
+        yield f"{field}.group is empty; a consumer belongs to a group"
+    if not step.subscribe:
+        yield f"{field}.subscribe is empty; a consumer subscribes at least one topic"
+    for topic in step.subscribe:
+        if topic not in topics:
+            yield f"{field}.subscribe names topic {topic!r}; known topics: {', '.join(topics) or 'none'}"
+    if step.later_times < 0:
+        yield f"{field}.laterTimes is {step.later_times}; it counts answers, so 0 or more"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.client.client_error import MQClientError
+from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.errors import BadInput
@@ -19,10 +19,24 @@ from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.run import Run
-from rmqlab.lab.scenario import Alloc, Cut, Freeze, Offsets, Scenario, Send, Start, Step, Stop, Subscribe
+from rmqlab.lab.scenario import (
+    PRODUCER,
+    Alloc,
+    Cut,
+    Freeze,
+    Offsets,
+    Resize,
+    Scenario,
+    Send,
+    Start,
+    Step,
+    Stop,
+    Subscribe,
+)
 from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.java import to_utf8
+from rmqlab.message.message import Message, MessageQueue, UserPropertyError
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -41,7 +55,7 @@ class ClientSettings:
 
     ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``), ``zone`` the time zone whose months count
     there. ``client_ids`` gives a client, by name, an id "ip@instance" of its own. With ``plain_names`` topics and
-    groups go on the wire as the scenario writes them.
+    groups go on the wire as the scenario writes them. The last two are the producer's.
     """
 
     client_ip: str = "192.0.2.2"
@@ -53,6 +67,8 @@ class ClientSettings:
     zone: tzinfo = UTC
     client_ids: dict[str, str] = field(default_factory=dict)
     plain_names: bool = False
+    producer_group: str = "PROD"
+    send_timeout_ms: int = 3_000
 
 
 class Simulation:
@@ -67,7 +83,9 @@ class Simulation:
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
     ) -> None:
-        _refuse(scenario)
+        refusal = refusal_of(scenario)
+        if refusal is not None:
+            raise BadInput(f"scenario {scenario.id!r}: {refusal}")
         self.scenario = scenario
         self.cluster = Cluster(cluster or ClusterConfig(), chooser, timing)
         self.world = self.cluster.world
@@ -81,9 +99,13 @@ class Simulation:
         self._unique_ids = UniqueIdMaker(
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
         )
-        self.witness.event("scenario", scenario=_plain(scenario), epochMs=self.cluster.config.epoch_ms)
-        node = self._node("P")
-        self.producer = DefaultMQProducer(self.witness.long("PROD"), self._instance(node, "P"), ProducerConfig())
+        self.witness.event("scenario", scenario=scenario.to_builtins(), epochMs=self.cluster.config.epoch_ms)
+        node = self._node(PRODUCER)
+        self.producer = DefaultMQProducer(
+            self.witness.long(settings.producer_group),
+            self._instance(node, PRODUCER),
+            ProducerConfig(send_msg_timeout=settings.send_timeout_ms),
+        )
         node.spawn(self._drive(node), "scenario")
 
     def run(self) -> Run:
@@ -126,7 +148,11 @@ class Simulation:
     async def _drive(self, node: VirtualNode) -> None:
         await self.producer.start()
         for topic, queues in self.scenario.topics.items():
-            await self.producer.create_topic("TBW102", self.witness.long(topic), queues)
+            try:
+                await self._create(topic, queues)
+            except MQClientError as error:
+                problem = f"scenario {self.scenario.id!r}: topics.{topic}: the broker refuses it: {_first_line(error)}"
+                raise BadInput(problem) from error
         await node.sleep(TOPICS_SETTLE_MS)
         begin = self.world.scheduler.now_us
         for step in self.scenario.steps:
@@ -135,10 +161,8 @@ class Simulation:
                 await node.sleep_us(wait_us)
             try:
                 await self._do(step)
-            except MQClientError as error:
-                self.witness.event(
-                    "error", do=type(step).__name__.lower(), error="MQClientException", message=_first_line(error)
-                )
+            except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
+                self.witness.event("error", do=type(step).__name__.lower(), **_thrown(error))
         self._final = self._final_state()
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
@@ -152,22 +176,23 @@ class Simulation:
                 await self._start(step)
             case Stop(who=who):
                 self.witness.event("stopping", who=who)
-                consumer = self.consumers.pop(who)
+                consumer = self._running(who)
+                del self.consumers[who]
                 await self._shutdown(consumer)
                 consumer.member.until = self.world.now_ms()
                 self.witness.event("stopped", who=who)
             case Subscribe(who=who, topic=topic, expr=expression, type=kind):
-                consumer = self.consumers[who]
-                consumer.member.asked.append((self.world.now_ms(), topic, kind, expression))
+                consumer, since = self._running(who), self.world.now_ms()
                 await consumer.client.subscribe(self.witness.long(topic), expression, kind)
+                consumer.member.asked.append((since, topic, kind, expression))
                 self.witness.event("subscribed", who=who, expr=expression)
             case Send():
                 await self._send(step)
             case Cut(who=who):
-                count = self.consumers[who].node.cut(self.cluster.broker_address)
+                count = self.world.nodes[who].cut(self.cluster.broker_address)
                 self.witness.event("control", line=f"cut @{who}", conns=str(count))
             case Freeze(who=who):
-                count = self.consumers[who].node.freeze(self.cluster.broker_address)
+                count = self.world.nodes[who].freeze(self.cluster.broker_address)
                 self.witness.event("control", line=f"freeze @{who}", conns=str(count))
             case Alloc():
                 for who, consumer in self.consumers.items():
@@ -175,6 +200,18 @@ class Simulation:
                         self.witness.event("alloc", who=who, queues=self._owned(consumer))
             case Offsets():
                 self._offsets()
+            case Resize(topic=topic, queues=queues):
+                await self._create(topic, queues)
+                self.witness.event("resized", topic=topic, queues=queues)
+
+    async def _create(self, topic: str, queues: int) -> None:
+        await self.producer.create_topic("TBW102", self.witness.long(topic), queues)
+
+    def _running(self, who: str) -> Consumer:
+        consumer = self.consumers.get(who)
+        if consumer is None:
+            raise _NotRunningError(f"{who} did not start")
+        return consumer
 
     async def _shutdown(self, consumer: Consumer) -> None:
         if consumer.application is not None:
@@ -189,18 +226,18 @@ class Simulation:
         instance = self._instance(node, step.who, config)
         client = client_of(step, instance, config, self.witness)
         member = Member(step.who, step.group, step.mode == "broadcasting")
-        self.members.append(member)
         for topic, subscription in step.subscribe.items():
-            member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
             await client.subscribe(self.witness.long(topic), subscription.expr, subscription.type)
+            member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
+        self.members.append(member)
         kind = {} if step.kind == "push" else {"kind": step.kind}
         self.witness.event("starting", who=step.who, **kind)
         consumer = Consumer(step, node, client, member)
         try:
             await client.start()
-        except MQClientError as error:
+        except CALL_ERRORS as error:
             # 4.8.0 throws although timers and heartbeats live already (row F-98): the consumer goes on.
-            self.witness.event("startFailed", who=step.who, error="MQClientException", message=_first_line(error))
+            self.witness.event("startFailed", who=step.who, **_thrown(error))
             return
         self.consumers[step.who] = consumer
         if consumer.pushes:
@@ -212,8 +249,9 @@ class Simulation:
     async def _send(self, step: Send) -> None:
         topic = self.witness.long(step.topic)
         for number, outgoing in enumerate(step.messages):
-            message = Message.of(topic, outgoing.body.encode(), outgoing.tag, outgoing.keys)
-            message.properties.update(outgoing.props or {})
+            message = Message.of(topic, to_utf8(outgoing.body), outgoing.tag, outgoing.keys)
+            for name, value in (outgoing.props or {}).items():
+                message.put_user_property(name, value)
             queue = (
                 None
                 if outgoing.queue is None
@@ -264,19 +302,25 @@ def simulate(scenario: Scenario, **settings: Any) -> Run:
     return Simulation(scenario, **settings).run()
 
 
-def _refuse(scenario: Scenario) -> None:
+def refusal_of(scenario: Scenario) -> str | None:
+    """Why a scenario cannot be simulated, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.kind == "pop":
-            raise BadInput(
-                f"scenario {scenario.id!r}: steps[{index}].kind is {step.kind!r}; simulated here: push, lite"
-            )
+            return f"steps[{index}].kind is {step.kind!r}; simulated here: push, lite"
+    return None
+
+
+class _NotRunningError(Exception):
+    """A step wants something of a consumer whose start failed; the recorder has no such object either."""
+
+    java_name = "NullPointerException"
+
+
+def _thrown(error: Exception) -> dict[str, str]:
+    """The fields that tell of an exception in an event, with the name Java has for it."""
+    name = getattr(error, "java_name", type(error).__name__.replace("Error", "Exception"))
+    return {"error": name, "message": _first_line(error)}
 
 
 def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0]
-
-
-def _plain(scenario: Scenario) -> Any:
-    import json
-
-    return json.loads(scenario.to_json())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import SentMessage
 from rmqlab.lab.group_view import GroupView, group_view
+from rmqlab.message.java import from_utf8
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import Observer
@@ -62,6 +63,8 @@ class Witness:
         """A hook for one client; the facts carry its short name as their source."""
 
         def observe(kind: str, fields: dict[str, Any]) -> None:
+            if kind == "restamp":
+                self._cluster.world.stamped()
             self.fact(who, kind, {k: v for k, v in fields.items() if k != "who"})
 
         return observe
@@ -101,7 +104,7 @@ class Witness:
 
     def consumes(self, step: Start, message: MessageExt, *, success: bool) -> None:
         """Write that a listener got a message, and whether it took it."""
-        body = (message.body or b"").decode()
+        body = from_utf8(message.body or b"")
         place = {"topic": message.topic, "tag": message.tags, "queue": message.queue_id, "offset": message.queue_offset}
         self.event(
             "consume", who=step.who, **(place | {"topic": self.short(message.topic)}), body=body,

@@ -32,6 +32,8 @@ _V4_MAPPED = bytes(10) + b"\xff\xff"
 class UserPropertyError(BadInput, ValueError):
     """A user property whose name is reserved, or whose name or value is blank."""
 
+    java_name = "RuntimeException"
+
 
 class HostError(BadInput, ValueError):
     """Text or bytes that are no address."""
