@@ -1,0 +1,64 @@
+"""The verb `replay`: feed a recording of a real broker to this one and compare every answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.commands.output import text_stream, write_json
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import TextIO
+
+    from rmqlab.lab.replay import ReplayResult
+
+_WIDTH = 160
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("dir", type=Path, metavar="DIR", help="a recorded set: broker.conf and frames.jsonl[.gz]")
+    parser.add_argument("--show", type=int, default=10, metavar="N", help="differences to print (10)")
+
+
+def run(args: Namespace) -> int:
+    """Print the result; return 0 if nothing differs, else 1. Raise `BadInput` for a set that cannot be read."""
+    from rmqlab.lab.replay import replay
+
+    result = replay(args.dir)
+    _print(result, args.show, text_stream(args))
+    write_json(result.as_json(), args.json)
+    return 1 if result.differing else 0
+
+
+def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
+    from rmqlab.lab.replay import code_name
+
+    def say(text: str) -> None:
+        print(text.encode("ascii", "backslashreplace").decode(), file=stream)
+
+    say(f"{result.name}: {result.requests} requests, {result.identical} identical, {len(result.differing)} differences")
+    say(f"{len(result.reorderings)} reordered: {result.near} within 1 ms, the widest gap {result.widest_ms} ms")
+    say("")
+    say(f"  {'request':<34} {'requests':>8} {'identical':>9}")
+    for code, (requests, identical) in result.codes.items():
+        say(f"  {code:>3} {code_name(code):<30} {requests:>8} {identical:>9}")
+    say("")
+    say("Taken from the recording, or let pass:")
+    for name, use in result.uses.as_json().items():
+        say(f"  {use['used']:>6}  {name}: {use['reason']}")
+    if result.differing:
+        say("")
+        say("Differences:")
+    for difference in result.differing[:show]:
+        where = f"conn {difference.conn}, opaque {difference.opaque}, {code_name(difference.code)}, {difference.field}"
+        say(f"  {where}: expected {_brief(difference.expected)}, got {_brief(difference.got)}")
+    if len(result.differing) > show:
+        say(f"  and {len(result.differing) - show} more")
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."

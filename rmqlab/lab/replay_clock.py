@@ -1,0 +1,143 @@
+"""What a recording tells about times and addresses that no frame states.
+
+- The epoch of `t` = 0: a message's store time (found in the bodies of pulls) lies between the moments at which its
+  send and the answer were seen, so every such message narrows the epoch down; all together leave a fraction of a
+  millisecond. Without any, the stamps of clients (born times, subscription versions) bound it from below.
+- The port of each connection as the broker saw it (the recorder stood between): the born address of its messages.
+- When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
+  are answered at such a moment. Between and beyond these moments the period is taken as even.
+- Until when a connection was recorded: to its end, or until the recorder froze it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.replay_exchange import number_of
+from rmqlab.lab.replay_frames import Kind
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from rmqlab.lab.replay_exchange import Exchange
+    from rmqlab.lab.replay_frames import Recording
+
+_RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
+LOOK_PERIOD_MS = 5_000.0
+
+
+@dataclass(slots=True)
+class RecordedClock:
+    """`epoch` is the epoch ms of `t` = 0; store times by commit log offset, ports by connection, looks as `t`.
+
+    `ends` has the last recorded moment of every connection that does not last to the recording's `end`.
+    """
+
+    end: float = 0.0
+    epoch: float = 0.0
+    epoch_from: str = "nothing"
+    store_times: dict[int, int] = field(default_factory=dict)
+    ports: dict[int, int] = field(default_factory=dict)
+    looks: list[float] = field(default_factory=list)
+    ends: dict[int, float] = field(default_factory=dict)
+    frozen: set[int] = field(default_factory=set)
+
+    def epoch_ms(self, t: float) -> int:
+        """Return the epoch ms of a moment of the recording."""
+        return int(self.epoch + t)
+
+
+def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> RecordedClock:
+    """Find out all of it."""
+    clock = RecordedClock(recording.lines[-1].t if recording.lines else 0.0)
+    for line in recording.lines:
+        if line.kind is Kind.CLOSE:
+            clock.ends.setdefault(line.conn, line.t)
+        elif line.kind is Kind.CONTROL and line.control == "freeze":
+            clock.frozen.update(line.conns)
+            for conn in line.conns:
+                clock.ends.setdefault(conn, line.t)
+    ports: dict[int, int] = {}
+    for exchange in exchanges:
+        if exchange.code == RequestCode.PULL_MESSAGE and exchange.expected is not None:
+            for offset, port, store_time in _records(exchange.expected.body or b""):
+                clock.store_times.setdefault(offset, store_time)
+                ports.setdefault(offset, port)
+    for exchange in exchanges:
+        if exchange.put_at in ports:
+            clock.ports.setdefault(exchange.line.conn, ports[exchange.put_at])
+    _find_epoch(clock, exchanges)
+    clock.looks = list(_looks(exchanges, clock.end))
+    return clock
+
+
+def _records(body: bytes) -> Iterator[tuple[int, int, int]]:
+    """Commit log offset, born port and store time of every record with IPv4 addresses."""
+    position = 0
+    while position + _RECORD_HEAD.size <= len(body):
+        size, offset, sys_flag, port, store_time = _RECORD_HEAD.unpack_from(body, position)
+        if size <= 0:
+            return
+        if not sys_flag & BORNHOST_V6_FLAG:
+            yield offset, port, store_time
+        position += size
+
+
+def _find_epoch(clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
+    bounds = [
+        (store_time - exchange.answered_at, store_time + 1 - exchange.line.t)
+        for exchange in exchanges
+        if exchange.put_at is not None and (store_time := clock.store_times.get(exchange.put_at)) is not None
+    ]
+    if bounds:
+        lows, highs = sorted(low for low, _ in bounds), sorted(high for _, high in bounds)
+        # All messages together bound one interval. Should one contradict the others, the median is on their side.
+        shared = lows[-1] < highs[0]
+        low, high = (lows[-1], highs[0]) if shared else (lows[len(lows) // 2], highs[len(highs) // 2])
+        clock.epoch = (low + high) / 2
+        clock.epoch_from = f"store times of {len(bounds)} messages, to {max(high - low, 0):.1f} ms"
+        return
+    stamps = [stamp - exchange.line.t for exchange in exchanges if (stamp := _stamp(exchange))]
+    if stamps:
+        clock.epoch = max(stamps)
+        clock.epoch_from = f"stamps of clients in {len(stamps)} requests"
+
+
+def _stamp(exchange: Exchange) -> int:
+    """The epoch ms that a client wrote into a request: a subscription's version or a message's born time, else 0."""
+    fields = exchange.fields
+    return number_of(fields.get("subVersion") or fields.get("bornTimestamp") or fields.get("g")) or 0
+
+
+def _looks(exchanges: Collection[Exchange], end: float) -> Iterator[float]:
+    """The looks of the hold service, from those that time-outs show, back and forth to both ends of the recording."""
+    seen = sorted(exchange.answered_at for exchange in exchanges if has_timed_out(exchange))
+    if not seen:
+        return
+    shown = [seen[0]]
+    shown.extend(t for before, t in pairwise(seen) if t - before > LOOK_PERIOD_MS / 2)
+    steps = [max(1, round((b - a) / LOOK_PERIOD_MS)) for a, b in pairwise(shown)]
+    period = (shown[-1] - shown[0]) / sum(steps) if steps else LOOK_PERIOD_MS
+    for step in range(int(shown[0] / period), 0, -1):
+        yield shown[0] - period * step
+    for (start, stop), count in zip(pairwise(shown), steps, strict=True):
+        yield from (start + (stop - start) * step / count for step in range(count))
+    for step in range(int(max(end - shown[-1], 0) / period) + 1):
+        yield shown[-1] + period * step
+
+
+def has_timed_out(exchange: Exchange) -> bool:
+    """Whether a pull was answered without a message after the time it lets itself be held."""
+    suspend = exchange.suspend_ms
+    return (
+        suspend is not None
+        and exchange.expected is not None
+        and exchange.expected.code == ResponseCode.PULL_NOT_FOUND
+        and suspend <= exchange.answered_at - exchange.line.t < inf
+    )

@@ -1,0 +1,137 @@
+"""Where our answer differs from the recorded one, field by field."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.undetermined import Undetermined
+from rmqlab.message.record import RecordError, decode_records
+from rmqlab.protocol.codes import RequestCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.lab.undetermined import Uses
+    from rmqlab.message.message import MessageExt
+    from rmqlab.protocol.command import RemotingCommand
+
+# A field's path, what was recorded, what we answered.
+FieldDifference = tuple[str, object, object]
+NO_ANSWER = "no answer"
+_MISSING = "(missing)"
+
+# Lists in bodies that Java fills from a table keyed by connections, or of objects without a hash code of their own.
+_UNORDERED = {
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: ("consumerIdList",),
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: ("connectionSet",),
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: ("connectionSet",),
+}
+_RECORD_BODIES = {RequestCode.PULL_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
+_RECORD_FIELDS = (
+    "topic", "queue_id", "queue_offset", "commit_log_offset", "body", "properties", "flag", "sys_flag", "body_crc",
+    "born_timestamp", "born_host", "store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset",
+    "store_size", "msg_id",
+)  # fmt: skip
+
+
+def compare(
+    request_code: int, expected: RemotingCommand, got: RemotingCommand, uses: Uses | None = None
+) -> list[FieldDifference]:
+    """Return all differences between two answers to a request, or between two requests of the broker's own.
+
+    Every part of the command counts: code, flag, language, version, remark, serialisation, header fields (an absent
+    header is not an empty one) and body. `opaque` is not looked at. `uses` counts what was let pass.
+    """
+    differences: list[FieldDifference] = [
+        (name, left, right)
+        for name, left, right in (
+            ("code", int(expected.code), int(got.code)),
+            ("flag", expected.flag, got.flag),
+            ("language", expected.language, got.language),
+            ("version", expected.version, got.version),
+            ("remark", expected.remark, got.remark),
+            ("serializeType", expected.serialize_type.name, got.serialize_type.name),
+        )
+        if left != right
+    ]
+    differences.extend(_ext_fields(expected, got))
+    if expected.body != got.body:
+        differences.extend(_bodies(request_code, expected.body or b"", got.body or b"", uses))
+    return differences
+
+
+def _ext_fields(expected: RemotingCommand, got: RemotingCommand) -> Iterator[FieldDifference]:
+    left, right = expected.all_ext_fields(), got.all_ext_fields()
+    if left is None or right is None:
+        if left is not right:
+            yield "extFields", None if left is None else dict(left), None if right is None else dict(right)
+        return
+    for name in sorted({*left, *right}):
+        if left.get(name) != right.get(name):
+            yield f"extFields.{name}", left.get(name, _MISSING), right.get(name, _MISSING)
+
+
+def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses | None) -> Iterator[FieldDifference]:
+    if request_code in _RECORD_BODIES:
+        yield from _records(expected, got)
+        return
+    try:
+        left, right = json.loads(expected), json.loads(got)
+    except ValueError:
+        yield "body", _text(expected), _text(got)
+        return
+    for name in _UNORDERED.get(RequestCode(request_code), ()) if isinstance(left, dict) else ():
+        if isinstance(right, dict) and left.get(name) != right.get(name) and _sort(left, name) == _sort(right, name):
+            right[name] = left[name]
+            if uses is not None:
+                uses[Undetermined.MEMBER_ORDER] += 1
+    yield from _json(left, right, "body")
+
+
+def _sort(value: dict[str, object], name: str) -> list[str]:
+    items = value.get(name)
+    return sorted(map(repr, items)) if isinstance(items, list) else []
+
+
+def _json(expected: object, got: object, path: str) -> Iterator[FieldDifference]:
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for name in sorted({*expected, *got}):
+            yield from _json(expected.get(name, _MISSING), got.get(name, _MISSING), f"{path}.{name}")
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for index, (left, right) in enumerate(zip(expected, got, strict=True)):
+            yield from _json(left, right, f"{path}[{index}]")
+    elif expected != got or type(expected) is not type(got):
+        yield path, expected, got
+
+
+def _records(expected: bytes, got: bytes) -> Iterator[FieldDifference]:
+    try:
+        left, right = decode_records(expected), decode_records(got)
+    except RecordError:
+        left = right = []
+    if len(left) != len(right):
+        yield "body.records", [_name(message) for message in left], [_name(message) for message in right]
+        return
+    found = False
+    for index, (one, other) in enumerate(zip(left, right, strict=True)):
+        for name in _RECORD_FIELDS:
+            if getattr(one, name) != getattr(other, name):
+                found = True
+                yield f"body.records[{index}].{name}", _plain(getattr(one, name)), _plain(getattr(other, name))
+    if not found:
+        yield "body", expected.hex(), got.hex()
+
+
+def _name(message: MessageExt) -> str:
+    return f"{message.topic}/{message.queue_id}/{message.queue_offset}"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return _text(value)
+    return value if isinstance(value, str | int | dict | None) else str(value)
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "backslashreplace")

@@ -1,0 +1,145 @@
+"""A recorded set on disk: the broker's settings and every line the recorder wrote.
+
+A line of `frames.jsonl` (or `frames.jsonl.gz`) has `t`, the ms since the recorder started, and one of: `conn` with
+`open`; `conn`, `dir` with `close`; `conn` with `client`; `control` with `conns`; `conn`, `dir` with `frame`, the whole
+frame in hex, its length first. `dir` is c2s (to the broker) or s2c. Frames `to` the name server are passed over.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.frame_error import FrameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class BadRecording(BadInput):
+    """A recording that cannot be read; the text names file, line and field, and what would be right."""
+
+
+class Kind(Enum):
+    """What a line tells."""
+
+    OPEN = auto()
+    CLOSE = auto()
+    CLIENT = auto()
+    CONTROL = auto()
+    FRAME = auto()
+
+
+@dataclass(slots=True)
+class Line:
+    """One line. `t` in ms with a fraction; `conn` 0 for a control line, whose connections are in `conns`."""
+
+    number: int
+    t: float
+    kind: Kind
+    conn: int = 0
+    to_broker: bool = False
+    command: RemotingCommand | None = None
+    control: str = ""
+    conns: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Recording:
+    """The lines of a set in the order the recorder saw them, and the settings of broker.conf as text."""
+
+    name: str
+    properties: dict[str, str]
+    lines: list[Line] = field(default_factory=list)
+
+
+def read_recording(folder: Path) -> Recording:
+    """Read a recorded set; raise `BadRecording` for a folder, file, line or field that is not as described above."""
+    properties = _properties(folder / "broker.conf")
+    packed, plain = folder / "frames.jsonl.gz", folder / "frames.jsonl"
+    path = packed if packed.is_file() or not plain.is_file() else plain
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path is packed else data).decode("utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise BadRecording(f"{path}: cannot be read ({error}); frames.jsonl or frames.jsonl.gz is needed") from error
+    return Recording(folder.resolve().name, properties, list(_lines(path, text)))
+
+
+def _properties(path: Path) -> dict[str, str]:
+    """Read key=value lines; empty lines and comments (# or !) are passed over."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRecording(f"{path}: cannot be read ({error}); the recorded broker's settings are needed") from error
+    properties = {}
+    for number, row in enumerate(text.splitlines(), 1):
+        line = row.strip()
+        if not line or line[0] in "#!":
+            continue
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise BadRecording(f"{path}, line {number}: expected key=value, got {line!r}")
+        properties[key.strip()] = value.strip()
+    return properties
+
+
+def _lines(path: Path, text: str) -> Iterator[Line]:
+    for number, row in enumerate(text.splitlines(), 1):
+        if not row.strip():
+            continue
+        try:
+            fields = json.loads(row)
+        except ValueError as error:
+            raise BadRecording(f"{path}, line {number}: no JSON ({error})") from error
+        if not isinstance(fields, dict):
+            raise BadRecording(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
+        if fields.get("to", "broker") == "broker":
+            yield _line(f"{path}, line {number}", number, fields)
+
+
+def _line(where: str, number: int, fields: dict[str, object]) -> Line:
+    t = fields.get("t")
+    if isinstance(t, bool) or not isinstance(t, int | float):
+        raise BadRecording(f"{where}, field t: expected milliseconds, got {t!r}")
+    if "control" in fields:
+        conns = fields.get("conns", [])
+        if not isinstance(conns, list) or not all(isinstance(conn, int) for conn in conns):
+            raise BadRecording(f"{where}, field conns: expected connection numbers, got {conns!r}")
+        return Line(number, t, Kind.CONTROL, control=str(fields["control"]), conns=tuple(conns))
+    conn = fields.get("conn")
+    if isinstance(conn, bool) or not isinstance(conn, int):
+        raise BadRecording(f"{where}, field conn: expected a connection number, got {conn!r}")
+    if "open" in fields:
+        return Line(number, t, Kind.OPEN, conn)
+    if "client" in fields:
+        return Line(number, t, Kind.CLIENT, conn)
+    direction = fields.get("dir")
+    if direction not in {"c2s", "s2c"}:
+        raise BadRecording(f"{where}, field dir: expected c2s or s2c, got {direction!r}")
+    if "close" in fields:
+        return Line(number, t, Kind.CLOSE, conn, direction == "c2s")
+    if "frame" not in fields:
+        raise BadRecording(f"{where}: expected one of open, close, client, control and frame")
+    return Line(number, t, Kind.FRAME, conn, direction == "c2s", _command(where, fields["frame"]))
+
+
+def _command(where: str, frame: object) -> RemotingCommand:
+    try:
+        data = bytes.fromhex(str(frame))
+    except ValueError:
+        raise BadRecording(f"{where}, field frame: expected hex digits") from None
+    length = int.from_bytes(data[:4])
+    if len(data) != 4 + length:
+        raise BadRecording(f"{where}, field frame: its length says {length} bytes, {len(data) - 4} follow")
+    try:
+        return RemotingCommand.decode(data[4:])
+    except FrameError as error:
+        raise BadRecording(f"{where}, field frame: {error}") from error
