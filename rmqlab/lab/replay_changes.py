@@ -87,7 +87,7 @@ class Changes:
 
     def force(self, read: Exchange) -> None:
         """The recorded answer to a read is here: let happen what may have happened, step by step, until we agree."""
-        if read.expected is None:
+        if read.expected is None or read.is_done:
             return
         fields = read.expected.ext_fields or {}
         offset = number_of(fields.get("offset" if read.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
@@ -100,7 +100,7 @@ class Changes:
         if not self._reads.is_fresh(read):
             self._look_for(read)
         domains = read.domains - {LOG}
-        while read.state is not State.DONE:
+        while not read.is_done:
             change = next((change for change in self._stage.pending if change.domains & domains), None)
             if change is None:
                 break
@@ -120,7 +120,7 @@ class Changes:
         listener.postpone = read.expected is not None and read.expected.code in _HALF_WAY
         self.handle(change)
         if listener.postpone:
-            if read.state is State.DONE:
+            if read.is_done:
                 self._stage.uses[Undetermined.HALF_HEARTBEAT] += 1
             listener.release()
             self._reads.changed(change.domains, change)
@@ -128,13 +128,13 @@ class Changes:
     def _reach(self, read: Exchange, offset: int) -> None:
         """Make messages visible until a queue's next offset is the one in the answer."""
         store = self._stage.broker.store
-        while read.state is not State.DONE and store.get_max_offset_in_queue(*read.queue) < offset:
+        while not read.is_done and store.get_max_offset_in_queue(*read.queue) < offset:
             if not self.dispatch() and not self._store_next():
                 return
 
     def handle(self, change: Exchange) -> None:
         """Make a change, after those seen earlier that touch the same."""
-        if change.state is State.DONE:
+        if change.is_done:
             return
         if LOG in change.domains:
             self._store(change)
@@ -192,7 +192,7 @@ class Changes:
 
     def _store(self, change: Exchange) -> None:
         """Store a message, after all that come before it in the commit log."""
-        while change.state is not State.DONE:
+        while not change.is_done:
             puts = [other for other in self._stage.pending if LOG in other.domains]
             chosen = self._next_in_log(puts, change)
             if chosen is None:

@@ -3,7 +3,8 @@
 - The epoch of `t` = 0: a message's store time (found in the bodies of pulls) lies between the moments at which its
   send and the answer were seen, so every such message narrows the epoch down; all together leave a fraction of a
   millisecond. Without any, the stamps of clients (born times, subscription versions) bound it from below.
-- The port of each connection as the broker saw it (the recorder stood between): the born address of its messages.
+- The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, or
+  the address in an answer about the members of a group.
 - When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
   are answered at such a moment. Between and beyond these moments the period is taken as even.
 - Until when a connection was recorded: to its end, or until the recorder froze it.
@@ -20,7 +21,9 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay_exchange import number_of
 from rmqlab.lab.replay_frames import Kind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
+from rmqlab.protocol.admin_bodies import ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.frame_error import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay_frames import Recording
 
 _RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
+_MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 LOOK_PERIOD_MS = 5_000.0
 
 
@@ -72,9 +76,26 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
     for exchange in exchanges:
         if exchange.put_at in ports:
             clock.ports.setdefault(exchange.line.conn, ports[exchange.put_at])
+        elif exchange.code in _MEMBERS:
+            _ports_of_members(recording, clock, exchange)
     _find_epoch(clock, exchanges)
     clock.looks = list(_looks(exchanges, clock.end))
     return clock
+
+
+def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:
+    """Read the addresses in the answer to 203 or 204; a client id is that of its latest connection."""
+    if exchange.expected is None or exchange.expected.body is None:
+        return
+    try:
+        members = ProducerConnection.decode(exchange.expected.body).connection_set
+    except FrameError:
+        return
+    conns = {line.client: line.conn for line in recording.lines if line.client and line.t < exchange.answered_at}
+    for member in members:
+        port = number_of((member.client_addr or "").rpartition(":")[2])
+        if port is not None and member.client_id in conns:
+            clock.ports.setdefault(conns[member.client_id], port)
 
 
 def _records(body: bytes) -> Iterator[tuple[int, int, int]]:

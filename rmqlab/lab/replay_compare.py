@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.undetermined import Undetermined
 from rmqlab.message.record import RecordError, decode_records
+from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.frame_error import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +24,10 @@ NO_ANSWER = "no answer"
 _MISSING = "(missing)"
 
 # Lists in bodies that Java fills from a table keyed by connections, or of objects without a hash code of their own.
-_UNORDERED = {
-    RequestCode.GET_CONSUMER_LIST_BY_GROUP: ("consumerIdList",),
-    RequestCode.GET_CONSUMER_CONNECTION_LIST: ("connectionSet",),
-    RequestCode.GET_PRODUCER_CONNECTION_LIST: ("connectionSet",),
+_UNORDERED: dict[int, str] = {
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: "consumerIdList",
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: "connectionSet",
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: "connectionSet",
 }
 _RECORD_BODIES = {RequestCode.PULL_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
 _RECORD_FIELDS = (
@@ -77,32 +79,38 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses | None) -
         yield from _records(expected, got)
         return
     try:
-        left, right = json.loads(expected), json.loads(got)
-    except ValueError:
+        left, right = fastjson.read(expected), fastjson.read(got)
+    except FrameError:
         yield "body", _text(expected), _text(got)
         return
-    for name in _UNORDERED.get(RequestCode(request_code), ()) if isinstance(left, dict) else ():
-        if isinstance(right, dict) and left.get(name) != right.get(name) and _sort(left, name) == _sort(right, name):
-            right[name] = left[name]
+    name = _UNORDERED.get(request_code)
+    if name is not None and isinstance(left, dict) and isinstance(right, dict):
+        mine, theirs = left.get(name), right.get(name)
+        if mine != theirs and _sorted(mine) == _sorted(theirs):
+            right[name] = mine
             if uses is not None:
                 uses[Undetermined.MEMBER_ORDER] += 1
     yield from _json(left, right, "body")
 
 
-def _sort(value: dict[str, object], name: str) -> list[str]:
-    items = value.get(name)
+def _sorted(items: object) -> list[str]:
     return sorted(map(repr, items)) if isinstance(items, list) else []
 
 
 def _json(expected: object, got: object, path: str) -> Iterator[FieldDifference]:
     if isinstance(expected, dict) and isinstance(got, dict):
-        for name in sorted({*expected, *got}):
-            yield from _json(expected.get(name, _MISSING), got.get(name, _MISSING), f"{path}.{name}")
+        for name in sorted({*expected, *got}, key=str):
+            yield from _json(expected.get(name, _MISSING), got.get(name, _MISSING), f"{path}.{_key(name)}")
     elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
         for index, (left, right) in enumerate(zip(expected, got, strict=True)):
             yield from _json(left, right, f"{path}[{index}]")
     elif expected != got or type(expected) is not type(got):
-        yield path, expected, got
+        yield path, _plain(expected), _plain(got)
+
+
+def _key(name: object) -> str:
+    """A key of a JSON map as part of a path; fastjson knows maps whose keys are objects."""
+    return "{" + ",".join(f"{key}={value}" for key, value in name) + "}" if isinstance(name, tuple) else str(name)
 
 
 def _records(expected: bytes, got: bytes) -> Iterator[FieldDifference]:
@@ -128,9 +136,12 @@ def _name(message: MessageExt) -> str:
 
 
 def _plain(value: object) -> object:
+    """Return a value that can be written as JSON."""
     if isinstance(value, bytes):
         return _text(value)
-    return value if isinstance(value, str | int | dict | None) else str(value)
+    if isinstance(value, Decimal):
+        return float(value)
+    return value if isinstance(value, str | int | None) else str(value)
 
 
 def _text(body: bytes) -> str:

@@ -98,6 +98,11 @@ class Exchange:
         return self.code in READS
 
     @property
+    def is_done(self) -> bool:
+        """Whether our broker has handled it and our answer is final."""
+        return self.state is State.DONE
+
+    @property
     def groups(self) -> set[str]:
         """The consumer groups it has to do with."""
         return {domain[1] for domain in self.domains if domain[0] in {"group", "offset", "lock"}}

@@ -47,6 +47,7 @@ class Line:
     conn: int = 0
     to_broker: bool = False
     command: RemotingCommand | None = None
+    client: str = ""
     control: str = ""
     conns: tuple[int, ...] = ()
 
@@ -120,7 +121,7 @@ def _line(where: str, number: int, fields: dict[str, object]) -> Line:
     if "open" in fields:
         return Line(number, t, Kind.OPEN, conn)
     if "client" in fields:
-        return Line(number, t, Kind.CLIENT, conn)
+        return Line(number, t, Kind.CLIENT, conn, client=str(fields["client"]))
     direction = fields.get("dir")
     if direction not in {"c2s", "s2c"}:
         raise BadRecording(f"{where}, field dir: expected c2s or s2c, got {direction!r}")

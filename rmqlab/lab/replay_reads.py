@@ -8,7 +8,7 @@ from rmqlab.lab.replay_broker import NO_QUEUE
 from rmqlab.lab.replay_clock import LOOK_PERIOD_MS, has_timed_out
 from rmqlab.lab.replay_compare import compare
 from rmqlab.lab.replay_exchange import LOG, State
-from rmqlab.lab.replay_stage import ANSWER_MS, NOTHING, SETTLE_MS, Choice
+from rmqlab.lab.replay_stage import ANSWER_MS, SETTLE_MS, Choice
 from rmqlab.lab.undetermined import Undetermined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
@@ -78,7 +78,7 @@ class Reads:
         """A message became visible: pulls that it wakes are executed, and whoever looks at the queue is asked again."""
         self._collect_woken(by_look=False)
         for read in [read for read in self._open if LOG in read.domains and read.queue in {queue, NO_QUEUE}]:
-            if read.state is not State.DONE:
+            if not read.is_done:
                 self.ask(read)
 
     def looked_after(self) -> None:
@@ -91,19 +91,15 @@ class Reads:
 
     def give_up(self, read: Exchange) -> None:
         """The recorded answer is here: if the read is still open, ours is another one or none."""
-        if read.state is State.DONE:
+        if read.is_done:
             return
         stage = self._stage
         if read.pull is not None and read.state is State.HELD:
             stage.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
             read.got = None
-        got, expected = read.got, read.expected
-        stage.settle(read, got)
+        stage.settle(read, read.got)
         self._close(read)
-        if got is None and expected is not None:
-            text = f"{expected.code} {expected.remark or ''} {dict(expected.ext_fields or {})}"
-            stage.differs(read, "answer", text, "held" if read.pull is not None else NOTHING)
-        elif read.agrees:
+        if read.got is not None and read.agrees:
             # The right answer at the wrong time: it was due long before it was recorded.
             stage.differs(read, "time", f"{read.answered_at:.1f} ms", f"{read.given_at or 0.0:.1f} ms")
 

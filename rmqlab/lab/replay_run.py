@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay_broker import RecordedChannel
 from rmqlab.lab.replay_changes import Changes
 from rmqlab.lab.replay_compare import compare
-from rmqlab.lab.replay_exchange import State
 from rmqlab.lab.replay_frames import Kind
 from rmqlab.lab.replay_reads import Reads
 from rmqlab.lab.replay_stage import ANSWER_MS, NOTHING, SETTLE_MS, Difference, Stage
@@ -72,13 +71,15 @@ class ReplayRun:
             self.changes.see(exchange)
 
     def _see_answer(self, exchange: Exchange) -> None:
-        if exchange.state is State.DONE:
-            return
-        if not exchange.reads:
+        if exchange.reads:
+            self.changes.force(exchange)
+            self.reads.give_up(exchange)
+        else:
             self.changes.handle(exchange)
-            return
-        self.changes.force(exchange)
-        self.reads.give_up(exchange)
+        expected = exchange.expected
+        if exchange.got is None and expected is not None:
+            text = f"{int(expected.code)} {expected.remark or ''} {dict(expected.ext_fields or {})}"
+            self.stage.differs(exchange, "answer", text, NOTHING if exchange.pull is None else "held")
 
     def _see_own(self, line: Line, command: RemotingCommand) -> None:
         """The real broker sent something by itself: so must ours, if pending changes make it."""
