@@ -6,4 +6,19 @@ runtime (virtual time and sockets), lab (scenarios, fates, experiments), show (p
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rmqlab.lab.check import check
+
+__all__ = ["__version__", "check"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """Load `rmqlab.check` when it is first used: importing rmqlab stays light."""
+    if name == "check":
+        from rmqlab.lab.check import check
+
+        return check
+    raise AttributeError(f"module 'rmqlab' has no attribute {name!r}")

@@ -66,10 +66,10 @@ class Reading:
         return sub_version - self._epoch - self.zero
 
     def facts(self, *kinds: str, source: str | None = None) -> list[Fact]:
-        """Facts about this group and topic up to the scenario's last step."""
+        """Facts about this group and topic up to the scenario's last step; all kinds when none is named."""
         return [
             fact
-            for fact in self.run.facts.of(*kinds)
+            for fact in (self.run.facts.of(*kinds) if kinds else self.run.facts.facts)
             if fact.t - self.zero <= self.end
             and fact.fields.get("group", self.group) == self.group
             and fact.fields.get("topic", self.topic) == self.topic

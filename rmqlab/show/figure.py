@@ -77,8 +77,8 @@ class Picture:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
-        display({"text/html": self.words(), "text/plain": self.table.text()}, raw=True)  # type: ignore[no-untyped-call]
+        display(self._repr_mimebundle_(), raw=True)
+        display({"text/html": self.words(), "text/plain": self.table.text()}, raw=True)
 
 
 @contextmanager
