@@ -11,6 +11,8 @@ from rmqlab.broker.broker_registration import BrokerRegistration, registered_top
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
+from rmqlab.broker.consumer_filter_manager import CONFIG_FILE as FILTER_FILE
+from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PERIOD_MS
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
 from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
 
     Observer = Callable[[str, dict[str, object]], None]
 
-FILTER_CLEAN_PERIOD_MS = 10_000
 REGISTER_FIRST_MS = 10_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
 
@@ -100,7 +101,8 @@ class Broker:
     to be woken (`run_timers`); ask again after every call, since a message that arrives makes the pulls that wait for
     it due at once. `choose(label, n)` is asked for every random number of Java; `observe(kind, facts)` hears what
     happened. `on_register` gets what the broker tells the name servers: at once, 10 s later, then every 30 s, and
-    whenever a topic is made.
+    whenever a topic is made. `on_persist` gets the name and the text of a file that 4.8.0 keeps in the store's `config`
+    folder, every time it would be written; `load` takes in what was kept.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Broker:
         choose: Callable[[str, int], int] = first,
         observe: Observer | None = None,
         on_register: Callable[[BrokerRegistration], None] | None = None,
+        on_persist: Callable[[str, str], None] | None = None,
     ) -> None:
         self.config = config
         self.message_store = store
@@ -119,6 +122,7 @@ class Broker:
         self.choose = choose
         self.observe = observe
         self.on_register = on_register
+        self.on_persist = on_persist
         self.store_host = Host(config.broker_ip1, config.listen_port)
         self.timers = Timers()
         self._wake_ups: deque[Callable[[], None]] = deque()
@@ -153,14 +157,25 @@ class Broker:
         self.register_broker_all(check_order_config=True, oneway=False, force_register=True)
 
     def _add_timers(self, now: int) -> None:
-        # Java cleans before it writes the filter data to its file.
-        clean = self.consumer_filter_manager.clean
-        self.timers.at_fixed_rate(
-            "filter data", now + FILTER_CLEAN_PERIOD_MS, FILTER_CLEAN_PERIOD_MS, lambda _: clean()
-        )
+        persist = self.consumer_filter_manager.persist
+        self.timers.at_fixed_rate("filter data", now + FILTER_PERIOD_MS, FILTER_PERIOD_MS, lambda _: persist())
         shortest, longest = REGISTER_PERIOD_MS
         period = max(shortest, min(self.config.register_name_server_period, longest))
         self.timers.at_fixed_rate("register broker", now + REGISTER_FIRST_MS, period, self._register_periodically)
+
+    def load(self, read: Callable[[str], str | None]) -> None:
+        """Take in the files of the `config` folder, before the first request; `read` gives None for one not there.
+
+        Raises FrameError for a file that is damaged: nothing of it is taken in.
+        """
+        text = read(FILTER_FILE)
+        if text:
+            self.consumer_filter_manager.decode(text)
+
+    def persist(self, now: int) -> None:
+        """Write every file of the `config` folder through `on_persist`, as at a shutdown."""
+        self.now = now
+        self.consumer_filter_manager.persist()
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Process one command at `now` (epoch ms); see the class for what None means.

@@ -12,7 +12,7 @@ from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.consumer_filter_file import FilterDataByTopic
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.store.config import MessageStoreConfig
 
+CONFIG_FILE = "consumerFilter.json"
+PERSIST_PERIOD_MS = 10_000
 LOADED_DEAD_SINCE_MS = 30_000
 _LOADED_CAPACITY = 16
 
@@ -31,9 +33,14 @@ class FilterStore(Protocol):
 
 
 class FilterBroker(Protocol):
-    """What filters need of their broker: settings, the time (epoch ms), and the store's settings."""
+    """What filters need of their broker: settings, the time (epoch ms), the store's settings, somewhere to write."""
 
     now: int
+
+    @property
+    def on_persist(self) -> Callable[[str, str], None] | None:
+        """Gets the name of a file in the store's `config` folder and its text; None: nothing is written."""
+        ...
 
     @property
     def config(self) -> BrokerConfig:
@@ -160,6 +167,17 @@ class ConsumerFilterManager:
                     del groups[group]
             if not groups:
                 del self.filter_data_by_topic[topic]
+
+    def persist(self) -> None:
+        """Clean up, then write everything to `config/consumerFilter.json` if there is a place to write to.
+
+        4.8.0 does this 10 s after the start, then every 10 s, and once more when the broker is shut down.
+        """
+        write = self._broker.on_persist
+        if write is None:
+            self.clean()
+        else:
+            write(CONFIG_FILE, self.encode())
 
     def encode(self) -> str:
         """Clean up, then write everything as `config/consumerFilter.json` has it."""

@@ -36,6 +36,7 @@ class _Broker:
 
     config: BrokerConfig
     now: int = _REGISTERED_AT
+    on_persist: None = None
     message_store: _Store = field(default_factory=_Store)
 
 

@@ -20,7 +20,7 @@ DAY_MS = 24 * 3_600_000
 
 def manager(now=1000, **config):
     store = SimpleNamespace(config=MessageStoreConfig())
-    broker = SimpleNamespace(config=BrokerConfig(**config), now=now, message_store=store)
+    broker = SimpleNamespace(config=BrokerConfig(**config), now=now, message_store=store, on_persist=None)
     made = ConsumerFilterManager(broker)
     return made, broker
 
@@ -219,3 +219,46 @@ def test_a_damaged_file_is_refused_and_nothing_is_lost(text):
     with pytest.raises(FrameError):
         made.decode(text)
     assert made.get("T", "G") is not None
+
+
+@pytest.mark.row("F-46")
+def test_the_broker_writes_the_file_every_ten_seconds_and_when_told_to(make_bench):
+    bench = make_bench(config={"enable_property_filter": True})
+    written = []
+    bench.broker.on_persist = lambda name, text: written.append((bench.broker.now - start, name, text))
+    start = bench.now
+    bench.subscribe(bench.channel(), "G", {"T": "a > 5"}, version=1, kind="SQL92")
+    bench.pass_time(9_999)
+    assert written == []
+    bench.pass_time(20_001)
+    assert [(at, name) for at, name, _ in written] == [(at, "consumerFilter.json") for at in (10_000, 20_000, 30_000)]
+    bench.pass_time(5)
+    bench.broker.persist(bench.now)
+    assert written[-1][0] == 30_005
+    assert decode_filter_data(written[-1][2])["T"]["G"].expression == "a > 5"
+
+
+@pytest.mark.row("F-46")
+def test_a_broker_that_starts_again_computes_bits_before_anybody_is_back(make_bench):
+    switches = {"enable_property_filter": True, "enable_calc_filter_bit_map": True}
+    first, files = make_bench(config=switches), {}
+    first.subscribe(first.channel(), "G", {"T": "a > 5"}, version=1, kind="SQL92")
+    first.broker.on_persist = files.__setitem__
+    first.broker.persist(first.now)
+    again = make_bench(config=switches)
+    again.now += 60_000
+    again.broker.now = again.now
+    again.broker.load(files.get)
+    data = again.broker.consumer_filter_manager.get("T", "G")
+    assert data.dead_time == again.now - 30_000
+    requests = []
+    again.store.dispatchers.insert(1, requests.append)
+    again.topic("T", 1)
+    again.send("T", props={"a": "6"})
+    assert any(requests[0].bit_map)
+
+
+def test_a_broker_without_files_starts_empty(bench):
+    bench.broker.load({}.get)
+    bench.broker.persist(bench.now)
+    assert bench.broker.consumer_filter_manager.filter_data_by_topic == {}
