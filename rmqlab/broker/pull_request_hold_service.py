@@ -59,6 +59,12 @@ class PullRequestHoldService:
         held = self._table.get((topic, queue_id), [])
         self._table[topic, queue_id] = [pull for pull in held if pull is not pull_request]
 
+    def forget(self, channel: Channel) -> None:
+        """Drop every pull of a connection: nobody could be answered."""
+        for key, held in list(self._table.items()):
+            if any(pull.channel is channel for pull in held):
+                self._table[key] = [pull for pull in held if pull.channel is not channel]
+
     def held(self, topic: str, queue_id: int) -> list[PullRequest]:
         """Return the pulls held for a queue, the longest waiting first."""
         return list(self._table.get((topic, queue_id), ()))

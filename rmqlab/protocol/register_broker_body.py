@@ -14,6 +14,10 @@ from rmqlab.protocol.serializable import RemotingSerializable, from_json
 from rmqlab.protocol.topic_config import TopicConfig
 
 
+MAX_INFLATED_BYTES = 64 * 1024 * 1024
+"""Ours: what a compressed registration may grow to. 4.8.0 knows no bound."""
+
+
 class TopicConfigSerializeWrapper(RemotingSerializable):
     """All topics of a broker and the version of the table; also the answer to GET_ALL_TOPIC_CONFIG 21."""
 
@@ -42,9 +46,12 @@ class RegisterBrokerBody(RemotingSerializable):
     def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
         """Read the zlib form; raises FrameError when it ends early or is no zlib stream."""
         try:
-            reader = _Reader(zlib.decompressobj().decompress(data))
+            inflater = zlib.decompressobj()
+            reader = _Reader(inflater.decompress(data, MAX_INFLATED_BYTES))
         except zlib.error as error:
             raise FrameError("ZipException", str(error)) from error
+        if inflater.unconsumed_tail:
+            raise FrameError("IOException", f"a registration of more than {MAX_INFLATED_BYTES} bytes, compressed")
         body = cls()
         wrapper = body.topic_config_serialize_wrapper
         wrapper.data_version = DataVersion.decode(reader.sized())

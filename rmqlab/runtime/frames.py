@@ -1,0 +1,98 @@
+"""Frames out of a stream of bytes (4.8.0 `NettyDecoder`), with bounds on what a peer can make us keep.
+
+A frame is a 4-byte length, a 4-byte word (serialisation and header length), the header, the body.
+"""
+
+from __future__ import annotations
+
+import struct
+
+FRAME_MAX_LENGTH = 16 * 1024 * 1024
+"""4.8.0 `com.rocketmq.remoting.frameMaxLength`, in bytes, the length itself included."""
+HEADER_MAX_LENGTH = 1024 * 1024
+"""Ours: 4.8.0 reads headers as long as frames. The longest honest one holds 32 KiB of properties."""
+UNREAD_MAX_BYTES = 512 * 1024 * 1024
+"""Ours: bytes of unfinished frames that all connections of a server may hold together."""
+
+_LENGTH_BYTES = 4
+_LENGTHS = struct.Struct(">iI")
+
+
+class BadFrame(Exception):
+    """Bytes after which the stream makes no sense; the text says which bound they broke."""
+
+
+class UnreadBudget:
+    """Bytes of unfinished frames held for all connections of one server."""
+
+    __slots__ = ("limit", "used")
+
+    def __init__(self, limit: int = UNREAD_MAX_BYTES) -> None:
+        self.limit = limit
+        self.used = 0
+
+
+class FrameDecoder:
+    """Collects bytes and hands out frames without their length. `close` gives the budget back."""
+
+    __slots__ = ("_at", "_budget", "_data")
+
+    def __init__(self, budget: UnreadBudget | None = None) -> None:
+        self._budget = budget or UnreadBudget()
+        self._data = bytearray()
+        self._at = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take what was received. Raises BadFrame when the server holds too much for all its connections."""
+        if self._at:
+            del self._data[: self._at]
+            self._budget.used -= self._at
+            self._at = 0
+        self._data += data
+        self._budget.used += len(data)
+        if self._budget.used > self._budget.limit:
+            raise BadFrame(
+                f"{self._budget.used} bytes of unfinished frames on all connections, the limit is {self._budget.limit}"
+            )
+
+    def next(self) -> bytes | None:
+        """Return the next frame without its length, None when more bytes must come first.
+
+        Raises BadFrame as soon as a length cannot be right: the frame is never waited for.
+        """
+        data, at = self._data, self._at
+        held = len(data) - at
+        if held < _LENGTH_BYTES:
+            return None
+        if held < _LENGTHS.size:
+            length = int.from_bytes(data[at : at + _LENGTH_BYTES], signed=True)
+            _check_length(length)
+            return bytes(data[at + _LENGTH_BYTES :][:length]) if self._take(length, held) else None
+        length, head = _LENGTHS.unpack_from(data, at)
+        _check_length(length)
+        header_length = head & 0xFFFFFF
+        if length >= _LENGTH_BYTES and not header_length <= min(length - _LENGTH_BYTES, HEADER_MAX_LENGTH):
+            raise BadFrame(
+                f"a header of {header_length} bytes in a frame of {length}; at most {HEADER_MAX_LENGTH} are taken"
+            )
+        begin = at + _LENGTH_BYTES
+        return bytes(data[begin : begin + length]) if self._take(length, held) else None
+
+    def _take(self, length: int, held: int) -> bool:
+        whole = held >= _LENGTH_BYTES + length
+        if whole:
+            self._at += _LENGTH_BYTES + length
+        return whole
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._budget.used -= len(self._data)
+        self._data = bytearray()
+        self._at = 0
+
+
+def _check_length(length: int) -> None:
+    if length < 0:
+        raise BadFrame(f"a frame of {length} bytes: lengths are not negative")
+    if length + _LENGTH_BYTES > FRAME_MAX_LENGTH:
+        raise BadFrame(f"a frame of {length} bytes, at most {FRAME_MAX_LENGTH - _LENGTH_BYTES} are taken")

@@ -1,0 +1,117 @@
+"""What `rmqlab serve` is told: addresses, and the settings of broker.conf."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
+from rmqlab.errors import BadInput
+from rmqlab.runtime.properties_file import read_properties
+from rmqlab.store.config import MessageStoreConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOOPBACK = "127.0.0.1"
+BROKER_PORT, NAMESRV_PORT = 10911, 9876
+
+
+class CannotListen(BadInput):
+    """A port that cannot be had."""
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """Where to listen; port 0 means any free one."""
+
+    host: str = LOOPBACK
+    port: int = 0
+
+    @classmethod
+    def parse(cls, text: str, what: str) -> Endpoint:
+        """Read "host:port"; raises BadInput, naming the option."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 0xFFFF:
+            raise BadInput(f"{what} {text!r}: host:port is wanted, such as 127.0.0.1:10911; port 0 takes a free one")
+        return cls(host.strip("[]"), int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Tell whether only this machine can connect."""
+        return self.host.startswith("127.") or self.host in {"::1", "localhost"}
+
+    def bind(self) -> socket.socket:
+        """Return a listening socket. Raises CannotListen."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server((self.host, self.port), family=family, backlog=1024)
+        except OSError as error:
+            raise CannotListen(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
+
+
+@dataclass(slots=True)
+class ServeConfig:
+    """What to serve, and where.
+
+    The name server is ours, unless `name_servers` ("ip:port" each) names others that run already. `folder` is the
+    store's (`storePathRootDir`); None keeps everything in memory. The broker tells clients `brokerIP1` when
+    `advertise` is set, else the host it listens on. `unknown` are settings that no 4.8.0 broker has.
+    """
+
+    broker: BrokerConfig = field(default_factory=BrokerConfig)
+    store: MessageStoreConfig = field(default_factory=MessageStoreConfig)
+    listen: Endpoint = field(default_factory=Endpoint)
+    namesrv: Endpoint = field(default_factory=Endpoint)
+    name_servers: tuple[str, ...] = ()
+    folder: Path | None = None
+    advertise: bool = False
+    unknown: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        properties: Mapping[str, str],
+        *,
+        where: str,
+        listen: str | None = None,
+        namesrv: str | None = None,
+        join: str | None = None,
+        store: str | Path | None = None,
+        broker_port: int = BROKER_PORT,
+        namesrv_port: int = NAMESRV_PORT,
+    ) -> ServeConfig:
+        """Put together what was told: settings under 4.8.0's names (`where` they came from), and addresses.
+
+        An address of its own goes before a setting, a setting before the ports given as defaults. Raises BadInput.
+        """
+        broker = BrokerConfig.from_properties(properties, where=where)
+        config = cls(
+            broker,
+            MessageStoreConfig.from_properties(properties, where=where),
+            Endpoint(port=broker.listen_port if "listenPort" in properties else broker_port),
+            Endpoint(port=namesrv_port),
+            advertise="brokerIP1" in properties,
+            unknown=unknown_keys(properties),
+        )
+        if listen is not None:
+            config.listen = Endpoint.parse(listen, "--listen")
+        if namesrv is not None:
+            config.namesrv = Endpoint.parse(namesrv, "--namesrv")
+        elif broker.namesrv_addr:
+            config.namesrv = Endpoint.parse(broker.namesrv_addr.split(";")[0], f"{where}: namesrvAddr")
+        if join is not None:
+            config.name_servers = tuple(join.split(";"))
+        folder = properties.get("storePathRootDir") if store is None else store
+        if folder is not None:
+            config.folder = Path(folder).expanduser()
+            config.store.store_path_root_dir = str(config.folder)
+        return config
+
+    @classmethod
+    def of_file(cls, path: Path | None, extra: Mapping[str, str], **addresses: Any) -> ServeConfig:
+        """Read a settings file, put `extra` over it, and go on with `of`. Raises BadInput."""
+        properties = {} if path is None else read_properties(path)
+        return cls.of({**properties, **extra}, where="settings" if path is None else str(path), **addresses)

@@ -1,0 +1,316 @@
+"""A broker or name server on a TCP port: asyncio carries the frames, the rules are called one at a time.
+
+Source of the bounds: 4.8.0 `NettyRemotingServer`, `NettyServerConfig`. What a peer can make this process keep is
+bounded: unfinished frames (`frames`), answers it does not read (`WRITE_*`), silence (`IDLE_SECONDS`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol, cast
+
+from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.runtime.clock import epoch_ms
+from rmqlab.runtime.frames import BadFrame, FrameDecoder, UnreadBudget
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS = 120
+"""4.8.0 `serverChannelMaxIdleTimeSeconds`: neither read nor written for so long, and the connection is closed."""
+WRITE_HIGH_BYTES = 1024 * 1024
+"""Unread answers of a connection above which its next requests wait."""
+WRITE_MAX_BYTES = 64 * 1024 * 1024
+"""Unread answers of a connection above which it is closed; woken pulls and notices may add to them while it waits."""
+BACKLOG = 1024
+_TURN_BYTES = 64 * 1024
+_GOODBYE_SECONDS = 1.0
+_SWEEP_SECONDS = 1.0
+_LONGEST_WAIT_MS = 5_000
+
+
+class Handler(Protocol):
+    """A broker or name server, called with the time in epoch ms."""
+
+    def handle(self, channel: SocketChannel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a command, or None: later, or never."""
+
+    def on_channel_close(self, channel: SocketChannel, now: int) -> None:
+        """A connection is gone."""
+
+    def next_timer(self) -> int | None:
+        """Return when `run_timers` wants to be called (epoch ms)."""
+
+    def run_timers(self, now: int) -> None:
+        """Run what is due."""
+
+
+class Barrier(Protocol):
+    """What answers wait for: the disk, under SYNC_FLUSH."""
+
+    def pending(self) -> bool:
+        """Tell whether the command just handled wrote something that must be on disk before it is answered."""
+
+    async def passed(self) -> bool:
+        """Wait until all that was written is on disk; False when it is not, or not in time."""
+
+
+class SocketChannel(asyncio.Protocol):
+    """One connection, as the rules see it (`Channel`) and as asyncio sees it (`Protocol`)."""
+
+    def __init__(self, server: SocketServer) -> None:
+        self._server = server
+        self._decoder = FrameDecoder(server.budget)
+        self._transport: asyncio.Transport | None = None
+        self._write_paused = False
+        self._outbox: list[bytes] | None = None
+        self._outbox_bytes = 0
+        self._aborted = False
+        self.remote_address = "unknown"
+        self.closed_because: str | None = None
+        self.last_active = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client connected."""
+        self._transport = cast("asyncio.Transport", transport)
+        host, port = transport.get_extra_info("peername")[:2]
+        self.remote_address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES)
+        self._server.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone, whoever closed it."""
+        self._decoder.close()
+        self._transport = None
+        if self.closed_because is None:
+            self.closed_because = "closed by the client" if exc is None else f"broken: {exc}"
+        self._server.lost(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of the client."""
+        self.last_active = self._server.loop.time()
+        try:
+            self._decoder.feed(data)
+        except BadFrame as error:
+            self.abort(str(error))
+            return
+        self._process()
+
+    def pause_writing(self) -> None:
+        """The client does not read fast enough: take no further request from it."""
+        self._write_paused = True
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The client has read on."""
+        self._write_paused = False
+        self.last_active = self._server.loop.time()
+        self._server.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._process()
+        if self._transport is not None and not self._write_paused:
+            self._transport.resume_reading()
+
+    def _process(self) -> None:
+        """Serve the frames that are there; answers of one turn leave together."""
+        self._outbox = []
+        try:
+            while not self._write_paused and self.closed_because is None:
+                frame = self._decoder.next()
+                if frame is None:
+                    break
+                self._server.serve(self, _decode(frame))
+                if self._outbox_bytes > _TURN_BYTES:  # let the write buffer say whether this is too much
+                    self._flush_outbox()
+                    self._outbox = []
+        except (BadFrame, FrameError) as error:
+            self.abort(str(error))
+        finally:
+            self._flush_outbox()
+            self._server.arm_timer()
+
+    def _flush_outbox(self) -> None:
+        frames, self._outbox, self._outbox_bytes = self._outbox, None, 0
+        if frames:
+            self._write(b"".join(frames))
+
+    def _write(self, data: bytes) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        transport.write(data)
+        waiting = transport.get_write_buffer_size()
+        if waiting == 0:
+            self.last_active = self._server.loop.time()
+        elif waiting > WRITE_MAX_BYTES:
+            self.abort(f"{waiting} bytes of answers were not read, the limit is {WRITE_MAX_BYTES}")
+
+    def send(self, command: RemotingCommand) -> None:
+        """Send an answer or a request; nothing happens when the connection is closed."""
+        if self._transport is None or self.closed_because is not None:
+            return
+        frame = command.encode()
+        if self._outbox is not None:
+            self._outbox.append(frame)
+            self._outbox_bytes += len(frame)
+        else:
+            self._write(frame)
+
+    def close(self) -> None:
+        """Close the connection when what was written has left."""
+        if self.closed_because is None:
+            self.closed_because = "closed by the server"
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self, reason: str) -> None:
+        """Close the connection at once and say why."""
+        if self._transport is None or self._aborted:
+            return
+        self._aborted = True
+        if self.closed_because is None:
+            self.closed_because = reason
+        logger.warning("connection %s closed: %s", self.remote_address, reason)
+        self._transport.abort()
+
+    def is_idle(self, since: float) -> bool:
+        """Tell whether nothing moved since that time of the loop's clock."""
+        return self.last_active < since
+
+
+class SocketServer:
+    """Serves a handler on one port. Everything runs on the loop that started it.
+
+    `on_closed(channel)` hears of each connection that ended, `channel.closed_because` says why.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        clock: Callable[[], int] = epoch_ms,
+        barrier: Barrier | None = None,
+        on_closed: Callable[[SocketChannel], None] | None = None,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self.handler = handler
+        self.clock = clock
+        self.budget = UnreadBudget()
+        self.channels: set[SocketChannel] = set()
+        self.idle_seconds = idle_seconds
+        self._barrier = barrier
+        self._on_closed = on_closed
+        self._armed: tuple[int, asyncio.TimerHandle] | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._server: asyncio.Server | None = None
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    async def start(self, listening: socket.socket) -> None:
+        """Serve a bound socket; it is closed by `stop`."""
+        self.loop = asyncio.get_running_loop()
+        self._server = await self.loop.create_server(lambda: SocketChannel(self), sock=listening, backlog=BACKLOG)
+        self.arm_timer()
+        self._sweep()
+
+    async def stop(self) -> None:
+        """Take no more connections, let answers that wait for the disk leave, then close what is open."""
+        self._stopped = True
+        if self._server is not None:
+            self._server.close()
+        if self._waiting:
+            await asyncio.wait(self._waiting)
+        for timer in (self._sweeper, None if self._armed is None else self._armed[1]):
+            if timer is not None:
+                timer.cancel()
+        for channel in list(self.channels):
+            channel.close()
+        deadline = self.loop.time() + _GOODBYE_SECONDS
+        while self.channels and self.loop.time() < deadline:
+            await asyncio.sleep(0.001)
+        for channel in list(self.channels):
+            channel.abort("it did not read its last answers before the server stopped")
+        await asyncio.sleep(0)
+
+    def opened(self, channel: SocketChannel) -> None:
+        """A client connected."""
+        self.channels.add(channel)
+        channel.last_active = self.loop.time()
+
+    def lost(self, channel: SocketChannel) -> None:
+        """A connection ended."""
+        self.channels.discard(channel)
+        self.handler.on_channel_close(channel, self.clock())
+        if self._on_closed is not None:
+            self._on_closed(channel)
+        self.arm_timer()
+
+    def serve(self, channel: SocketChannel, command: RemotingCommand) -> None:
+        """Hand one command to the handler and send what it answers; a bug in a rule ends this connection only."""
+        try:
+            answer = self.handler.handle(channel, command, self.clock())
+        except Exception:
+            logger.exception("request %s of %s", command.code, channel.remote_address)
+            channel.abort(f"request {command.code} broke a rule of ours, see the log")
+            return
+        barrier = self._barrier
+        if barrier is not None and barrier.pending():
+            if answer is not None:
+                task = self.loop.create_task(self._answer_when_flushed(channel, answer, barrier))
+                self._waiting.add(task)
+                task.add_done_callback(self._waiting.discard)
+        elif answer is not None:
+            channel.send(answer)
+
+    async def _answer_when_flushed(self, channel: SocketChannel, answer: RemotingCommand, barrier: Barrier) -> None:
+        if not await barrier.passed():
+            answer.code = ResponseCode.FLUSH_DISK_TIMEOUT
+        channel.send(answer)
+
+    def arm_timer(self) -> None:
+        """Have the handler woken when it wants; at once means after what is ready now."""
+        if self._stopped:
+            return
+        due = self.handler.next_timer()
+        if due is None:
+            return
+        if self._armed is not None:
+            if self._armed[0] <= due:
+                return
+            self._armed[1].cancel()
+        # never long: the clock of the machine may be set while we wait
+        delay = min(max(due - self.clock(), 0), _LONGEST_WAIT_MS) / 1000
+        self._armed = due, self.loop.call_later(delay, self._run_timers)
+
+    def _run_timers(self) -> None:
+        self._armed = None
+        try:
+            self.handler.run_timers(self.clock())
+        except Exception:
+            logger.exception("a timer")
+        self.arm_timer()
+
+    def _sweep(self) -> None:
+        """Close connections on which nothing moved (Netty's `IdleStateHandler`, which looks at each by itself)."""
+        since = self.loop.time() - self.idle_seconds
+        for channel in [one for one in self.channels if one.is_idle(since)]:
+            channel.abort(f"nothing read or written for {self.idle_seconds:g} s")
+        self._sweeper = self.loop.call_later(_SWEEP_SECONDS, self._sweep)
+
+
+def _decode(frame: bytes) -> RemotingCommand:
+    """Read a frame; raises FrameError. No parser is trusted to know every way in which bytes can be wrong."""
+    try:
+        return RemotingCommand.decode(frame)
+    except FrameError:
+        raise
+    except Exception as error:
+        raise FrameError(type(error).__name__, f"the header cannot be read: {error}") from error

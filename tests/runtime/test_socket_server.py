@@ -1,0 +1,251 @@
+"""The server on sockets: orders, timers, and clients that misbehave without harm to others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import struct
+
+import pytest
+
+from rmqlab.protocol.command import RemotingCommand, SerializeType
+from rmqlab.runtime import socket_server
+from rmqlab.runtime.clock import epoch_ms
+from rmqlab.runtime.runtime import RemotingTimeoutError
+
+
+def request(body=None, opaque=1, code=1):
+    return RemotingCommand(code=code, opaque=opaque, body=body, ext_fields={}).encode()
+
+
+async def read_frame(reader):
+    length = int.from_bytes(await reader.readexactly(4))
+    return RemotingCommand.decode(await reader.readexactly(length))
+
+
+@pytest.mark.parametrize("kind", list(SerializeType))
+def test_both_serialisations_travel(net, echo, kind):
+    async def run():
+        async with net.listening(echo) as (_, address), net.client(serialize_type=kind) as runtime:
+            answer = await runtime.invoke(address, RemotingCommand.request(7, body=b"hello"), 3000)
+            assert (answer.body, echo.handled[0][1].serialize_type) == (b"hello", kind)
+            await runtime.invoke_oneway(address, RemotingCommand.request(8))
+            await net.soon(lambda: len(echo.handled) == 2)
+            assert echo.handled[1][1].is_oneway
+
+    asyncio.run(run())
+
+
+def test_answers_keep_the_order_of_requests_and_leave_before_timers(net, echo):
+    async def run():
+        seen = []
+
+        def answer(channel, command):
+            if command.opaque == 2:
+                echo.due = epoch_ms()  # what Broker.wake_up does
+            return RemotingCommand.response(0).reply_to(command)
+
+        def run_timers(now):
+            echo.due = None
+            echo.handled[0][0].send(RemotingCommand(code=99, opaque=99))
+
+        echo.answer, echo.run_timers = answer, run_timers
+        async with net.listening(echo) as (_, address), net.raw(address) as (reader, writer):
+            writer.write(b"".join(request(opaque=number) for number in range(1, 4)))
+            seen = [(await read_frame(reader)).opaque for _ in range(4)]
+        assert seen == [1, 2, 3, 99]
+
+    asyncio.run(run())
+
+
+def test_timers_run_when_they_are_due(net, echo):
+    async def run():
+        echo.due = due = epoch_ms() + 60
+        async with net.listening(echo):
+            await net.soon(lambda: echo.timers)
+        assert echo.timers[0][0] == due
+        assert echo.timers[0][1] >= due
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("bomb", "reason"),
+    [
+        (struct.pack(">i", -5), "not negative"),
+        (struct.pack(">ii", 1 << 30, 10), "at most"),
+        (struct.pack(">ii", 20, 900) + bytes(16), "header of 900"),
+        (struct.pack(">ii", 8, 4) + b"{{{{", "JSON"),
+        (struct.pack(">iI", 8, 9 << 24 | 4) + b"abcd", "neither JSON"),
+        (struct.pack(">i", 2) + b"ab", "4 bytes or more"),
+        (struct.pack(">ii", 4 + 50_000, 50_000) + b"[" * 50_000, "too deep"),
+        (struct.pack(">ii", 4 + 9_010, 9_010) + b'{"code":' + b"9" * 9_001 + b"}", ""),
+    ],
+)
+def test_what_cannot_be_read_closes_that_connection_only(net, echo, bomb, reason, caplog):
+    async def run():
+        gone = []
+        async with (
+            net.listening(echo, on_closed=gone.append) as (server, address),
+            net.client() as runtime,
+            net.raw(address) as (reader, writer),
+        ):
+            await runtime.invoke(address, RemotingCommand.request(1), 3000)
+            writer.write(bomb)
+            assert await reader.read() == b""
+            await net.soon(lambda: gone)
+            assert reason in gone[0].closed_because
+            assert echo.closed == gone
+            answer = await runtime.invoke(address, RemotingCommand.request(2, body=b"still here"), 3000)
+            assert answer.body == b"still here"
+            assert len(server.channels) == 1
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(run())
+
+
+def test_a_bug_in_a_rule_closes_that_connection_only(net, echo, caplog):
+    async def run():
+        async with net.listening(echo) as (_, address), net.client() as runtime, net.raw(address) as (reader, writer):
+            await runtime.invoke(address, RemotingCommand.request(1), 3000)
+            good, echo.answer = echo.answer, lambda channel, command: 1 // 0
+            writer.write(request())
+            assert await reader.read() == b""
+            echo.answer = good
+            assert (await runtime.invoke(address, RemotingCommand.request(2, body=b"x"), 3000)).body == b"x"
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(run())
+
+
+def test_a_slow_reader_stops_being_served_until_it_reads(net):
+    big = bytes(256 * 1024)
+    echo = net.Echo()
+    echo.answer = lambda channel, command: RemotingCommand.response(0, body=big).reply_to(command)
+
+    async def run():
+        async with net.listening(echo) as (server, address), net.raw(address) as (reader, writer):
+            writer.write(b"".join(request(opaque=number) for number in range(400)))
+            await net.soon(lambda: echo.handled)
+            await asyncio.sleep(0.1)
+            (channel,) = server.channels
+            assert len(echo.handled) < 100  # 100 MB were asked for, a few were computed
+            assert channel._transport.get_write_buffer_size() < 3 * socket_server.WRITE_HIGH_BYTES
+            for number in range(400):
+                assert (await read_frame(reader)).opaque == number
+
+    asyncio.run(run())
+
+
+def test_notices_that_nobody_reads_end_the_connection(net, echo, monkeypatch, caplog):
+    monkeypatch.setattr(socket_server, "WRITE_MAX_BYTES", 4 << 20)
+
+    async def run():
+        gone = []
+        async with net.listening(echo, on_closed=gone.append) as (server, address), net.raw(address) as (_, writer):
+            writer.write(request())
+            await net.soon(lambda: server.channels and echo.handled)
+            (channel,) = server.channels
+            notice = RemotingCommand(code=40, body=bytes(1 << 20))
+            for _ in range(40):
+                channel.send(notice)
+            await net.soon(lambda: gone)
+            assert "were not read" in gone[0].closed_because
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(run())
+
+
+def test_a_silent_connection_is_closed_a_speaking_one_is_not(net, echo, monkeypatch, caplog):
+    monkeypatch.setattr(socket_server, "_SWEEP_SECONDS", 0.02)
+
+    async def run():
+        gone = []
+        async with (
+            net.listening(echo, idle_seconds=0.3, on_closed=gone.append) as (_, address),
+            net.raw(address) as (silent, _),
+            net.raw(address) as (reader, writer),
+        ):
+            for number in range(1, 8):
+                await asyncio.sleep(0.06)
+                writer.write(request(opaque=number))
+                await read_frame(reader)
+            assert await silent.read() == b""
+            assert [channel.closed_because for channel in gone] == ["nothing read or written for 0.3 s"]
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(run())
+
+
+def test_a_thousand_idle_connections_do_not_slow_one_down(net, echo):
+    async def run():
+        async with net.listening(echo) as (server, address), net.client() as runtime:
+            host, _, port = address.rpartition(":")
+            idle = []
+            for _ in range(400):
+                one = socket.create_connection((host, int(port)))
+                idle.append(one)
+                if len(idle) % 50 == 0:
+                    await asyncio.sleep(0)
+            await net.soon(lambda: len(server.channels) == 400)
+            answers = [await runtime.invoke(address, RemotingCommand.request(1, body=b"x"), 3000) for _ in range(50)]
+            assert len(answers) == 50
+            for one in idle:
+                one.close()
+            await net.soon(lambda: len(server.channels) == 1)
+
+    asyncio.run(run())
+
+
+def test_a_reset_is_noticed(net, echo):
+    async def run():
+        gone = []
+        async with net.listening(echo, on_closed=gone.append) as (_, address):
+            host, _, port = address.rpartition(":")
+            one = socket.create_connection((host, int(port)))
+            one.sendall(request())
+            await net.soon(lambda: echo.handled)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            one.close()
+            await net.soon(lambda: gone)
+
+    asyncio.run(run())
+
+
+def test_answers_wait_for_the_disk_and_requests_go_on(net, echo):
+    class Disk:
+        def __init__(self):
+            self.flushed, self.result = asyncio.Event(), True
+
+        def pending(self):
+            return echo.handled[-1][1].code == 10
+
+        async def passed(self):
+            await self.flushed.wait()
+            return self.result
+
+    async def run():
+        disk = Disk()
+        async with net.listening(echo, barrier=disk) as (_, address), net.client() as runtime:
+            send = asyncio.create_task(runtime.invoke(address, RemotingCommand.request(10), 3000))
+            await net.soon(lambda: echo.handled)
+            assert (await runtime.invoke(address, RemotingCommand.request(11), 3000)).code == 0
+            assert not send.done()
+            disk.flushed.set()
+            assert (await send).code == 0
+            disk.result = False
+            assert (await runtime.invoke(address, RemotingCommand.request(10), 3000)).code == 10
+
+    asyncio.run(run())
+
+
+def test_a_frozen_server_gives_a_timeout(net, echo):
+    echo.answer = lambda channel, command: None
+
+    async def run():
+        async with net.listening(echo) as (_, address), net.client() as runtime:
+            with pytest.raises(RemotingTimeoutError, match="50"):
+                await runtime.invoke(address, RemotingCommand.request(1), 50)
+
+    asyncio.run(run())
