@@ -13,7 +13,6 @@ from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.serializable import RemotingSerializable, from_json
 from rmqlab.protocol.topic_config import TopicConfig
 
-
 MAX_INFLATED_BYTES = 64 * 1024 * 1024
 """Ours: what a compressed registration may grow to. 4.8.0 knows no bound."""
 

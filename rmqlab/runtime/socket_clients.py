@@ -142,7 +142,7 @@ class SocketClients:
 
 def _own_address(namesrv_addr: str) -> str:
     """Return the address under which the name server sees us."""
-    host, _, port = namesrv_addr.split(";")[0].rpartition(":")
+    host, _, port = namesrv_addr.split(";", maxsplit=1)[0].rpartition(":")
     host = host.strip("[]")
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -7,6 +7,7 @@ bounded: unfinished frames (`frames`), answers it does not read (`WRITE_*`), sil
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -213,6 +214,7 @@ class SocketServer:
         self._server: asyncio.Server | None = None
         self._waiting: set[asyncio.Task[None]] = set()
         self._stopped = False
+        self._all_gone = asyncio.Event()
 
     async def start(self, listening: socket.socket) -> None:
         """Serve a bound socket; it is closed by `stop`."""
@@ -233,9 +235,9 @@ class SocketServer:
                 timer.cancel()
         for channel in list(self.channels):
             channel.close()
-        deadline = self.loop.time() + _GOODBYE_SECONDS
-        while self.channels and self.loop.time() < deadline:
-            await asyncio.sleep(0.001)
+        if self.channels:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._all_gone.wait(), _GOODBYE_SECONDS)
         for channel in list(self.channels):
             channel.abort("it did not read its last answers before the server stopped")
         await asyncio.sleep(0)
@@ -248,6 +250,8 @@ class SocketServer:
     def lost(self, channel: SocketChannel) -> None:
         """A connection ended."""
         self.channels.discard(channel)
+        if not self.channels and self._stopped:
+            self._all_gone.set()
         self.handler.on_channel_close(channel, self.clock())
         if self._on_closed is not None:
             self._on_closed(channel)

@@ -83,7 +83,7 @@ async def cluster(**properties):
 async def soon(condition, seconds=5.0):
     """Wait until a condition holds."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - nobody tells when
             await asyncio.sleep(0.005)
 
 
