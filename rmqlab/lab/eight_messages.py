@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.race import MOVED_SHARE, RACE_TIMING
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
-from rmqlab.lab.simulate import ClientSettings, simulate
+from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import SeededChooser
@@ -40,10 +41,8 @@ SETTLE_MS = 5_000  # from the last start to the first message: nothing moves any
 FINAL_MS = 25_000  # from the first message to the last look: a hold of 15 s, a check every 5 s, a commit every 5 s
 GIVE_UP_MS = 600_000
 
-# Microseconds. The usual delay; then those of three frames of the article's run; then jitter for seeded schedules.
+# Microseconds: the usual delay, then those of three frames of the article's run.
 USUAL, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5 = 1_000, 16_000, 86_000, 30_000
-JITTER = (1_000, 300, 600, 2_000, 4_000, 8_000)
-JITTER_RATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,8 @@ class EightMessages:
     ``start_order``: who starts first, then who; ``gap_ms`` lies between the starts. ``client_ids``: "ip@pid" of each
     consumer. ``tags``: what each one subscribes. ``sending_order``: the tags of the messages in order, as a list, or as
     a text in which the letter X stands for tagX. ``first_queue``: where the first message goes. ``skew_ms``: how far
-    each consumer's clock is ahead. ``seed``: None for delays that are always the same, a number for other ones.
+    each consumer's clock is ahead. ``seed``: None for delays that are always the same, a number for those of a real
+    machine, drawn from it.
     """
 
     start_order: Sequence[str] = ("A", "B")
@@ -116,9 +116,20 @@ class EightMessages:
         Raises:
             BadInput: as ``scenario``.
         """
+        return self.simulation().run()
+
+    def simulation(self) -> Simulation:
+        """The experiment before it runs: to step by hand, or to look into the broker afterwards.
+
+        Raises:
+            BadInput: as ``scenario``.
+        """
         scenario = self.scenario()
-        timing = Timing((USUAL, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5) if self.seed is None else JITTER)
-        chooser = _ArticlesDelays(self.first_queue) if self.seed is None else _Jitter(self.first_queue, self.seed)
+        if self.seed is None:
+            timing = Timing((USUAL, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5))
+            chooser: SeededChooser = _ArticlesDelays(self.first_queue)
+        else:
+            timing, chooser = RACE_TIMING, _FirstQueue(self.first_queue, self.seed, MOVED_SHARE)
         first_send_at = next(step.at for step in scenario.steps if isinstance(step, Send))
         cluster = ClusterConfig(
             epoch_ms=FIRST_BORN_MS - ROUTE_MS - _lead_ms() - first_send_at,
@@ -138,7 +149,7 @@ class EightMessages:
             client_ids=self.client_ids,
             plain_names=True,
         )
-        return simulate(scenario, chooser=chooser, timing=timing, cluster=cluster, clients=clients)
+        return Simulation(scenario, chooser=chooser, timing=timing, cluster=cluster, clients=clients)
 
 
 def eight_messages(**settings: object) -> Run:
@@ -159,7 +170,7 @@ def _lead_ms() -> int:
 
 
 class _FirstQueue(SeededChooser):
-    """Fixes the queue of the first message and leaves the rest to a subclass."""
+    """Fixes the queue of the first message; the rest comes from the seed."""
 
     def __init__(self, first_queue: int, seed: int, rate: float) -> None:
         super().__init__(seed, rate)
@@ -167,13 +178,6 @@ class _FirstQueue(SeededChooser):
 
     def pick(self, number: int, label: str, n: int) -> int:
         return self._first_queue % n if label == "P: first_queue" else super().pick(number, label, n)
-
-
-class _Jitter(_FirstQueue):
-    """Frames take other times: ``JITTER``, by chance from a seed."""
-
-    def __init__(self, first_queue: int, seed: int) -> None:
-        super().__init__(first_queue, seed, JITTER_RATE)
 
 
 class _ArticlesDelays(_FirstQueue):

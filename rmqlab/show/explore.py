@@ -67,7 +67,8 @@ class Controls:
         self.view = ipywidgets.HTML()
         for widget in self.widgets.values():
             widget.observe(self._changed, names="value")
-        self.box = ipywidgets.VBox([*self.widgets.values(), self.view])
+        side_by_side = ipywidgets.Box(list(self.widgets.values()), layout={"flex_flow": "row wrap"})
+        self.box = ipywidgets.VBox([side_by_side, self.view])
         self._changed()
 
     def _changed(self, change: object = None) -> None:
@@ -107,7 +108,7 @@ def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Co
 def _widget(control: Control) -> ValueWidget:
     import ipywidgets
 
-    common = {"description": control.label, "style": {"description_width": "12em"}, "layout": {"width": "36em"}}
+    common = {"description": control.label, "style": {"description_width": "9em"}, "layout": {"width": "27em"}}
     if isinstance(control, Text):
         # Every key would be a run: wait until the reader is done.
         return ipywidgets.Text(value=control.first, continuous_update=False, **common)

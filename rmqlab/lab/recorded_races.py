@@ -1,0 +1,72 @@
+"""Who won the group's slot when two real consumers with different tags met: read from the recordings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.checkout import folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+RECORDING = ("golden", "broker-4.8.0", "base")
+
+
+class Race(NamedTuple):
+    """One recorded scenario: who started first and last, the gap in ms, client ids in order, whose tag came through."""
+
+    scenario: str
+    first: str
+    last: str
+    gap_ms: int
+    lower_id: str
+    winner: str
+
+    @property
+    def won_by_last(self) -> bool:
+        """Whether the consumer that started last had the slot."""
+        return self.winner == self.last
+
+
+def recorded_races(recording: Path | None = None) -> list[Race]:
+    """All recorded scenarios in which two push consumers with one tag each met on four queues, in file order."""
+    path = recording or folder("data").joinpath(*RECORDING)
+    scenarios = [json.loads(line) for line in (path / "scenarios.jsonl").read_text(encoding="utf-8").splitlines()]
+    wanted = {scenario["id"]: scenario for scenario in scenarios if _is_race(scenario)}
+    winners: dict[str, set[str]] = {}
+    for event in _events(path / "events.jsonl.gz"):
+        if event["ev"] == "consume" and event["id"] in wanted:
+            winners.setdefault(event["id"], set()).add(event["who"])
+    return [_race(scenario, *winners[name]) for name, scenario in wanted.items() if len(winners.get(name, ())) == 1]
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def _starts(scenario: dict[str, Any]) -> list[dict[str, Any]]:
+    return [step for step in scenario["steps"] if step["do"] == "start"]
+
+
+def _is_race(scenario: dict[str, Any]) -> bool:
+    starts = _starts(scenario)
+    kinds = {step["do"] for step in scenario["steps"]}
+    asked = [one for step in starts for one in step["subscribe"].values()]
+    plain = all(set(step) <= {"do", "at", "who", "group", "subscribe"} for step in starts)
+    single = all(one["type"] == "TAG" and one["expr"].isalnum() for one in asked)
+    different = len({one["expr"] for one in asked}) == 2
+    return (
+        len(starts) == 2 and plain and single and different and kinds == {"start", "alloc", "send", "offsets"}
+        and list(scenario["topics"].values()) == [4]
+    )  # fmt: skip
+
+
+def _race(scenario: dict[str, Any], winner: str) -> Race:
+    first, last = _starts(scenario)
+    lower = min(first["who"], last["who"])
+    return Race(scenario["id"], first["who"], last["who"], last["at"] - first["at"], lower, winner)
