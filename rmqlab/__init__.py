@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab.lab.check import check
+    from rmqlab.serving import serve
 
-__all__ = ["__version__", "check"]
+__all__ = ["__version__", "serve"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Load `rmqlab.check` when it is first used: importing rmqlab stays light."""
-    if name == "check":
-        from rmqlab.lab.check import check
+    """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
+    if name == "serve":
+        from rmqlab.serving import serve
 
-        return check
-    raise AttributeError(f"module 'rmqlab' has no attribute {name!r}")
+        return serve
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
