@@ -121,7 +121,7 @@ def _all_choices() -> list[Reading]:
     ]
 
 
-HUNTED = ("amber", "coral", "dune")
+HUNTED = ("amber", "basalt", "coral")
 
 
 def bug_hunt(answer: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.facts import BROKER
 from rmqlab.lab.reading import Reading, seconds
 
 if TYPE_CHECKING:
@@ -47,15 +48,18 @@ def way_of(reading: Reading, body: str) -> list[Line]:
     """
     fate = next((one for one in reading.fates if one.body == body), None)
     if fate is None:
-        sent = ", ".join(one.body for one in reading.fates)
-        raise BadInput(f"no message {body!r} was sent in this run; sent: {sent or 'none'}")
-    return sorted(_way(reading, fate), key=lambda one: one.t)
+        bodies = ", ".join(one.body for one in reading.fates)
+        raise BadInput(f"no message {body!r} was sent in this run; sent: {bodies or 'none'}")
+    met = sorted(_met(reading, fate), key=lambda one: one.t)
+    sent = next(event for event in reading.run.events if event["ev"] == "sent" and event["body"] == body)
+    # The producer knows a round trip later; what the broker does with a message it does after storing it.
+    stored_at = min([sent["t"] - reading.zero, *(one.t for one in met)])
+    text = f"stores {body} ({fate.tag or 'no tag'}): queue {fate.queue}, offset {fate.offset}"
+    return [Line(stored_at, BROKER, text), *met]
 
 
-def _way(reading: Reading, fate: MessageFate) -> Iterator[Line]:
-    stored = next(event for event in reading.run.events if event["ev"] == "sent" and event["body"] == fate.body)
-    text = f"{fate.body} ({fate.tag or 'no tag'}) has its SendResult: queue {fate.queue}, offset {fate.offset}"
-    yield Line(stored["t"] - reading.zero, "producer", text)
+def _met(reading: Reading, fate: MessageFate) -> Iterator[Line]:
+    """Everything that names the message's queue and offset, and the first commit behind it."""
     for fact in reading.facts():
         fields = fact.fields
         if fields.get("queue") != fate.queue:

@@ -23,43 +23,36 @@ if TYPE_CHECKING:
 EQUAL, DIFFERENT = "=", "differs"
 
 
-def beside(caption: str, figures: Iterable[Figure]) -> Table:
+def beside(caption: str, figures: Iterable[Figure], *, folded: bool = False) -> Table:
     """Article's value beside ours; rows that differ are marked."""
     rows = [(one.what, one.article, one.here, EQUAL if one.equal else DIFFERENT) for one in figures]
     differing = frozenset(number for number, row in enumerate(rows) if row[-1] == DIFFERENT)
     agree = len(rows) - len(differing)
-    return Table(f"{caption}: {agree} of {len(rows)} equal", ("figure", "article", "here", ""), rows, differing)
+    text = f"{caption}: {agree} of {len(rows)} equal"
+    return Table(text, ("figure", "article", "here", ""), rows, differing, folded)
 
 
 def send_results(run: Run) -> Table:
     """The eight send results: queue, offset and offsetMsgId, the article's beside ours."""
     here = [event for event in run.events if event["ev"] == "sent"]
-    rows = []
-    for theirs, ours in zip(printed()["sent"], here, strict=False):
-        rows.append((
-            theirs["body"], theirs["tag"], f"{theirs['queueId']} / {theirs['queueOffset']}",
-            f"{ours['queue']} / {ours['offset']}", theirs["offsetMsgId"], ours["offsetMsgId"], theirs["msgId"],
-            ours["msgId"],
-        ))  # fmt: skip
+    rows = [
+        (
+            theirs["body"], theirs["tag"], theirs["queueId"], ours["queue"], theirs["queueOffset"], ours["offset"],
+            theirs["offsetMsgId"], ours["offsetMsgId"],
+        )
+        for theirs, ours in zip(printed()["sent"], here, strict=False)
+    ]  # fmt: skip
     figures = send_figures(run)
-    caption = f"The eight send results: {sum(one.equal for one in figures)} of {len(figures)} figures equal"
-    headers = (
-        "message",
-        "tag",
-        "queue / offset: article",
-        "here",
-        "offsetMsgId: article",
-        "here",
-        "msgId: article",
-        "here",
-    )
+    equal = sum(one.equal for one in figures)
+    caption = f"The eight send results, queue, offset and both ids: {equal} of {len(figures)} figures equal"
+    headers = ("message", "tag", "queue: article", "here", "offset: article", "here", "offsetMsgId: article", "here")
     marked = frozenset(n for n, row in enumerate(rows) if (row[2], row[4], row[6]) != (row[3], row[5], row[7]))
     return Table(caption, headers, rows, marked)
 
 
 def consumer_prints(run: Run) -> Table:
     """What the consumers printed, field by field."""
-    return beside("What the consumers printed", consumer_figures(run))
+    return beside("What the consumers printed, field by field", consumer_figures(run), folded=True)
 
 
 def five_conclusions(run: Run) -> Table:
@@ -153,7 +146,7 @@ def ids_and_queues(*experiments: EightMessages) -> Table:
     rows = []
     for experiment in experiments:
         reading = Reading(experiment.run())
-        ids = [f"{who} {experiment.client_ids[who]}" for who in reading.names]
+        ids = [experiment.client_ids[who] for who in reading.names]
         owned = [[queue for queue, owner in sorted(reading.owners.items()) if owner == who] for who in reading.names]
         rows.append((", then ".join(experiment.start_order), *ids, *(", ".join(map(str, mine)) for mine in owned)))
     names = Reading(experiments[0].run()).names

@@ -136,8 +136,10 @@ def headline(reading: Reading) -> str:
     """The outcome in one line."""
     delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
     lost = sum(fate.lost for fate in reading.fates)
+    unasked = sum(not fate.asked for fate in reading.fates)
+    nobody = f", {unasked} that nobody asked for" if unasked else ""
     lag = sum(end - done for done, end in reading.offsets.values() if isinstance(done, int))
-    return f"{delivered} of {len(reading.fates)} delivered, {lost} lost, lag {lag}"
+    return f"{delivered} of {len(reading.fates)} delivered, {lost} lost{nobody}, lag {lag}"
 
 
 def alt(reading: Reading) -> str:

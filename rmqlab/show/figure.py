@@ -33,6 +33,8 @@ SETTINGS = {
     "figure.dpi": 72,
     "savefig.facecolor": "white",
 }
+PX_PER_PT = 4 / 3
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
 _TAG = re.compile(r"<[^>]*>")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}")
 
@@ -107,14 +109,11 @@ def _two_decimals(number: re.Match[str]) -> str:
 
 
 def _described(svg: str, title: str, alt: str) -> str:
-    """The SVG with role, title and description, and a width that follows the page."""
+    """The SVG with role, title and description, its own size, and no wider than the page."""
     mark = hashlib.sha256((title + alt + svg).encode()).hexdigest()[:8]
     head, _, rest = svg.partition(">")
-    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
-    width = re.search(r'\bwidth="([\d.]+)pt"', svg)
-    points = float(width[1]) if width else 0
+    head = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * PX_PER_PT:.0f}"', head)
     return (
-        f'{head} role="img" aria-labelledby="t{mark} d{mark}" style="width:100%;max-width:{points * 4 / 3:.0f}px;'
-        f'height:auto;background:#fff"><title id="t{mark}">{html.escape(title)}</title>'
-        f'<desc id="d{mark}">{html.escape(alt)}</desc>{rest}'
+        f'{head} role="img" aria-labelledby="t{mark} d{mark}" style="max-width:100%;height:auto;background:#fff">'
+        f'<title id="t{mark}">{html.escape(title)}</title><desc id="d{mark}">{html.escape(alt)}</desc>{rest}'
     )

@@ -13,12 +13,14 @@ class Table:
     """Rows under headers. ``caption`` says what the table is; the first column heads its row.
 
     ``marked`` holds the numbers of rows that stand out (a difference, a loss); they get a mark as well as a ground.
+    A ``folded`` table shows its caption until the reader opens it.
     """
 
     caption: str
     headers: Sequence[str]
     rows: Sequence[Sequence[object]]
     marked: frozenset[int] = field(default_factory=frozenset)
+    folded: bool = False
 
     def __post_init__(self) -> None:
         """Every row has as many cells as there are headers."""
@@ -32,8 +34,12 @@ class Table:
         """HTML with caption and header scopes."""
         head = "".join(f'<th scope="col" style="text-align:left">{html.escape(text)}</th>' for text in self.headers)
         body = "".join(self._row(number, row) for number, row in enumerate(self.rows))
-        caption = f'<caption style="caption-side:top;text-align:left">{html.escape(self.caption)}</caption>'
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        text = html.escape(self.caption)
+        caption = f'<caption style="caption-side:top;text-align:left;white-space:nowrap">{text}</caption>'
+        content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        if self.folded:
+            return f"<details><summary>{text}</summary><table>{content}</details>"
+        return f"<table>{caption}{content}"
 
     def _row(self, number: int, row: Sequence[object]) -> str:
         marked = number in self.marked
@@ -65,9 +71,19 @@ class Table:
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    match value:
+        case None:
+            return "–"
+        case float():
+            return f"{value:g}"
+        case dict():
+            return "; ".join(f"{key}: {_text(one)}" for key, one in value.items())
+        case list() if any(isinstance(one, list) for one in value):
+            return "; ".join(map(_text, value))
+        case list():
+            return ", ".join(map(_text, value)) or "none"
+        case _:
+            return str(value)
 
 
 def _width(text: str) -> int:
