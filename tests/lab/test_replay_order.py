@@ -1,0 +1,309 @@
+"""How far a replay may depart from the order of a recording, on recordings of a few frames."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+
+import pytest
+
+from rmqlab.cli import main
+from rmqlab.filter.filter_api import build
+from rmqlab.lab.replay import replay
+from rmqlab.lab.replay_frames import BadRecording, read_recording
+from rmqlab.lab.undetermined import Undetermined
+from rmqlab.message.message import Host, MessageExt
+from rmqlab.message.record import body_crc, encode_record
+from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.consumer_headers import (
+    NotifyConsumerIdsChangedRequestHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
+
+EPOCH = 1_700_000_000_000
+SETTINGS = "brokerName=broker-a\nbrokerIP1=127.0.0.1\nlistenPort=10911\nautoCreateTopicEnable=true\n"
+NOT_LATEST = 25, "the consumer's subscription not latest"
+
+
+class Tape:
+    """A small recording, written frame by frame; `save` sorts by time. Group G, topic T, queue 0."""
+
+    def __init__(self):
+        self.lines = []
+        self._opaques = count(1)
+        self.open(9)
+        header = CreateTopicRequestHeader("T", "TBW102", 1, 1, 6, "SINGLE_TAG", 0)
+        self.answer(2, 9, self.ask(1, 9, 17, header), 0, "not set any response code")
+
+    def open(self, conn, t=0.0):
+        self.lines.append({"t": t, "conn": conn, "open": True})
+
+    def close(self, conn, t, side="c2s"):
+        self.lines.append({"t": t, "conn": conn, "dir": side, "close": True})
+
+    def frame(self, t, conn, side, command):
+        self.lines.append({"t": t, "conn": conn, "dir": side, "frame": command.encode().hex()})
+
+    def ask(self, t, conn, code, header=None, body=None):
+        request = RemotingCommand.request(code, header, body)
+        request.opaque = next(self._opaques)
+        self.frame(t, conn, "c2s", request)
+        return request
+
+    def answer(self, t, conn, request, code=0, remark=None, header=None, body=None):
+        self.frame(t, conn, "s2c", RemotingCommand.response(code, remark, header, body).reply_to(request))
+
+    def notice(self, t, conn, opaque=500, group="G"):
+        request = RemotingCommand.request(40, NotifyConsumerIdsChangedRequestHeader(consumer_group=group))
+        request.opaque = opaque
+        request.mark_oneway()
+        self.frame(t, conn, "s2c", request)
+
+    def beat(self, t, conn, tags, version, client="A", answered=None, topics=("T",)):
+        consumer = ConsumerData(
+            group_name="G",
+            consume_type=ConsumeType.CONSUME_PASSIVELY,
+            message_model=MessageModel.CLUSTERING,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+            subscription_data_set=[build(topic, tags, None, version) for topic in topics],
+        )
+        request = self.ask(t, conn, 34, None, HeartbeatData(client_id=client, consumer_data_set=[consumer]).encode())
+        if answered is not None:
+            self.answer(answered, conn, request)
+        return request
+
+    def pull(self, t, conn, offset=0, version=1, suspend=2):
+        return self.ask(
+            t, conn, 11, PullMessageRequestHeader("G", "T", 0, offset, 32, suspend, 0, 15_000, None, version, "TAG")
+        )
+
+    def pulled(self, t, conn, request, code, remark, offsets=None, body=None):
+        """Answer a pull; `offsets`: next, lowest and highest."""
+        header = PullMessageResponseHeader() if offsets is None else PullMessageResponseHeader(0, *offsets)
+        self.answer(t, conn, request, code, remark, header, body)
+
+    def send(self, t, conn, tag, answered, at=0, offset=0):
+        """Send a message that is stored at commit log offset `at`."""
+        properties = f"TAGS\x01{tag}\x02"
+        header = SendMessageRequestHeaderV2("P", "T", "TBW102", 1, 0, 0, EPOCH + int(t), 0, properties, 0)
+        request = self.ask(t, conn, 310, header, b"body")
+        answer = SendMessageResponseHeader(f"7F00000100002A9F{at:016X}", 0, offset)
+        response = RemotingCommand.response(0, None, answer)
+        response.ext_fields = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+        self.frame(answered, conn, "s2c", response.reply_to(request))
+
+    def save(self, folder, settings=SETTINGS):
+        (folder / "broker.conf").write_text(settings)
+        lines = sorted(self.lines, key=lambda line: line["t"])
+        (folder / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return folder
+
+
+def message(tag, offset, at, t, late=0):
+    """The record of a message that was stored `late` ms after it was sent."""
+    return encode_record(
+        MessageExt(
+            topic="T",
+            body=b"body",
+            properties={"CLUSTER": "DefaultCluster", "TAGS": tag},
+            queue_offset=offset,
+            commit_log_offset=at,
+            born_timestamp=EPOCH + t,
+            store_timestamp=EPOCH + t + late,
+            born_host=Host("127.0.0.1", 1_000),
+            store_host=Host("127.0.0.1", 10_911),
+            body_crc=body_crc(b"body"),
+        )
+    )
+
+
+@pytest.fixture
+def tape():
+    """One consumer, connected and registered with version 1, and told about it."""
+    tape = Tape()
+    tape.open(1)
+    tape.beat(10, 1, "tagA", EPOCH, answered=11)
+    tape.notice(10.5, 1)
+    return tape
+
+
+def test_a_pull_may_overtake_a_heartbeat_that_is_under_way(tape, tmp_path):
+    tape.beat(100.0, 1, "tagA", EPOCH + 100, answered=103)
+    pull = tape.pull(100.4, 1, version=EPOCH + 100)
+    tape.pulled(101, 1, pull, *NOT_LATEST)
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    (reordering,) = result.reorderings
+    assert (reordering.seen_first.code, reordering.handled_first.code) == (34, 11)
+    assert reordering.gap_ms == pytest.approx(0.4)
+    assert result.near == 1
+
+
+def test_a_pull_may_not_overtake_a_heartbeat_that_was_answered_before(tape, tmp_path):
+    tape.beat(100.0, 1, "tagA", EPOCH + 100, answered=100.2)
+    pull = tape.pull(100.4, 1, version=EPOCH + 100)
+    tape.pulled(101, 1, pull, *NOT_LATEST)
+    result = replay(tape.save(tmp_path))
+    assert [(one.code, one.field) for one in result.differing] == [(11, "answer")]
+    assert result.reorderings == []
+
+
+def test_a_heartbeat_may_overtake_a_pull_that_is_under_way(tape, tmp_path):
+    pull = tape.pull(100.0, 1, version=EPOCH + 100)
+    tape.beat(100.3, 1, "tagA", EPOCH + 100, answered=100.8)
+    request = tape.pull(200.0, 1, version=EPOCH + 101)
+    tape.pulled(201, 1, request, *NOT_LATEST)
+    result = replay(tape.save(tmp_path))
+    # The first pull is held: with the subscription known before it, it would have been refused.
+    assert result.differing == []
+    assert [(one.seen_first.opaque, one.handled_first.code) for one in result.reorderings] == [(pull.opaque, 34)]
+
+
+@pytest.mark.parametrize("winner", ["tagA", "tagB"])
+def test_of_two_beats_of_one_version_either_may_have_come_first(tmp_path, winner):
+    """Which one shows only when a message comes: the other order is tried in a second pass."""
+    tape = Tape()
+    for conn, name, tags in ((1, "A", "tagA"), (2, "B", "tagB")):
+        tape.open(conn)
+        tape.beat(10 + conn / 10, conn, tags, EPOCH, client=name, answered=12)
+        for index in range(2 if (conn == 1) == (winner == "tagA") else 1):
+            tape.notice(11 + index / 10, conn)
+    tape.open(3)
+    pull = tape.pull(100, 1, version=EPOCH)
+    tape.send(200, 3, winner, 200.9)
+    record = message(winner, 0, 0, 200)
+    tape.pulled(201, 1, pull, 0, "FOUND", (1, 0, 1), record)
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.passes == (1 if winner == "tagA" else 2)
+    assert len(result.reorderings) == result.passes - 1
+
+
+def sent(tape, t=200.0, answered=200.9):
+    tape.open(3)
+    tape.send(t, 3, "tagA", answered)
+    return message("tagA", 0, 0, int(t))
+
+
+def test_a_message_may_become_visible_a_moment_after_it_was_stored(tape, tmp_path):
+    record = sent(tape)
+    pull = tape.pull(202.0, 1, version=EPOCH, suspend=0)
+    tape.pulled(202.5, 1, pull, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    again = tape.pull(300.0, 1, version=EPOCH)
+    tape.pulled(300.5, 1, again, 0, "FOUND", (1, 0, 1), record)
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.uses[Undetermined.DISPATCH_LAG] == 1
+
+
+def test_but_not_long_after(tape, tmp_path):
+    sent(tape)
+    pull = tape.pull(300.0, 1, version=EPOCH, suspend=0)
+    tape.pulled(300.5, 1, pull, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    assert {one.field for one in replay(tape.save(tmp_path)).differing} >= {"code", "remark"}
+
+
+def test_a_message_that_comes_while_a_pull_is_being_held_may_not_wake_it(tape, tmp_path):
+    pull = tape.pull(199.5, 1, version=EPOCH)
+    record = sent(tape)
+    # Nobody else comes by: the hold service finds it when it looks, as it does every 5 s.
+    tape.pulled(3_000, 1, pull, 0, "FOUND", (1, 0, 1), record)
+    timed_out = tape.pull(3_001, 1, 1, version=EPOCH)
+    tape.pulled(18_001.5, 1, timed_out, 19, "OFFSET_OVERFLOW_ONE", (1, 0, 1))
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.uses[Undetermined.MISSED_WAKE_UP] == 1
+
+
+def test_a_message_wakes_a_pull_that_has_been_held_for_a_while(tape, tmp_path):
+    pull = tape.pull(100, 1, version=EPOCH)
+    record = sent(tape)
+    tape.pulled(3_000, 1, pull, 0, "FOUND", (1, 0, 1), record)
+    timed_out = tape.pull(3_001, 1, 1, version=EPOCH)
+    tape.pulled(18_001.5, 1, timed_out, 19, "OFFSET_OVERFLOW_ONE", (1, 0, 1))
+    (difference,) = replay(tape.save(tmp_path)).differing
+    assert (difference.opaque, difference.field) == (pull.opaque, "time")
+
+
+@pytest.mark.parametrize("late", [0, 50])
+def test_a_store_time_is_taken_only_if_the_message_may_have_been_stored_then(tape, tmp_path, late):
+    tape.open(3)
+    size = len(message("tagA", 0, 0, 200))
+    records = []
+    for index, t in enumerate((200, 300, 400)):
+        tape.send(t, 3, "tagA", t + 0.9, index * size, index)
+        records.append(message("tagA", index, index * size, t))
+    pull = tape.pull(500, 1, version=EPOCH)
+    records[1] = message("tagA", 1, size, 300, late=late)
+    tape.pulled(501, 1, pull, 0, "FOUND", (3, 0, 3), b"".join(records))
+    fields = [one.field for one in replay(tape.save(tmp_path)).differing]
+    assert fields == (["body.records[1].store_timestamp"] if late else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "line 2: no JSON"),
+        ("[]", "line 2: expected an object, got list"),
+        ('{"conn": 1, "open": true}', "line 2, field t: expected milliseconds, got None"),
+        ('{"t": 1, "open": true}', "line 2, field conn: expected a connection number, got None"),
+        ('{"t": 1, "control": "cut", "conns": 3}', "line 2, field conns: expected connection numbers, got 3"),
+        ('{"t": 1, "conn": 1, "dir": "up", "frame": ""}', "line 2, field dir: expected c2s or s2c, got 'up'"),
+        ('{"t": 1, "conn": 1, "dir": "c2s"}', "line 2: expected one of open, close, client, control and frame"),
+        ('{"t": 1, "conn": 1, "dir": "c2s", "frame": "xy"}', "line 2, field frame: expected hex digits"),
+        (
+            '{"t": 1, "conn": 1, "dir": "c2s", "frame": "0000000900"}',
+            "line 2, field frame: its length says 9 bytes, 1 follow",
+        ),
+        ('{"t": 1, "conn": 1, "dir": "c2s", "frame": "00000005000000017b"}', "line 2, field frame: "),
+    ],
+)
+def test_a_line_that_is_none_is_named_with_its_field(tmp_path, capsys, line, problem):
+    (tmp_path / "broker.conf").write_text("# settings\n\nbrokerName = b\n")
+    (tmp_path / "frames.jsonl").write_text('{"t": 0, "conn": 1, "open": true}\n' + line + "\n")
+    with pytest.raises(BadRecording, match=r"frames\.jsonl") as error:
+        read_recording(tmp_path)
+    assert problem in str(error.value)
+    assert main(["replay", str(tmp_path)]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_folder_without_its_files_or_with_wrong_settings_is_refused(tmp_path, capsys):
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "broker.conf: cannot be read" in capsys.readouterr().err
+    (tmp_path / "broker.conf").write_text("brokerName\n")
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "line 1: expected key=value, got 'brokerName'" in capsys.readouterr().err
+    (tmp_path / "broker.conf").write_text("listenPort=ten\n")
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "frames.jsonl or frames.jsonl.gz is needed" in capsys.readouterr().err
+    (tmp_path / "frames.jsonl").write_text("")
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "listenPort" in capsys.readouterr().err
+    (tmp_path / "frames.jsonl.gz").write_bytes(b"no gzip")
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "frames.jsonl.gz: cannot be read" in capsys.readouterr().err
+
+
+def test_a_difference_gives_exit_status_1_and_is_printed(tape, tmp_path, capsys):
+    pull = tape.pull(100, 1, version=EPOCH, suspend=0)
+    tape.pulled(101, 1, pull, 20, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    tape.save(tmp_path)
+    assert main(["replay", str(tmp_path), "--json", "-"]) == 1
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    difference = {"conn": 1, "opaque": pull.opaque, "code": 11, "field": "code", "expected": 20, "got": 19}
+    assert report["differing"] == [difference]
+    assert report["identical"] == report["requests"] - 1
+    assert "PULL_MESSAGE, code: expected 20, got 19" in err
+
+
+def test_an_empty_recording_has_nothing_to_say(tmp_path):
+    Tape().save(tmp_path)
+    (tmp_path / "frames.jsonl").write_text("")
+    result = replay(tmp_path)
+    assert (result.requests, result.identical, result.differing) == (0, 0, [])
