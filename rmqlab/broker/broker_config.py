@@ -23,8 +23,8 @@ WITHOUT_EFFECT = frozenset({
     "commercialEnable", "commercialTimerCount", "commercialTransCount", "compressedRegister",
     "consumerFallbehindThreshold", "consumerManageThreadPoolNums", "consumerManagerThreadPoolQueueCapacity",
     "disableConsumeIfConsumerReadSlowly", "endTransactionPoolQueueCapacity", "endTransactionThreadPoolNums",
-    "fetchNamesrvAddrByAddressServer", "filterServerNums", "flushConsumerOffsetHistoryInterval",
-    "flushConsumerOffsetInterval", "heartbeatThreadPoolNums", "heartbeatThreadPoolQueueCapacity", "highSpeedMode",
+    "fetchNamesrvAddrByAddressServer", "flushConsumerOffsetHistoryInterval", "flushConsumerOffsetInterval",
+    "heartbeatThreadPoolNums", "heartbeatThreadPoolQueueCapacity", "highSpeedMode",
     "maxDelayTime", "messageStorePlugIn", "processReplyMessageThreadPoolNums", "pullMessageThreadPoolNums",
     "pullThreadPoolQueueCapacity", "queryMessageThreadPoolNums", "queryThreadPoolQueueCapacity",
     "registerBrokerTimeoutMills", "replyThreadPoolQueueCapacity", "rocketmqHome", "sendMessageThreadPoolNums",
@@ -84,6 +84,7 @@ class BrokerConfig:
     max_error_rate_of_bloom_filter: int = 20
     filter_data_clean_time_span: int = 24 * 3_600_000
     filter_support_retry: bool = False
+    filter_server_nums: int = 0
     enable_property_filter: bool = False
     force_register: bool = True
     register_name_server_period: int = 30_000

@@ -1,4 +1,8 @@
-"""Filter servers that registered with the broker (4.8.0 `FilterServerManager`, row H-41)."""
+"""Filter servers that registered with the broker (4.8.0 `FilterServerManager`, rows F-99, H-41).
+
+4.8.0 still keeps their table, and still starts `bin/startfsrv.sh` when `filterServerNums` is above 0, although the
+program behind that script has been gone since 4.3.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
 
 FILTER_SERVER_MAX_IDLE_TIME_MS = 30_000
+CREATE_FIRST_MS = 5_000
+CREATE_PERIOD_MS = 30_000
 
 
 @dataclass(slots=True)
@@ -21,11 +29,29 @@ class FilterServerInfo:
 
 
 class FilterServerManager:
-    """Remembers filter servers by connection. 4.8.0 can also start them as programs; nothing is started here."""
+    """Remembers filter servers by connection, and asks for those that are missing.
+
+    Java starts a program; here `start_filter_server` is called instead, if there is one. The look every 30 s is taken
+    only by a broker that was given a number of filter servers: without one there is nothing to see.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.filter_server_table: dict[Channel, FilterServerInfo] = {}
+        self.start_filter_server: Callable[[], None] | None = None
+        if broker.config.filter_server_nums > 0:
+            broker.timers.at_fixed_rate(
+                "filter servers", broker.now + CREATE_FIRST_MS, CREATE_PERIOD_MS, lambda _: self.create_filter_server()
+            )
+
+    def create_filter_server(self) -> None:
+        """Start as many as are missing now; those that were started and have not registered are started again."""
+        missing = self._broker.config.filter_server_nums - len(self.filter_server_table)
+        for _ in range(missing):
+            if self._broker.observe is not None:
+                self._broker.observe("start_filter_server", {})
+            if self.start_filter_server is not None:
+                self.start_filter_server()
 
     def register_filter_server(self, channel: Channel, filter_server_addr: str, now: int) -> None:
         """Take in a registration; a known connection keeps the address it came with first."""

@@ -179,7 +179,8 @@ class DefaultMQPushConsumer(Consumer):
             return
         try:
             addr, header = await self._prepare_pull(request, subscription)
-        except CALL_ERRORS:
+        except CALL_ERRORS as error:
+            self._observe_failure(request, error)
             self._later(request, config.pull_time_delay_when_exception)
             return
         self.instance.runtime.spawn(self._pull(request, subscription, addr, header), "pull")
@@ -225,7 +226,8 @@ class DefaultMQPushConsumer(Consumer):
         try:
             api = self.instance.api
             result = await api.pull_message(addr, header, api.until_noticed(CONSUMER_TIMEOUT_WHEN_SUSPEND))
-        except CALL_ERRORS:
+        except CALL_ERRORS as error:
+            self._observe_failure(request, error)
             self._later(request, self.config.pull_time_delay_when_exception)
             return
         self._on_pull_result(request, self.pull_api.process_pull_result(request.message_queue, result, subscription))
@@ -331,6 +333,13 @@ class DefaultMQPushConsumer(Consumer):
                 count=len(result.msg_found_list),
             )
             self.instance.observe("pull_result", fields)
+
+    def _observe_failure(self, request: PullRequest, error: Exception) -> None:
+        """Report a pull that could not be made or was refused; it is tried again 3 s later."""
+        if self.instance.observe is not None:
+            queue = request.message_queue
+            fields = self.facts(topic=queue.topic, queue=queue.queue_id, offset=request.next_offset, error=str(error))
+            self.instance.observe("pull_failed", fields)
 
     def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
         """Report that a listener raised; 4.8.0 logs it and consumes the messages later."""
