@@ -31,6 +31,7 @@ from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from rmqlab.broker.timers import Timers
 from rmqlab.broker.topic_config_manager import TopicConfigManager
+from rmqlab.broker.transactional_message_check_service import TransactionalMessageCheckService
 from rmqlab.broker.transactional_message_service import TransactionalMessageService
 from rmqlab.message.message import Host
 from rmqlab.message.topics import SCHEDULE_TOPIC
@@ -143,6 +144,7 @@ class Broker:
         self.rebalance_lock_manager = RebalanceLockManager(self)
         self.schedule_message_service = ScheduleMessageService(self)
         self.transactional_message_service = TransactionalMessageService(self)
+        self.transactional_message_check_service = TransactionalMessageCheckService(self)
 
         self._default_processor: Processor = AdminBrokerProcessor(self)
         self._processors: dict[int, Processor] = {RequestCode.PULL_MESSAGE: self.pull_message_processor}
@@ -154,6 +156,7 @@ class Broker:
         store.message_arriving = self._message_arriving
         if store.config.broker_role is not BrokerRole.SLAVE:
             self.schedule_message_service.start(now)
+            self.transactional_message_check_service.start(now)
         self.register_broker_all(check_order_config=True, oneway=False, force_register=True)
 
     def _add_timers(self, now: int) -> None:

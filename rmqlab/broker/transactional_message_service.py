@@ -1,7 +1,7 @@
 """Half messages: stored aside until their producer commits them or rolls them back.
 
-Source: 4.8.0 `TransactionalMessageServiceImpl` and `TransactionalMessageBridge`. Asking producers about half messages
-that nobody ended (`TransactionalMessageCheckService`, every 60 s) is not done: such a message stays where it is.
+Source: 4.8.0 `TransactionalMessageServiceImpl` and `TransactionalMessageBridge`. Who asks producers about half messages
+that nobody ended is the `TransactionalMessageCheckService`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ def test_an_answer_nobody_waits_for_is_dropped(bench):
 
 def test_timers_of_a_new_broker(bench):
     start = bench.now
-    assert bench.broker.timers.names() == ["hold service", "client housekeeping", "filter data", "register broker"]
+    assert bench.broker.timers.names() == [
+        "hold service", "client housekeeping", "filter data", "register broker", "transaction check",
+    ]  # fmt: skip
     assert bench.broker.next_timer() == start + 5_000
 
 
@@ -41,12 +43,13 @@ def test_the_broker_registers_at_once_after_ten_seconds_and_then_every_thirty(be
     bench.broker.on_register = lambda registration: times.append((bench.broker.now - bench.now, registration.oneway))
     assert len(bench.registrations) == 1
     bench.broker.run_timers(bench.now + 100_000)
-    assert times == [(10_000, False), (40_000, False), (70_000, False), (100_000, False)]
+    # after 60 s the half topic is made, which is told at once and one-way
+    assert times == [(10_000, False), (40_000, False), (60_000, True), (70_000, False), (100_000, False)]
 
 
 @pytest.mark.parametrize(("period", "second"), [(1, 20_000), (999_999, 70_000)])
 def test_the_period_has_a_least_and_a_greatest_length(make_bench, period, second):
-    bench = make_bench(config={"register_name_server_period": period})
+    bench = make_bench(config={"register_name_server_period": period, "transaction_check_interval": 600_000})
     bench.pass_time(second - 1)
     assert len(bench.registrations) == 2
     bench.pass_time(1)
