@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from rmqlab.lab.replay import ReplayResult
+    from rmqlab.lab.replay_clock import RecordedClock
 
 _WIDTH = 160
 
@@ -41,6 +42,8 @@ def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
 
     say(f"{result.name}: {result.requests} requests, {result.identical} identical, {len(result.differing)} differences")
     say(f"{len(result.reorderings)} reordered: {result.near} within 1 ms, the widest gap {result.widest_ms} ms")
+    clock = result.clock
+    say(f"t = 0 is epoch {clock.epoch:.1f} ms ({clock.epoch_from}); {_looks(clock)}")
     say("")
     say(f"  {'request':<34} {'requests':>8} {'identical':>9}")
     for code, (requests, identical) in result.codes.items():
@@ -57,6 +60,12 @@ def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
         say(f"  {where}: expected {_brief(difference.expected)}, got {_brief(difference.got)}")
     if len(result.differing) > show:
         say(f"  and {len(result.differing) - show} more")
+
+
+def _looks(clock: RecordedClock) -> str:
+    if not clock.looks:
+        return "no look of the hold service shows"
+    return f"the hold service looks from {clock.looks[0]:.0f} ms on, every {clock.look_period} ms"
 
 
 def _brief(value: object) -> str:

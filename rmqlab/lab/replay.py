@@ -90,7 +90,12 @@ class ReplayResult:
                 "requests": [_reordering(reordering) for reordering in self.reorderings],
             },
             "undetermined": self.uses.as_json(),
-            "clock": {"epoch_ms": self.clock.epoch, "from": self.clock.epoch_from, "looks": self.clock.looks[:1]},
+            "clock": {
+                "epoch_ms": round(self.clock.epoch, 1),
+                "from": self.clock.epoch_from,
+                "first_look_ms": self.clock.looks[0] if self.clock.looks else None,
+                "look_period_ms": self.clock.look_period,
+            },
             "passes": self.passes,
         }
 

@@ -52,6 +52,12 @@ class RecordedClock:
     ends: dict[int, float] = field(default_factory=dict)
     frozen: set[int] = field(default_factory=set)
 
+    @property
+    def look_period(self) -> float | None:
+        """How long (ms) from one look of the hold service to the next, None when fewer than two are known."""
+        looks = self.looks
+        return round((looks[-1] - looks[0]) / (len(looks) - 1), 1) if len(looks) > 1 else None
+
     def epoch_ms(self, t: float) -> int:
         """Return the epoch ms of a moment of the recording."""
         return int(self.epoch + t)
