@@ -124,7 +124,7 @@ class Simulation:
             self.witness.events,
             facts,
             ledger.fates(self.witness.sent, self.members),
-            Schedule.of(self.world.chooser.made, self.scenario.id),
+            Schedule.of(self.world.chooser.made, self.scenario.id, self.world.timing),
             self.world.chooser.made,
             self.world.scheduler.steps,
         )

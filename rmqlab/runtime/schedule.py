@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.runtime.network import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,21 +39,30 @@ class Choice:
 class Schedule:
     """The choices of one run that are not the first option, by choice number.
 
-    ``scenario`` names what was run; ``taken`` maps choice number to (label, option index).
+    ``scenario`` names what was run; ``taken`` maps choice number to (label, option index); ``timing`` is what there was
+    to choose from.
     """
 
     scenario: str = ""
     taken: dict[int, tuple[str, int]] = field(default_factory=dict)
+    timing: Timing = field(default_factory=Timing)
 
     @classmethod
-    def of(cls, choices: list[Choice], scenario: str = "") -> Schedule:
+    def of(cls, choices: list[Choice], scenario: str = "", timing: Timing | None = None) -> Schedule:
         """Keep what a run chose (``Chooser.made``) as a schedule."""
-        return cls(scenario, {c.number: (c.label, c.taken) for c in choices if c.taken})
+        return cls(scenario, {c.number: (c.label, c.taken) for c in choices if c.taken}, timing or Timing())
 
     def to_json(self) -> str:
-        """Text form: one line, keys in a fixed order, choices by number."""
+        """Text form: one line, keys in a fixed order, choices by number, the timing's fields that are not the usual."""
         rows = [[number, label, taken] for number, (label, taken) in sorted(self.taken.items())]
-        return json.dumps({"format": FORMAT, "scenario": self.scenario, "choices": rows}, ensure_ascii=True)
+        usual = Timing()
+        timing = {
+            one.name: getattr(self.timing, one.name)
+            for one in fields(Timing)
+            if getattr(self.timing, one.name) != getattr(usual, one.name)
+        }
+        data = {"format": FORMAT, "scenario": self.scenario, "timing": timing, "choices": rows}
+        return json.dumps(data, ensure_ascii=True)
 
     @classmethod
     def from_json(cls, text: str, where: str = "schedule") -> Schedule:
@@ -74,7 +84,28 @@ class Schedule:
                     taken[number] = (label, option)
                 case _:
                     raise BadInput(f"{where}: choices[{index}] is {row!r}; it must be [number, label, option]")
-        return cls(str(data.get("scenario", "")), taken)
+        return cls(str(data.get("scenario", "")), taken, _timing(data.get("timing", {}), where))
+
+
+def _timing(data: object, where: str) -> Timing:
+    """The options that choices are made among, each a list of whole numbers (or a number or a truth value)."""
+    usual = Timing()
+    known = {one.name: getattr(usual, one.name) for one in fields(Timing)}
+    if not isinstance(data, dict):
+        raise BadInput(f'{where}: "timing" is {data!r}; it must be an object')
+    given: dict[str, Any] = {}
+    for name, value in data.items():
+        if name not in known:
+            raise BadInput(f"{where}: timing.{name} is unknown; there are {', '.join(known)}")
+        if isinstance(known[name], tuple):
+            if not (isinstance(value, list) and value and all(type(option) is int for option in value)):
+                raise BadInput(f"{where}: timing.{name} is {value!r}; it must be a list of whole numbers")
+            given[name] = tuple(value)
+        elif type(value) is type(known[name]):
+            given[name] = value
+        else:
+            raise BadInput(f"{where}: timing.{name} is {value!r}; it must be like {known[name]!r}")
+    return Timing(**given)
 
 
 class Chooser:

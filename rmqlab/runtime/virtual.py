@@ -100,7 +100,7 @@ class VirtualTime:
 
     def schedule(self, scenario: str = "") -> Schedule:
         """The choices made so far, to be written down and replayed."""
-        return Schedule.of(self.chooser.made, scenario)
+        return Schedule.of(self.chooser.made, scenario, self.timing)
 
 
 class _Invoke(Trap):

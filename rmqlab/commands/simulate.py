@@ -1,0 +1,147 @@
+"""The verb `simulate`: run scenarios in virtual time and write their events and the fate of every message."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.errors import BadInput
+from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
+from rmqlab.lab.compare import Verdict, compare, settings_beside
+from rmqlab.lab.race import RACE_TIMING, SEEDS, RaceChooser
+from rmqlab.lab.scenario import numbered_scenarios
+from rmqlab.lab.schedules import read_schedules
+from rmqlab.lab.simulate import refusal_of, simulate
+from rmqlab.runtime.schedule import ScheduledChooser
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.run import Run
+    from rmqlab.lab.scenario import Scenario
+    from rmqlab.runtime.schedule import Schedule
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "scenarios", nargs="?", type=Path, metavar="SCENARIOS.jsonl", help="one scenario a line (.gz: packed)"
+    )
+    parser.add_argument("--id", action="append", metavar="ID", help="only this scenario (may be given several times)")
+    parser.add_argument("--out", type=Path, metavar="EVENTS.jsonl", help="write the events there (standard output)")
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        metavar=FILE_NAME,
+        help="the broker's settings (the broker.conf beside the scenarios, else 4.8.0's defaults with"
+        " enablePropertyFilter=true, as the recordings were made)",
+    )
+    choices = parser.add_mutually_exclusive_group()
+    choices.add_argument("--schedule", type=Path, metavar="FILE", help="repeat the choices of runs that were saved")
+    choices.add_argument("--seed", type=int, metavar="N", help="draw delays, wake-ups and timer phases from seed N")
+    parser.add_argument("--schedule-out", type=Path, metavar="FILE", help="save the choices, one schedule a line")
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="DIR",
+        help="instead: compare each scenario of a recorded set with what is reached here; 1 if one is not reached",
+    )
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="K", help=f"seeded runs to compare with ({SEEDS})")
+    parser.epilog = "--json FILE gets the events too (with --compare: the comparison)."
+
+
+def run(args: Namespace) -> int:
+    """Run the scenarios; return 0, 1 if `--compare` finds an outcome that is not reached, 2 if one was refused.
+
+    A scenario that cannot be simulated is named on standard error and has the one event `refused`; the others run. Raise
+    `BadInput` for a file that is malformed: nothing is written then.
+    """
+    if args.compare is not None:
+        return _compare(args)
+    if args.scenarios is None:
+        raise BadInput("name a file of scenarios, or a recorded set with --compare")
+    numbered = _chosen(args)
+    cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
+    schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
+    texts, saved, refused = [], [], 0
+    for number, scenario in numbered.items():
+        refusal = refusal_of(scenario)
+        if refusal is not None:
+            refused += 1
+            where = f"{args.scenarios.name}, line {number}"
+            print(f"rmqlab simulate: {where}: scenario {scenario.id!r}: {refusal}", file=sys.stderr)
+            texts.append(_refused(scenario, refusal))
+            continue
+        result = _simulate(scenario, cluster, args.seed, schedules)
+        texts.append(result.lines())
+        saved.append(result.schedule.to_json() + "\n")
+        print(_summary(result), file=sys.stderr)
+    events = "".join(texts)
+    for target in (args.out, args.json):
+        if target is not None and str(target) != "-":
+            replace_file(Path(target), events)
+    if args.schedule_out is not None:
+        replace_file(args.schedule_out, "".join(saved))
+    if args.json == "-" or args.out is args.json is None:
+        sys.stdout.write(events)
+    return 2 if refused else 0
+
+
+def _chosen(args: Namespace) -> dict[int, Scenario]:
+    numbered = numbered_scenarios(args.scenarios)
+    if not args.id:
+        return numbered
+    known = [scenario.id for scenario in numbered.values()]
+    for name in args.id:
+        if name not in known:
+            more = ", ..." if len(known) > 8 else ""
+            raise BadInput(f"--id {name}: not in {args.scenarios.name}; it has {', '.join(known[:8])}{more}")
+    return {number: scenario for number, scenario in numbered.items() if scenario.id in args.id}
+
+
+def _simulate(
+    scenario: Scenario, cluster: ClusterConfig, seed: int | None, schedules: dict[str, Schedule]
+) -> Run:
+    if scenario.id in schedules:
+        schedule = schedules[scenario.id]
+        return simulate(scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=cluster)
+    if seed is not None:
+        return simulate(scenario, chooser=RaceChooser(seed), timing=RACE_TIMING, cluster=cluster)
+    return simulate(scenario, cluster=cluster)
+
+
+def _refused(scenario: Scenario, refusal: str) -> str:
+    import json
+
+    return json.dumps({"id": scenario.id, "t": 0, "ev": "refused", "message": refusal}) + "\n"
+
+
+def _summary(result: Run) -> str:
+    fates = Counter(str(fate.fate) for fate in result.fates)
+    lost = sum(fate.lost for fate in result.fates)
+    told = ", ".join(f"{count} {fate}" for fate, count in fates.items()) or "no messages"
+    return f"{result.scenario.id}: {told}; {lost} lost"
+
+
+def _compare(args: Namespace) -> int:
+    if args.scenarios is not None or args.seed is not None or args.schedule is not None or args.out is not None:
+        raise BadInput("--compare takes the scenarios of its folder; leave SCENARIOS, --seed, --schedule and --out away")
+    if args.seeds < 1:
+        raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
+    out = text_stream(args)
+    results = []
+    for result in compare(args.compare, seeds=args.seeds):
+        if args.id and result.scenario_id not in args.id:
+            continue
+        results.append(result)
+        print(f"{result.scenario_id:<20} {result.text()}", file=out, flush=True)
+    count = Counter(result.verdict for result in results)
+    print(f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in Verdict)}", file=out)
+    write_json({result.scenario_id: result.as_json() for result in results}, args.json)
+    if count[Verdict.NOT_REACHED]:
+        return 1
+    return 2 if count[Verdict.REFUSED] else 0
