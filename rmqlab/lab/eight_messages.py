@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
+from rmqlab.filter import filter_api
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.race import MOVED_SHARE, RACE_TIMING
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
@@ -105,6 +106,14 @@ class EightMessages:
                 raise BadInput(f"client_ids[{name!r}] is {self.client_ids[name]!r}; an id is ip@instance")
         if len({self.client_ids[name] for name in who}) < len(who):
             raise BadInput("client_ids has one id twice; a broker takes such clients for one, so make them differ")
+        for name in who:
+            try:
+                filter_api.build(TOPIC, self.tags[name], None)
+            except BadInput as error:
+                problem = f"tags[{name!r}] is {self.tags[name]!r}, which no client can subscribe ({error})"
+                raise BadInput(f'{problem}; write tags with || between, as in "tagA || tagB", or *') from None
+        if not self.message_tags():
+            raise BadInput("sending_order is empty; send at least one message")
         if self.queues < 1:
             raise BadInput(f"queues is {self.queues}; a topic has at least one queue")
         if not 0 <= self.gap_ms <= GIVE_UP_MS:

@@ -14,6 +14,8 @@ from rmqlab.lab.facts import BROKER
 from rmqlab.lab.scenario import Start
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.fates import MessageFate
     from rmqlab.lab.run import Run
@@ -136,3 +138,23 @@ def seconds(ms: float) -> str:
     if abs(ms) < 1_000:
         return f"{round(ms, 1):g} ms"
     return f"{ms / 1_000:.3f} s"
+
+
+LONGEST = 11  # letters of an expression in a picture; tables have it whole
+
+
+def short(expression: str) -> str:
+    """An expression that fits into a label."""
+    return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 1]}…"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers for people: "0, 1" or, when many follow each other, "0-8"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = [", ".join(map(str, run)) if len(run) < 5 else f"{run[0]}-{run[-1]}" for run in runs]
+    return ", ".join(texts)

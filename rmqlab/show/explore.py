@@ -108,7 +108,12 @@ def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Co
 def _widget(control: Control) -> ValueWidget:
     import ipywidgets
 
-    common = {"description": control.label, "style": {"description_width": "9em"}, "layout": {"width": "27em"}}
+    common = {
+        "description": control.label,
+        "tooltip": control.label,
+        "style": {"description_width": "9em"},
+        "layout": {"width": "27em"},
+    }
     if isinstance(control, Text):
         # Every key would be a run: wait until the reader is done.
         return ipywidgets.Text(value=control.first, continuous_update=False, **common)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Beat, Reading, seconds
+from rmqlab.lab.reading import Beat, Reading, ranges, seconds, short
 from rmqlab.show.palette import LOOKS, summary
 
 if TYPE_CHECKING:
@@ -96,14 +96,14 @@ def _beats(reading: Reading) -> Iterator[Moment]:
     for beat in reading.beats:
         if beat.taken:
             holder = beat
-            verdict = f"slot := {beat.expression}"
+            verdict = f"slot := {short(beat.expression)}"
         elif holder is not None and holder.who != beat.who and beat.who not in refused:
             refused.add(beat.who)
             older = "the same version" if beat.version == holder.version else "an older version"
             verdict = f"{older}: ignored"
         else:
             continue
-        text = f"heartbeat {beat.expression}, version {seconds(beat.version)}"
+        text = f"heartbeat {short(beat.expression)}, version {seconds(beat.version)}"
         yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot_at(reading, beat.t), beat.taken)
 
 
@@ -122,7 +122,7 @@ def _rebalances(reading: Reading) -> Iterator[Moment]:
         stamp = stamps.get((fact.source, fact.t))
         stamped = f"; new stamp {seconds(reading.version(stamp['version']))}" if stamp else ""
         t = fact.t - reading.zero
-        owned = ", ".join(map(str, fact["queues"])) or "nothing"
+        owned = ranges(fact["queues"]) or "nothing"
         yield Moment(t, Kind.REBALANCE, (fact.source,), f"owns {owned}{stamped}", "", slot_at(reading, t))
 
 
@@ -140,9 +140,9 @@ def _why(fate: MessageFate, reading: Reading) -> str:
         case "delivered":
             return f"delivered to {fate.culprit}"
         case "dropped_by_broker_tag":
-            return f"{fate.culprit} pulls; the slot says {fate.subscription}"
-        case "dropped_by_client" if fate.culprit:
-            return f"{fate.culprit} itself wants only {reading.asked.get(fate.culprit, fate.subscription)}"
+            return f"{fate.culprit} pulls; the slot says {short(str(fate.subscription))}"
+        case "dropped_by_client" if fate.culprit in reading.asked:
+            return f"{fate.culprit} itself wants only {short(reading.asked[fate.culprit])}"
         case _:
             return LOOKS[fate.fate].words
 
@@ -160,7 +160,9 @@ def _commits(reading: Reading) -> Iterator[Moment]:
         last = [_first_commit(reading, who, queue, done.get(who, {}).get(queue)) for queue in queues]
         if queues and None not in last:
             t = max(fact.t for fact in last if fact is not None) - reading.zero
-            text = ", ".join(f"queue {queue}: {done[who][queue]} of {ends.get(queue, '?')}" for queue in queues)
+            behind = sum(ends.get(queue, 0) - done[who][queue] for queue in queues)
+            passed = sum(done[who][queue] for queue in queues)
+            text = f"queues {ranges(queues)}: {passed} passed, lag {behind}"
             yield Moment(t, Kind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
 
 

@@ -34,7 +34,8 @@ CLOCKS: dict[str, dict[str, int]] = {
     "A's is 1 hour ahead": {"A": HOUR_MS},
     "B's is 1 hour behind": {"B": -HOUR_MS},
 }
-DELAYS: dict[str, int | None] = {"always the same": None} | {f"as on a real machine, {n}": n for n in range(1, 10)}
+STEADY = 0  # no seed; None would mean that nothing is chosen
+DELAYS = {"always the same": STEADY} | {f"as on a real machine, {seed}": seed for seed in range(1, 10)}
 MOST_QUEUES = 8
 
 
@@ -74,7 +75,7 @@ def _draw(
     tags_b: str,
     messages: str,
     clocks: dict[str, int],
-    delays: int | None,
+    delays: int,
 ) -> Picture:
     experiment = EightMessages(
         start_order=order,
@@ -84,6 +85,6 @@ def _draw(
         tags={"A": tags_a, "B": tags_b},
         sending_order=messages,
         skew_ms=clocks,
-        seed=delays,
+        seed=None if delays == STEADY else delays,
     )
     return outcome(experiment.run())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.reading import Beat, Reading, seconds
+from rmqlab.lab.reading import Beat, Reading, seconds, short
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, PALE, WHITE, ink
 from rmqlab.show.pen import Pen, drawn
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 # Inches.
 LEFT, COLUMN, TOP, LANE, RIBBON, FOOT = 1.25, 1.0, 0.3, 0.5, 0.42, 0.36
 MOST, LEAST = 8, 5  # heartbeats in one picture
-LONGEST = 11  # letters of an expression in a label
 
 
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -60,7 +59,7 @@ def draw(pen: Pen) -> None:
     for name, y in lanes.items():
         colour = pen.asked(name)
         pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
-        label = f"{name}: {_short(pen.reading.asked[name])}"
+        label = f"{name}: {short(pen.reading.asked[name])}"
         pen.text(0.08 + (LEFT - 0.3) / 2, y, label, size=9, colour=ink(colour))
         pen.line((LEFT - 0.1, right), (y, y), PALE, 6)
     pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=9, ha="left", fontweight="bold")
@@ -90,12 +89,8 @@ def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float) -> None:
         end = writers[number + 1][0] if number + 1 < len(writers) else right
         colour = pen.colours[beat.expression]
         pen.block(start, ribbon, end - start, RIBBON, colour, edgecolor=WHITE, linewidth=1.5)
-        words = _short(beat.expression)
+        words = short(beat.expression)
         pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=9, colour=ink(colour), ha="left", fontweight="bold")
-
-
-def _short(expression: str) -> str:
-    return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 1]}…"
 
 
 def alt(reading: Reading) -> str:

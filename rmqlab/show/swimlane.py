@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Reading, seconds
+from rmqlab.lab.reading import Reading, seconds, short
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Kind, Moment, Scene, scenes
 from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, WHITE, ink, summary
@@ -77,7 +77,8 @@ def _lanes(pen: Pen, lanes: Lanes, story: list[Scene], height: float) -> None:
         pen.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
         pen.chip(x, 0.36, 0.86, 0.56, colour)
         pen.text(x, 0.27, name, size=12, colour=ink(colour), fontweight="bold")
-        pen.text(x, 0.5, f"asks {pen.reading.asked[name]}", colour=ink(colour))
+        asked = short(pen.reading.asked[name])
+        pen.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
     pen.text(lanes.middle, 0.24, "broker", size=12, fontweight="bold")
     pen.text(lanes.middle, 0.47, "colour: the group's one subscription")
     pen.text(0.08, 0.47, "time", colour=GREY, ha="left")
