@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -29,6 +30,25 @@ def write_json(value: object, target: str | None) -> None:
         Path(target).write_text(text, encoding="ascii")
     except OSError as error:
         raise BadInput(f"--json {target}: {error.strerror}; name a file that can be written, or '-'") from error
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write `text` (ASCII) to `path`, whole or not at all: readers see the old file until the new one is complete.
+
+    Raise `BadInput` for a file that cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device has nothing to be replaced
+            path.write_text(text, encoding="ascii")
+            return
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            part.write_text(text, encoding="ascii")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
 
 
 def text_stream(args: Namespace) -> TextIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -48,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--compare",
         type=Path,
         metavar="DIR",
-        help="instead: compare each scenario of a recorded set with what is reached here; 1 if one is not reached",
+        help="instead: compare each scenario (of the set) with the recorded set DIR; 1 if an outcome is not reached",
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="K", help=f"seeded runs to compare with ({SEEDS})")
     parser.epilog = "--json FILE gets the events too (with --compare: the comparison)."
@@ -57,15 +58,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run the scenarios; return 0, 1 if `--compare` finds an outcome that is not reached, 2 if one was refused.
 
-    A scenario that cannot be simulated is named on standard error and has the one event `refused`; the others run. Raise
-    `BadInput` for a file that is malformed: nothing is written then.
+    A scenario that cannot be simulated is named on standard error and has the one event `refused`; the others run.
+    Nothing is written when none runs. Raise `BadInput` for a file that is malformed.
     """
     if args.compare is not None:
         return _compare(args)
     if args.scenarios is None:
         raise BadInput("name a file of scenarios, or a recorded set with --compare")
-    numbered = _chosen(args)
+    numbered = _chosen(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
+    to_screen = args.json == "-" or args.out is args.json is None
+    out = sys.stderr if to_screen else sys.stdout
     schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
     texts, saved, refused = [], [], 0
     for number, scenario in numbered.items():
@@ -79,33 +82,33 @@ def run(args: Namespace) -> int:
         result = _simulate(scenario, cluster, args.seed, schedules)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
-        print(_summary(result), file=sys.stderr)
+        print(_summary(result), file=out)
+    if not saved:
+        return 2
     events = "".join(texts)
     for target in (args.out, args.json):
         if target is not None and str(target) != "-":
             replace_file(Path(target), events)
     if args.schedule_out is not None:
         replace_file(args.schedule_out, "".join(saved))
-    if args.json == "-" or args.out is args.json is None:
+    if to_screen:
         sys.stdout.write(events)
     return 2 if refused else 0
 
 
-def _chosen(args: Namespace) -> dict[int, Scenario]:
-    numbered = numbered_scenarios(args.scenarios)
-    if not args.id:
+def _chosen(path: Path, ids: list[str] | None) -> dict[int, Scenario]:
+    numbered = numbered_scenarios(path)
+    if not ids:
         return numbered
     known = [scenario.id for scenario in numbered.values()]
-    for name in args.id:
+    for name in ids:
         if name not in known:
             more = ", ..." if len(known) > 8 else ""
-            raise BadInput(f"--id {name}: not in {args.scenarios.name}; it has {', '.join(known[:8])}{more}")
-    return {number: scenario for number, scenario in numbered.items() if scenario.id in args.id}
+            raise BadInput(f"--id {name}: not in {path.name}; it has {', '.join(known[:8])}{more}")
+    return {number: scenario for number, scenario in numbered.items() if scenario.id in ids}
 
 
-def _simulate(
-    scenario: Scenario, cluster: ClusterConfig, seed: int | None, schedules: dict[str, Schedule]
-) -> Run:
+def _simulate(scenario: Scenario, cluster: ClusterConfig, seed: int | None, schedules: dict[str, Schedule]) -> Run:
     if scenario.id in schedules:
         schedule = schedules[scenario.id]
         return simulate(scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=cluster)
@@ -115,8 +118,6 @@ def _simulate(
 
 
 def _refused(scenario: Scenario, refusal: str) -> str:
-    import json
-
     return json.dumps({"id": scenario.id, "t": 0, "ev": "refused", "message": refusal}) + "\n"
 
 
@@ -128,15 +129,16 @@ def _summary(result: Run) -> str:
 
 
 def _compare(args: Namespace) -> int:
-    if args.scenarios is not None or args.seed is not None or args.schedule is not None or args.out is not None:
-        raise BadInput("--compare takes the scenarios of its folder; leave SCENARIOS, --seed, --schedule and --out away")
+    if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
+        raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
     if args.seeds < 1:
         raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
     out = text_stream(args)
+    path = args.scenarios or args.compare / "scenarios.jsonl"
+    scenarios = _chosen(path, args.id).values()
+    cluster = read_cluster_config(args.conf) if args.conf else None
     results = []
-    for result in compare(args.compare, seeds=args.seeds):
-        if args.id and result.scenario_id not in args.id:
-            continue
+    for result in compare(args.compare, scenarios, seeds=args.seeds, cluster=cluster):
         results.append(result)
         print(f"{result.scenario_id:<20} {result.text()}", file=out, flush=True)
     count = Counter(result.verdict for result in results)

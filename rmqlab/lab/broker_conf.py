@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.store.config import MessageStoreConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE_NAME = "broker.conf"
 
@@ -34,18 +38,20 @@ def read_properties(path: Path) -> dict[str, str]:
     return properties
 
 
-def read_cluster_config(path: Path) -> ClusterConfig:
+def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     """The cluster of one broker with the settings of ``path``.
 
     Raises:
-        BrokerConfError: the file cannot be read, or has a key that a 4.8.0 broker does not know.
+        BrokerConfError: the file cannot be read; if ``strict``, also for a key that a 4.8.0 broker does not know (the
+            broker itself says nothing about it).
         BadInput: a value that is not of its setting's kind; the text names file and key.
     """
     properties = read_properties(path)
-    unknown = unknown_keys(properties)
+    unknown = unknown_keys(properties) if strict else []
     if unknown:
         raise BrokerConfError(f"{path}: {', '.join(unknown)}: no setting of a 4.8.0 broker; check the spelling")
     broker = BrokerConfig.from_properties(properties, where=str(path))
     store = MessageStoreConfig.from_properties(properties, where=str(path))
-    address = (broker.namesrv_addr or ClusterConfig.__dataclass_fields__["namesrv_address"].default).partition(";")[0]
-    return ClusterConfig(namesrv_address=address, broker=broker, store=store)
+    config = ClusterConfig(broker=broker, store=store)
+    first = (broker.namesrv_addr or config.namesrv_address).partition(";")[0]
+    return replace(config, namesrv_address=first)

@@ -23,8 +23,10 @@ from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import refusal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from rmqlab.lab.scenario import Scenario
 
 PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many
 
@@ -75,7 +77,7 @@ class Comparison:
         if self.survey is None:
             return result | {"refusal": self.refusal}
         outcomes = [
-            {"runs": one.runs, "seed": one.seed, **one.outcome.as_json(), "schedule": json.loads(one.schedule.to_json())}
+            one.outcome.as_json() | {"runs": one.runs, "seed": one.seed, "schedule": json.loads(one.schedule.to_json())}
             for one in self.survey.reached.values()
         ]
         return result | {"runs": self.survey.runs, "outcomes": outcomes}
@@ -88,7 +90,7 @@ def settings_beside(folder: Path) -> ClusterConfig:
         BadInput: the file has a key or a value that 4.8.0 does not know.
     """
     path = folder / FILE_NAME
-    return read_cluster_config(path) if path.is_file() else default_settings()
+    return read_cluster_config(path, strict=False) if path.is_file() else default_settings()
 
 
 def default_settings() -> ClusterConfig:
@@ -122,15 +124,26 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
     return events
 
 
-def compare(folder: Path, *, seeds: int = SEEDS, patience: int = PATIENCE) -> Iterator[Comparison]:
-    """Compare every scenario of a recorded set with its simulation, in the order of the file.
+def compare(
+    folder: Path,
+    scenarios: Iterable[Scenario] | None = None,
+    *,
+    seeds: int = SEEDS,
+    patience: int = PATIENCE,
+    cluster: ClusterConfig | None = None,
+) -> Iterator[Comparison]:
+    """Compare scenarios (those of the set) of a recorded set with their simulations, in order.
+
+    ``cluster`` is by default what the set's broker.conf says. A recorded outcome that ``seeds`` runs did not reach is
+    looked for in ``patience`` times as many.
 
     Raises:
-        BadInput: a file of the set is missing or malformed.
+        BadInput: a file of the set is missing or malformed, or has nothing about a scenario.
     """
     packed = folder / "scenarios.jsonl.gz"
-    scenarios = read_scenarios(packed if packed.is_file() else folder / "scenarios.jsonl")
-    cluster = settings_beside(folder)
+    if scenarios is None:
+        scenarios = read_scenarios(packed if packed.is_file() else folder / "scenarios.jsonl")
+    cluster = cluster or settings_beside(folder)
     events = recorded_events(folder)
     for scenario in scenarios:
         if scenario.id not in events:

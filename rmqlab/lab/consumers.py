@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.lab.witness import Witness
     from rmqlab.message.message import MessageExt
+    from rmqlab.runtime.runtime import Runtime
 
 STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
     "avg": AllocateMessageQueueAveragely,
@@ -78,7 +79,7 @@ def client_of(
     group = witness.long(step.group)
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
-    return DefaultMQPushConsumer(group, instance, _listener(step, witness), config)
+    return DefaultMQPushConsumer(group, instance, _listener(step, instance.runtime, witness), config)
 
 
 async def poll_for_ever(consumer: Consumer, witness: Witness) -> None:
@@ -90,8 +91,9 @@ async def poll_for_ever(consumer: Consumer, witness: Witness) -> None:
                 witness.consumes(consumer.step, message, success=True)
 
 
-def _listener(step: Start, witness: Witness) -> Callable[[list[MessageExt], Any], Any]:
+def _listener(step: Start, runtime: Runtime, witness: Witness) -> Callable[[list[MessageExt], Any], Any]:
     seen: dict[bytes | None, int] = {}
+    times = witness.timing.consume_ms
 
     def consume(messages: list[MessageExt]) -> bool:
         later = False
@@ -102,11 +104,13 @@ def _listener(step: Start, witness: Witness) -> Callable[[list[MessageExt], Any]
             witness.consumes(step, message, success=not again)
         return later
 
-    def concurrently(messages: list[MessageExt], _: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+    def concurrently(messages: list[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+        context.consume_ms = times[runtime.choose("consume", len(times))]
         later = consume(messages)
         return ConsumeConcurrentlyStatus.RECONSUME_LATER if later else ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
-    def orderly(messages: list[MessageExt], _: ConsumeOrderlyContext) -> ConsumeOrderlyStatus:
+    def orderly(messages: list[MessageExt], context: ConsumeOrderlyContext) -> ConsumeOrderlyStatus:
+        context.consume_ms = times[runtime.choose("consume", len(times))]
         consume(messages)
         return ConsumeOrderlyStatus.SUCCESS
 

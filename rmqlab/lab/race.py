@@ -13,19 +13,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.run import Outcome
+from rmqlab.lab.scenario import Scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import SeededChooser
+from rmqlab.runtime.schedule import Schedule, SeededChooser
 
 if TYPE_CHECKING:
     from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.run import Outcome, Run
-    from rmqlab.lab.scenario import Scenario
+    from rmqlab.lab.run import Run
     from rmqlab.lab.simulate import ClientSettings
-    from rmqlab.runtime.schedule import Chooser, Schedule
+    from rmqlab.runtime.schedule import Chooser
 
-# When the recordings were made a frame took 0.2 to 1 ms, some ms when the machine was busy, and tens of ms when a thread
-# or a garbage collection stood in its way. These options reach every recorded outcome with the fewest seeds.
+# When the recordings were made a frame took 0.2 to 1 ms, some ms when the machine was busy, and tens of ms when a
+# thread or a garbage collection stood in its way. These options reach every recorded outcome with the fewest seeds.
 RACE_TIMING = Timing(
     delays_us=(1_000, 200, 3_000, 10_000, 40_000),
     wake_us=(500, 2_000, 10_000),

@@ -33,6 +33,7 @@ class Witness:
     ) -> None:
         self.events: list[Event] = []
         self.sent: list[SentMessage] = []
+        self.timing = cluster.world.timing
         self._scenario = scenario
         self._cluster = cluster
         self._suffix = "" if plain else "_" + scenario.id

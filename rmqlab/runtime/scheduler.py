@@ -71,6 +71,12 @@ class VirtualTask:
         else:
             trap.arm(self)
 
+    def forget(self) -> None:
+        """Nothing will ever run this task: if it has not begun, it ends without a trace."""
+        if self._ticket == 0:
+            self.done = True
+            self._coroutine.close()
+
     def cancel(self) -> None:
         """Stop the coroutine at its present wait; its ``finally`` blocks run now. Harmless when it is done."""
         if not self.done and not self._coroutine.cr_running:  # type: ignore[attr-defined]
@@ -101,6 +107,14 @@ class Scheduler:
         """A coroutine ended by an exception nobody awaits: a bug of ours, so the run stops."""
         failure.add_note(f"in virtual task {task.name!r} at {self.now_us / US_PER_MS:.3f} ms")
         raise failure
+
+    def close(self) -> None:
+        """The run is over: what is left on the heap will not happen."""
+        for entry in self._heap:
+            task = getattr(entry[3], "__self__", None)
+            if isinstance(task, VirtualTask):
+                task.forget()
+        self._heap.clear()
 
     def next_time(self) -> int | None:
         """Instant (us) of the next step, or None when nothing is left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -113,21 +114,23 @@ def test_a_schedule_of_another_scenario_is_refused(scenarios, tmp_path, capsys):
 
 
 @pytest.mark.row("S-84", "S-87", "S-92", "S-93")
-@pytest.mark.parametrize("name", ["base", "bitmap", "noprop", "lite"])
+@pytest.mark.parametrize("name", ["base", "bitmap", "noprop", "audit", "lite"])
 def test_every_recorded_outcome_is_reached(name, golden, tmp_path, capsys):
     recording = golden / "broker-4.8.0" / name
     result = tmp_path / "compared.json"
-    status = main(
-        ["simulate", str(recording / "scenarios.jsonl"), "--compare", str(recording), "--json", str(result)],
-    )
+    seeds = {"base": 10, "audit": 9, "lite": 35}.get(name, 4)  # the fewest that reach everything that was recorded
+    arguments = ["--compare", str(recording), "--seeds", str(seeds), "--json", str(result)]
+    status = main(["simulate", *arguments])
     compared = json.loads(result.read_text())
-    assert status == 0, [one["scenario"] for one in compared if not one["reached"]]
-    assert all(one["reached"] for one in compared)
+    verdicts = {scenario: one["verdict"] for scenario, one in compared.items()}
+    assert status == 0, verdicts
+    assert set(verdicts.values()) <= {"same", "reached"}
+    assert all(one["runs"] <= seeds + 1 for one in compared.values())
     if name == "base":
-        races = {one["scenario"]: one["depends_on_race"] for one in compared}
-        # One queue: nobody's half is lost, and the loser of the slot owns nothing whoever that is.
-        assert not races["p-overlap-042"]
-        assert races["p-article-000"]
+        # Both want both tags, one after the other a wider set: whoever has the slot, nothing depends on it.
+        assert verdicts["p-overlap-042"] == "same"
+        assert verdicts["p-article-000"] == "reached"
+        assert sum(verdict == "same" for verdict in verdicts.values()) > 10
 
 
 def test_a_recording_that_says_something_else_is_noticed(scenarios, tmp_path, capsys):
@@ -136,5 +139,65 @@ def test_a_recording_that_says_something_else_is_noticed(scenarios, tmp_path, ca
     assert main(["simulate", str(scenarios), "--compare", str(tmp_path)]) == 0
     changed = [json.dumps(event | {"body": "MsgStr0"} if event["ev"] == "consume" else event) for event in lines(out)]
     out.write_text("\n".join(changed) + "\n")
-    assert main(["simulate", str(scenarios), "--compare", str(tmp_path)]) == 1
-    assert "NOT among them" in capsys.readouterr().out
+    assert main(["simulate", str(scenarios), "--compare", str(tmp_path), "--seeds", "3"]) == 1
+    assert "NOT REACHED" in capsys.readouterr().out
+
+
+def test_a_refused_scenario_is_named_and_the_others_run(scenarios, tmp_path, capsys):
+    pop = json.loads(json.dumps(ARTICLE)) | {"id": "popping"}
+    pop["steps"][1]["kind"] = "pop"
+    scenarios.write_text(f"{json.dumps(pop)}\n{json.dumps(ARTICLE)}\n")
+    out = tmp_path / "events.jsonl"
+    assert main(["simulate", str(scenarios), "--out", str(out)]) == 2
+    assert "scenarios.jsonl, line 1: scenario 'popping': steps[1].kind is 'pop'" in capsys.readouterr().err
+    assert {event["ev"] for event in lines(out) if event["id"] == "popping"} == {"refused"}
+    assert sum(event["ev"] == "fate" for event in lines(out) if event["id"] == "two") == 8
+    (tmp_path / "events.jsonl").write_text("\n".join(json.dumps(e) for e in lines(out)))
+    assert main(["simulate", "--compare", str(tmp_path)]) == 2
+    assert "refused: steps[1].kind" in capsys.readouterr().out
+
+
+def test_packed_files_and_chosen_scenarios(scenarios, tmp_path, capsys):
+    other = json.dumps(ARTICLE | {"id": "other"})
+    packed = tmp_path / "scenarios.jsonl.gz"
+    packed.write_bytes(gzip.compress((scenarios.read_text() + other + "\n").encode()))
+    assert main(["simulate", str(packed), "--id", "other"]) == 0
+    streams = capsys.readouterr()
+    events = [json.loads(line) for line in streams.out.splitlines()]
+    assert {event["id"] for event in events} == {"other"}
+    assert "other: " in streams.err
+    assert main(["simulate", str(packed), "--id", "third"]) == 2
+    assert "--id third: not in scenarios.jsonl.gz; it has two, other" in capsys.readouterr().err
+    packed.write_bytes(b"no gzip")
+    assert main(["simulate", str(packed)]) == 2
+    assert "scenarios.jsonl.gz: cannot be read" in capsys.readouterr().err
+
+
+def test_schedules_of_several_scenarios_are_one_a_line(scenarios, tmp_path):
+    scenarios.write_text("".join(json.dumps(ARTICLE | {"id": name}) + "\n" for name in ("one", "two")))
+    first, again, saved = tmp_path / "1.jsonl", tmp_path / "2.jsonl", tmp_path / "schedules.jsonl"
+    assert main(["simulate", str(scenarios), "--seed", "9", "--out", str(first), "--schedule-out", str(saved)]) == 0
+    assert [schedule["scenario"] for schedule in lines(saved)] == ["one", "two"]
+    assert main(["simulate", str(scenarios), "--schedule", str(saved), "--out", str(again)]) == 0
+    assert first.read_bytes() == again.read_bytes()
+
+
+def test_nothing_half_written_is_left_when_the_folder_is_gone(scenarios, tmp_path, capsys):
+    assert main(["simulate", str(scenarios), "--out", str(tmp_path / "none" / "events.jsonl")]) == 2
+    assert "name a file that can be written" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scenarios.jsonl"]
+
+
+@pytest.mark.row("S-69", "F-08")
+def test_the_settings_beside_the_scenarios_count(scenarios, tmp_path, capsys):
+    sql = json.loads(json.dumps(ARTICLE))
+    sql["steps"][0]["subscribe"]["T"] = {"type": "SQL92", "expr": "TAGS = 'tagA'"}
+    scenarios.write_text(json.dumps(sql) + "\n")
+    assert main(["simulate", str(scenarios)]) == 0
+    assert "startFailed" not in capsys.readouterr().out
+    (tmp_path / "broker.conf").write_text("# as shipped\nenablePropertyFilter=false\n")
+    assert main(["simulate", str(scenarios)]) == 0
+    assert "The broker does not support consumer to filter message by SQL92" in capsys.readouterr().out
+    (tmp_path / "other.conf").write_text("enablePropertyFliter=true\n")
+    assert main(["simulate", str(scenarios), "--conf", str(tmp_path / "other.conf")]) == 2
+    assert "enablePropertyFliter: no setting of a 4.8.0 broker" in capsys.readouterr().err
