@@ -1,0 +1,156 @@
+"""The article's experiment: every printed figure, the invariants of its variants, and settings that cannot be."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.lab import article_e1
+from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.reading import Reading
+
+LOW, HIGH = f"{CLIENT_IP}@4711", f"{CLIENT_IP}@4902"
+
+
+@pytest.fixture(scope="module")
+def run():
+    return EightMessages().run()
+
+
+def bodies(run, *fates):
+    return [fate.body for fate in run.fates if fate.fate in fates]
+
+
+@pytest.mark.row("S-19", "S-20", "S-21", "S-22")
+def test_send_results_are_the_articles(run):
+    figures = article_e1.send_figures(run)
+    assert len(figures) == 32
+    assert [figure for figure in figures if not figure.equal] == []
+
+
+@pytest.mark.row("S-16", "S-23", "S-24", "S-25", "S-26", "S-27", "S-28", "S-29", "S-30")
+def test_prints_are_the_articles_letter_by_letter(run):
+    printed = article_e1.printed()["printed"]
+    assert printed["A"] == []
+    assert len(printed["B"]) == 2
+    assert {who: article_e1.lines_of(run, who) for who in printed} == printed
+
+
+@pytest.mark.row("S-17", "S-31", "S-32", "S-33", "S-34", "S-35")
+def test_conclusions_are_the_articles(run):
+    assert [figure for figure in article_e1.conclusions(run) if not figure.equal] == []
+
+
+@pytest.mark.row("S-33", "S-36", "S-82", "S-83")
+def test_two_thieves_and_no_lag(run):
+    assert bodies(run, Fate.DROPPED_BY_BROKER_TAG) == ["MsgStr0", "MsgStr1", "MsgStr2", "MsgStr3"]
+    assert bodies(run, Fate.DELIVERED) == ["MsgStr4", "MsgStr5"]
+    assert bodies(run, Fate.DROPPED_BY_CLIENT) == ["MsgStr6", "MsgStr7"]
+    assert sum(fate.lost for fate in run.fates) == 6
+    assert Reading(run).offsets == dict.fromkeys(range(4), (2, 2))
+
+
+def test_figures_notice_a_difference():
+    figures = [
+        *article_e1.send_figures(eight_messages(first_queue=1)),
+        *article_e1.consumer_figures(eight_messages(seed=1)),
+    ]
+    assert not all(figure.equal for figure in figures)
+    assert not all(figure.equal for figure in article_e1.conclusions(eight_messages(start_order=("B", "A"))))
+
+
+@pytest.mark.row("S-32", "S-84")
+@pytest.mark.parametrize(
+    ("order", "ids", "got"),
+    [
+        (("A", "B"), (LOW, HIGH), {"B": ["MsgStr4", "MsgStr5"]}),
+        (("A", "B"), (HIGH, LOW), {"B": ["MsgStr6", "MsgStr7"]}),
+        (("B", "A"), (LOW, HIGH), {"A": ["MsgStr2", "MsgStr3"]}),
+        (("B", "A"), (HIGH, LOW), {"A": ["MsgStr0", "MsgStr1"]}),
+    ],
+)
+def test_winner_follows_the_last_stamp_and_queues_follow_client_ids(order, ids, got):
+    run = eight_messages(start_order=order, client_ids=dict(zip("AB", ids, strict=True)))
+    outcome = run.outcome()
+    assert {who: outcome.bodies_of(who) for who in "AB"} == {"A": [], "B": []} | got
+    upper = max("AB", key=dict(zip("AB", ids, strict=True)).get)
+    assert {queue for queue, owner in Reading(run).owners.items() if owner == upper} == {2, 3}
+
+
+@pytest.mark.row("S-32")
+def test_client_ids_are_compared_as_texts():
+    run = eight_messages(client_ids={"A": f"{CLIENT_IP}@9980", "B": f"{CLIENT_IP}@10020"})
+    assert Reading(run).owners == {0: "B", 1: "B", 2: "A", 3: "A"}
+
+
+@pytest.mark.row("S-15")
+def test_tags_are_compared_with_their_case():
+    run = eight_messages(tags={"A": "TagA", "B": "TagB"})
+    assert bodies(run, Fate.DROPPED_BY_BROKER_TAG) == [f"MsgStr{number}" for number in range(8)]
+    assert not any(fate.lost for fate in run.fates)
+
+
+@pytest.mark.row("S-07", "S-10")
+def test_same_tags_lose_nothing_in_any_order():
+    run = eight_messages(tags={"A": "tagA || tagB", "B": "tagB || tagA"})
+    assert bodies(run, Fate.DELIVERED) == [f"MsgStr{number}" for number in range(8)]
+
+
+@pytest.mark.row("S-86")
+def test_a_fast_clock_wins_whoever_starts_first():
+    for order in itertools.permutations("AB"):
+        reading = Reading(eight_messages(start_order=order, skew_ms={"A": 3_600_000}))
+        assert reading.slots[-1].who == "A"
+        assert {slot.who for slot in reading.slots if slot.t > 1_000} == {"A"}
+
+
+@pytest.mark.row("S-05")
+def test_one_queue_has_one_owner_and_the_other_consumer_still_holds_the_slot():
+    run = eight_messages(queues=1)
+    assert Reading(run).owners == {0: "A"}
+    assert bodies(run, Fate.DELIVERED) == []
+
+
+@pytest.mark.row("S-84")
+def test_both_outcomes_of_the_race_are_reached():
+    winners = {Reading(eight_messages(gap_ms=3_000, seed=seed)).slots[-1].who for seed in range(12)}
+    assert winners == {"A", "B"}
+
+
+def test_delays_of_a_seed_repeat():
+    assert eight_messages(seed=5).lines() == eight_messages(seed=5).lines()
+
+
+def test_three_consumers():
+    run = EightMessages(
+        start_order=("A", "B", "C"),
+        tags={who: f"tag{who}" for who in "ABC"},
+        client_ids={who: f"{CLIENT_IP}@{number}" for number, who in enumerate("ABC", 1)},
+        sending_order="ABCABCABC",
+        queues=9,
+        first_queue=0,
+    ).run()
+    # queues 0, 3 and 6 have tagA, and so on: one message of each tag lies with each owner
+    assert bodies(run, Fate.DELIVERED) == ["MsgStr8"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"start_order": ("A", "A")}, "start_order"),
+        ({"client_ids": {"A": LOW}}, "client_ids has nothing for B"),
+        ({"client_ids": {"A": LOW, "B": "4902"}}, "ip@instance"),
+        ({"client_ids": {"A": LOW, "B": LOW}}, "twice"),
+        ({"queues": 0}, "queues is 0"),
+        ({"gap_ms": -1}, "gap_ms is -1"),
+        ({"tags": {"A": "||", "B": "tagB"}}, "tags['A'] is '||'"),
+        ({"sending_order": []}, "sending_order is empty"),
+    ],
+)
+def test_settings_that_cannot_be(settings, text):
+    with pytest.raises(BadInput) as caught:
+        eight_messages(**settings)
+    assert text in str(caught.value)

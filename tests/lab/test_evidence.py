@@ -1,0 +1,85 @@
+"""Evidence: facts in words, and the way of a message."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.eight_messages import eight_messages
+from rmqlab.lab.evidence import line, way_of
+from rmqlab.lab.reading import Reading, ranges, seconds, short
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return Reading(eight_messages())
+
+
+def texts(reading, body):
+    return [(one.where, one.text) for one in way_of(reading, body)]
+
+
+@pytest.mark.row("S-51", "S-55")
+def test_way_of_a_message_that_the_broker_drops(reading):
+    way = texts(reading, "MsgStr2")
+    assert way[0] == ("broker", "stores MsgStr2 (tagA): queue 0, offset 0")
+    assert ("broker", "drops queue 0 offset 0: not wanted by tagB @ 60.012 s (A's pull)") in way
+    assert way[-1] == ("broker", "A commits offset 1 of queue 0")
+
+
+@pytest.mark.row("S-82", "S-83")
+def test_way_of_a_message_that_the_client_drops(reading):
+    way = texts(reading, "MsgStr6")
+    pulled = way.index(("broker", "A pulls queue 0 from offset 1: FOUND (code 0); 1 message, go on from 2"))
+    dropped = way.index(("A", "drops queue 0 offset 1 itself: tagB is not among its own tags (tagA)"))
+    assert pulled < dropped < way.index(("broker", "A commits offset 2 of queue 0"))
+
+
+def test_way_of_a_message_that_arrives(reading):
+    assert ("B", "its listener gets MsgStr4 (tagB)") in texts(reading, "MsgStr4")
+
+
+def test_way_is_in_order_of_time(reading):
+    for fate in reading.fates:
+        times = [one.t for one in way_of(reading, fate.body)]
+        assert times == sorted(times)
+
+
+def test_unknown_message_is_named(reading):
+    with pytest.raises(BadInput, match=r"no message 'MsgStr9'.*MsgStr0, MsgStr1"):
+        way_of(reading, "MsgStr9")
+
+
+def test_every_kind_of_fact_has_words(reading):
+    plain = {
+        fact.kind: line(fact, reading).text for fact in reading.facts() if fact.kind not in {"heartbeat", "consume"}
+    }
+    named = {
+        "subscription", "notify", "pull", "filtered", "client_filtered", "consumed", "pull_result", "correct_offset",
+        "commit", "rebalance", "restamp",
+    }  # fmt: skip
+    assert named <= set(plain)
+    assert not [kind for kind in named if "{" in plain[kind]]
+
+
+def test_reading_of_a_group_that_is_not_there(reading):
+    with pytest.raises(BadInput, match="'OTHER'"):
+        Reading(reading.run, group="OTHER")
+
+
+def test_numbers_and_texts_for_people():
+    assert [seconds(ms) for ms in (0, 12.04, 999.9, 1_500, 60_014)] == [
+        "0 ms",
+        "12 ms",
+        "999.9 ms",
+        "1.500 s",
+        "60.014 s",
+    ]
+    assert [ranges(numbers) for numbers in ([], [2], [1, 0], range(9), [0, 1, 5])] == [
+        "",
+        "2",
+        "0, 1",
+        "0-8",
+        "0, 1, 5",
+    ]
+    assert [short(text) for text in ("tagA", "tagA || tagB")] == ["tagA", "tagA || ta…"]

@@ -1,0 +1,79 @@
+"""Rules that every run obeys; each broken laboratory breaks exactly the one named for it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rmqlab.errors import BadInput
+from rmqlab.lab import mutants
+from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages
+from rmqlab.lab.invariants import INVARIANTS, violations
+from rmqlab.lab.mutants import MUTANTS, hunted, mutated
+from rmqlab.lab.reading import Reading
+
+PIDS = st.lists(st.integers(1, 99_999), min_size=2, max_size=2, unique=True)
+TAGS = st.sampled_from(["tagA", "tagB", "tagA || tagB", "tagB||tagA", "*", "tagC", "Aa"])
+
+
+@settings(max_examples=40)
+@given(
+    order=st.permutations("AB"),
+    gap=st.sampled_from([0, 1, 7, 200, 3_000, 31_000, 60_000]),
+    pids=PIDS,
+    queues=st.integers(1, 9),
+    tags=st.tuples(TAGS, TAGS),
+    messages=st.lists(st.sampled_from(["tagA", "tagB", "tagC", "Aa", "BB"]), min_size=1, max_size=12),
+    first_queue=st.integers(0, 8),
+    skew=st.sampled_from([0, -3_600_000, -5, 5, 3_600_000]),
+    seed=st.none() | st.integers(1, 99),
+)
+@pytest.mark.row("S-32", "S-51", "S-66", "S-77", "S-78", "S-82", "S-83", "S-84")
+def test_every_run_obeys_every_rule(order, gap, pids, queues, tags, messages, first_queue, skew, seed):
+    experiment = EightMessages(
+        start_order=order,
+        gap_ms=gap,
+        client_ids={who: f"{CLIENT_IP}@{pid}" for who, pid in zip("AB", pids, strict=True)},
+        queues=queues,
+        tags=dict(zip("AB", tags, strict=True)),
+        sending_order=messages,
+        first_queue=first_queue,
+        skew_ms={"A": skew},
+        seed=seed,
+    )
+    assert violations(Reading(experiment.run())) == {}
+
+
+def test_sound_laboratory_is_sound():
+    assert violations(Reading(hunted())) == {}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_killed_by_exactly_its_invariant(name):
+    broken = violations(Reading(hunted(name)))
+    assert list(broken) == [MUTANTS[name].breaks]
+    assert all(violation.text and violation.facts for violation in broken[MUTANTS[name].breaks])
+
+
+def test_every_invariant_has_its_mutant():
+    assert sorted(mutant.breaks for mutant in MUTANTS.values()) == sorted(INVARIANTS)
+
+
+def test_mutant_is_gone_after_its_block():
+    sound = hunted().lines()
+    with pytest.raises(RuntimeError), mutated("amber"):
+        raise RuntimeError
+    assert hunted().lines() == sound
+
+
+def test_mutant_whose_line_is_no_longer_there_is_noticed(monkeypatch):
+    stale = MUTANTS["amber"]._replace(right="a line of long ago")
+    monkeypatch.setitem(mutants.MUTANTS, "amber", stale)
+    with pytest.raises(LookupError, match="a line of long ago"), mutated("amber"):
+        pass
+
+
+def test_unknown_mutant_is_named():
+    with pytest.raises(BadInput, match="'mica'; there are: amber, basalt"):
+        hunted("mica")

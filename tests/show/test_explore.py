@@ -1,0 +1,119 @@
+"""Controls: picture first, labels, keyboard, errors as text, nothing that changes from run to run."""
+
+from __future__ import annotations
+
+import ipywidgets
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.show import play as play_module
+from rmqlab.show.explore import WIDGET, Choice, Controls, Text, explore
+from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.play import play
+from rmqlab.show.tables import Table
+
+
+def draw(*, number, text):
+    if text == "bad":
+        raise BadInput("text is <bad>; write another")
+    with canvas(1, 1) as figure:
+        return Picture(svg_of(figure), title=f"{number}", alt=f"{number} {text}", table=Table("t", ("a",), [(number,)]))
+
+
+CONTROLS = {"number": Choice("How many", {"one": 1, "two": 2}, start="two", slider=True), "text": Text("Which", "x")}
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    things = []
+    monkeypatch.setattr("IPython.display.display", things.append)
+    return things
+
+
+def test_picture_comes_first_then_controls(shown):
+    explore(draw, **CONTROLS)
+    picture, controls = shown
+    assert picture.alt == "2 x"
+    assert isinstance(controls, Controls)
+
+
+def test_static_mode_has_no_controls(shown):
+    explore(draw, mode="static", **CONTROLS)
+    (picture,) = shown
+    assert picture.alt == "2 x"
+
+
+def test_another_mode_is_refused(shown):
+    with pytest.raises(BadInput, match="mode is 'lively'; it is one of live, static"):
+        explore(draw, mode="lively", **CONTROLS)
+    assert shown == []
+
+
+def test_a_control_changes_the_view():
+    controls = Controls(draw, CONTROLS)
+    before = controls.view.value
+    assert draw(number=2, text="x").svg in before
+    controls.widgets["number"].value = 1
+    assert draw(number=1, text="x").svg in controls.view.value
+    controls.widgets["text"].value = "y"
+    assert "1 y" in controls.view.value
+
+
+def test_input_that_cannot_be_run_is_explained_and_can_be_mended():
+    controls = Controls(draw, CONTROLS)
+    controls.widgets["text"].value = "bad"
+    assert 'role="alert"' in controls.view.value
+    assert "text is &lt;bad&gt;" in controls.view.value
+    controls.widgets["text"].value = "good"
+    assert "<svg" in controls.view.value
+
+
+def test_controls_are_plain_and_labelled():
+    controls = Controls(draw, CONTROLS)
+    for widget in controls.widgets.values():
+        assert isinstance(widget, ipywidgets.SelectionSlider | ipywidgets.Dropdown | ipywidgets.Text)
+        assert widget.description
+        assert widget.tooltip
+    assert not [child for child in controls.box.children if isinstance(child, ipywidgets.Output)]
+
+
+def test_what_is_stored_is_the_same_every_time():
+    one, other = (Controls(draw, CONTROLS)._repr_mimebundle_() for _ in range(2))
+    assert one["text/plain"] == other["text/plain"]
+    assert one["text/plain"].startswith("Controls (How many, Which)")
+    assert set(one) == {WIDGET, "text/plain"}
+
+
+def test_play_offers_everything_that_may_vary(shown):
+    play(queues=9, gap_ms=1_234)
+    picture, controls = shown
+    assert "9 queues" in picture.alt
+    labels = {widget.description for widget in controls.widgets.values()}
+    assert labels == {
+        "Start order", "Gap of the starts", "Client ids", "Queues", "A subscribes", "B subscribes", "Messages",
+        "Clocks", "Network delays",
+    }  # fmt: skip
+    assert controls.widgets["gap"].value == 1_234
+    assert all(widget.value is not None for widget in controls.widgets.values())
+
+
+@pytest.mark.row("S-32", "S-84", "S-86")
+def test_every_option_of_play_can_be_run(shown):
+    play()
+    _, controls = shown
+    seen = {controls.view.value}
+    for name in ("order", "ids", "messages", "clocks", "delays", "queues"):
+        widget = controls.widgets[name]
+        first = widget.value
+        for _, value in widget.options:
+            widget.value = value
+            assert "<svg" in controls.view.value
+            seen.add(controls.view.value)
+        widget.value = first
+    assert len(seen) > 20
+    controls.widgets["tags_a"].value = "||"
+    assert "no client can subscribe" in controls.view.value
+
+
+def test_gaps_are_in_order_of_time():
+    assert list(play_module.GAPS.values()) == sorted(play_module.GAPS.values())

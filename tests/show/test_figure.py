@@ -1,0 +1,131 @@
+"""Pictures: the same bytes every time, words for those who do not see them, nothing of the machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+from IPython.core.formatters import DisplayFormatter
+
+from rmqlab.lab.eight_messages import EightMessages
+from rmqlab.show.fate_grid import fate_grid
+from rmqlab.show.figure import SVG, Picture, canvas, svg_of
+from rmqlab.show.outcome import outcome
+from rmqlab.show.slot_timeline import slot_timeline
+from rmqlab.show.swimlane import swimlane
+from rmqlab.show.tables import Table
+
+DRAWINGS = [fate_grid, outcome, slot_timeline, swimlane]
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+TABLE = Table("t", ("a",), [("1",)])
+
+
+@pytest.fixture(scope="module")
+def run():
+    return EightMessages().run()
+
+
+@pytest.mark.parametrize("draw", DRAWINGS)
+def test_picture_has_role_title_description_and_size(draw, run):
+    picture = draw(run)
+    root = ET.fromstring(picture.svg)
+    assert root.get("role") == "img"
+    title, description = root.find(f"{NAMESPACE}title"), root.find(f"{NAMESPACE}desc")
+    assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+    assert (title.text, description.text) == (picture.title, picture.alt)
+    assert float(root.get("width")) > 400
+    assert "pt" not in root.get("width")
+
+
+@pytest.mark.parametrize("draw", DRAWINGS)
+def test_text_stays_text(draw, run):
+    picture = draw(run)
+    assert "tagA" in "".join(ET.fromstring(picture.svg).itertext())
+    assert len(picture.svg) < 60_000
+
+
+@pytest.mark.parametrize("draw", DRAWINGS)
+def test_nothing_of_the_moment_or_the_machine(draw, run):
+    svg = draw(run).svg
+    assert not re.search(r"matplotlib|<metadata|<!--|<\?xml|DOCTYPE|\b20\d\d-\d\d-\d\d", svg)
+    assert not [tag for tag in re.findall(r"<[^>]*>", svg) if re.search(r"\d\.\d{3,}", tag)]
+
+
+@pytest.mark.parametrize("draw", DRAWINGS)
+def test_text_stays_within_the_picture(draw, run):
+    """No label begins or ends outside: measured with the wide typeface of the layout."""
+    root = ET.fromstring(draw(run).svg)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    for text in root.iter(f"{NAMESPACE}text"):
+        place = re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", text.get("transform", ""))
+        x, y = (float(text.get("x")), float(text.get("y"))) if text.get("x") else map(float, place.groups())
+        length = 0.62 * float(re.search(r"([\d.]+)px", text.get("style"))[1]) * len("".join(text.itertext()))
+        start = {"middle": x - length / 2, "end": x - length}.get(_anchor(text), x)
+        assert start >= -1, text.text
+        assert start + length <= width + 1, text.text
+        assert 0 <= y <= height, text.text
+
+
+def _anchor(text):
+    found = re.search(r"text-anchor: (\w+)", text.get("style", ""))
+    return found and found[1]
+
+
+def test_pictures_are_the_same_in_another_process():
+    code = (
+        "from rmqlab.lab.eight_messages import EightMessages as E; from rmqlab.show.outcome import outcome;"
+        "from rmqlab.show.swimlane import swimlane; r = E().run(); print(outcome(r).html() + swimlane(r).html())"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, **path()},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    run = EightMessages().run()
+    assert printed == {outcome(run).html() + swimlane(run).html() + "\n"}
+
+
+def path():
+    return {"PYTHONPATH": ":".join(filter(None, sys.path))}
+
+
+@pytest.mark.parametrize(("title", "alt"), [("", "words"), ("title", " ")])
+def test_a_picture_without_words_is_refused(title, alt):
+    with pytest.raises(ValueError, match="needs a title and an alt text"):
+        Picture("<svg></svg>", title=title, alt=alt, table=TABLE)
+
+
+def test_alt_has_no_default():
+    with pytest.raises(TypeError, match="alt"):
+        Picture("<svg></svg>", title="x", table=TABLE)
+
+
+def test_what_a_notebook_gets():
+    with canvas(1, 1) as figure:
+        picture = Picture(svg_of(figure), title="T & t", alt="A < a", table=TABLE)
+    assert picture._repr_mimebundle_() == {SVG: picture.svg, "text/plain": "T & t\nA < a"}
+    assert "<p>A &lt; a</p><table>" in picture.words()
+    assert picture.svg in picture.html()
+
+
+def test_a_notebook_shows_picture_and_words(monkeypatch):
+    shown = []
+
+    def display(data, *, raw):
+        assert raw
+        shown.append(data)
+
+    monkeypatch.setattr("IPython.display.display", display)
+    with canvas(1, 1) as figure:
+        picture = Picture(svg_of(figure), title="T", alt="A", table=TABLE)
+    formatter = DisplayFormatter()
+    formatter.ipython_display_formatter(picture)
+    assert [sorted(data) for data in shown] == [[SVG, "text/plain"], ["text/html", "text/plain"]]

@@ -1,0 +1,56 @@
+"""Colours that everybody can tell apart, and text that can be read on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.lab.eight_messages import eight_messages
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.reading import Reading
+from rmqlab.show import palette
+from rmqlab.show.palette import LOOKS, OKABE_ITO, TAG_COLOURS, Colours, contrast, ink, luminance
+
+READABLE = 4.5
+
+
+def test_contrast_is_the_one_of_the_web():
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.478, abs=0.001)
+    assert luminance("#000000") == 0
+
+
+@pytest.mark.parametrize("colour", [*OKABE_ITO, palette.GREY, palette.PALE, palette.WHITE])
+def test_text_can_be_read_on_every_ground(colour):
+    assert contrast(ink(colour), colour) >= READABLE
+
+
+def test_grey_text_can_be_read_on_white_and_pale():
+    assert contrast(palette.GREY, palette.WHITE) >= READABLE
+    assert contrast(palette.GREY, palette.PALE) >= READABLE
+
+
+def test_every_fate_has_a_look_of_its_own_without_its_colour():
+    assert set(LOOKS) == set(Fate)
+    assert len({look.words for look in LOOKS.values()}) == len(LOOKS)
+    assert all(look.mark for look in LOOKS.values())
+    # never told apart by colour alone
+    assert len({(look.mark, look.hatch, look.words) for look in LOOKS.values()}) == len(LOOKS)
+
+
+def test_tags_do_not_look_like_what_happens_to_messages():
+    loss = {LOOKS[fate].colour for fate in (Fate.DELIVERED, Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_CLIENT)}
+    assert loss.isdisjoint(TAG_COLOURS)
+    assert set(TAG_COLOURS) <= set(OKABE_ITO)
+
+
+def test_subscriptions_and_tags_share_colours():
+    reading = Reading(eight_messages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH"))
+    colours = Colours(reading)
+    assert colours["tagA"] == TAG_COLOURS[0]
+    assert colours["*"] == TAG_COLOURS[1]
+    assert colours["tagH"] == colours["never seen"] == palette.GREY
+
+
+def test_summary_counts_fates():
+    assert palette.summary(eight_messages().fates) == "2 delivered, 4 dropped by the broker, 2 dropped by the client"
+    assert palette.summary([]) == "none sent"

@@ -1,0 +1,145 @@
+"""What the pictures of a run say: read from their tables, descriptions and text."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.invariants import INVARIANTS
+from rmqlab.lab.reading import Reading
+from rmqlab.show import fate_grid, slot_timeline
+from rmqlab.show.moments import Kind, scenes
+from rmqlab.show.outcome import outcome
+from rmqlab.show.rules import rules
+from rmqlab.show.swimlane import Lanes, swimlane
+
+
+@pytest.fixture(scope="module")
+def run():
+    return eight_messages()
+
+
+def words(picture):
+    return [text.text for text in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.row("S-33", "S-34", "S-36")
+def test_grid_shows_every_message_once(run):
+    picture = fate_grid.fate_grid(run)
+    shown = words(picture)
+    assert [shown.count(f"MsgStr{number}") for number in range(8)] == [1] * 8
+    assert shown.count("✗ dropped by broker") == 4
+    assert shown.count("✗ dropped by A itself") == 2
+    assert shown.count("✓ delivered to B") == 2
+    assert shown.count("offset 2 of 2: lag 0") == 4
+    assert shown[0] == "2 of 8 delivered, 6 lost, lag 0"
+
+
+def test_grid_table_says_the_same(run):
+    table = fate_grid.fate_grid(run).table
+    assert [row[0] for row in table.rows] == [f"MsgStr{number}" for number in range(8)]
+    assert table.marked == frozenset({0, 1, 2, 3, 6, 7})
+    assert table.rows[6][5:] == ("dropped by the client", "A", "tagA")
+
+
+def test_grid_stacks_messages_of_one_queue_and_tag():
+    reading = Reading(eight_messages(queues=2, sending_order="ABABABAB", first_queue=0))
+    cells = fate_grid.cells(reading)
+    assert {
+        tag: {queue: [fate.body for fate in stack] for queue, stack in row.items()} for tag, row in cells.items()
+    } == {
+        "tagA": {0: ["MsgStr0", "MsgStr2", "MsgStr4", "MsgStr6"]},
+        "tagB": {1: ["MsgStr1", "MsgStr3", "MsgStr5", "MsgStr7"]},
+    }
+
+
+def test_grid_says_what_nobody_asked_for():
+    picture = fate_grid.fate_grid(eight_messages(tags={"A": "TagA", "B": "TagB"}))
+    assert picture.alt.startswith("0 of 8 delivered, 0 lost, 8 that nobody asked for, lag 0.")
+
+
+def test_narrow_grid_has_short_labels():
+    shown = words(fate_grid.fate_grid(eight_messages(queues=12)))
+    assert "q11" in shown or "queue 11" in shown
+    assert "✗ dropped by broker" not in shown
+
+
+@pytest.mark.row("S-77", "S-78", "S-84")
+def test_slot_shows_who_took_it_and_who_was_ignored(run):
+    reading = Reading(run)
+    assert [(beat.who, beat.expression, beat.taken) for beat in slot_timeline.shown(reading)] == [
+        ("A", "tagA", True), ("A", "tagA", True), ("B", "tagB", True), ("A", "tagA", True), ("B", "tagB", True),
+        ("A", "tagA", False),
+    ]  # fmt: skip
+    picture = slot_timeline.slot_timeline(run)
+    assert picture.alt.endswith("A's heartbeat of 60.008 s is ignored. It ends as tagB.")
+    assert len(picture.table.rows) == len(reading.beats) == 10
+
+
+@pytest.mark.row("S-86")
+def test_slot_with_a_fast_clock():
+    picture = slot_timeline.slot_timeline(eight_messages(skew_ms={"A": 3_600_000}))
+    assert "B writes" not in picture.alt
+    assert picture.alt.endswith("B's heartbeat of 60.000 s is ignored. It ends as tagA.")
+
+
+def test_outcome_is_grid_and_slot(run):
+    shown = words(outcome(run))
+    assert {"MsgStr4", "slot in broker", "ignored"} <= set(shown)
+
+
+@pytest.mark.row("S-35", "S-82", "S-84")
+def test_swimlane_tells_the_story_in_order(run):
+    story = scenes(Reading(run))
+    assert [scene.title for scene in story] == [
+        "A starts: asks for tagA",
+        "B starts, 60.000 s later: asks for tagB",
+        "8 messages: 2 delivered, 4 dropped by the broker, 2 dropped by the client",
+        "Offsets move on, whatever became of the messages",
+    ]
+    assert all(
+        moments == sorted(moments, key=lambda moment: moment.t) for moments in (scene.moments for scene in story)
+    )
+    second = [(moment.kind, moment.who, moment.slot) for moment in story[1].moments]
+    assert second == [
+        (Kind.BEAT, ("B",), "tagB"),
+        (Kind.NOTIFY, ("A", "B"), "tagB"),
+        (Kind.REBALANCE, ("A",), "tagB"),
+        (Kind.BEAT, ("A",), "tagA"),
+        (Kind.REBALANCE, ("B",), "tagA"),
+        (Kind.BEAT, ("B",), "tagB"),
+        (Kind.BEAT, ("A",), "tagB"),
+    ]
+    assert [moment.at_broker for moment in story[1].moments][-1] == "an older version: ignored"
+
+
+def test_swimlane_draws_a_lane_for_each_consumer_and_the_flips_of_the_slot(run):
+    picture = swimlane(run)
+    assert {"A", "B", "broker", "✗ MsgStr2  tagA  queue 0", "MsgStr4  tagB  queue 2"} <= set(words(picture))
+    assert "tagA, then tagB, then tagA, then tagB" in picture.alt
+    assert len(picture.table.rows) == 20
+
+
+def test_lanes_stand_on_both_sides_of_the_broker():
+    lanes = Lanes(["A", "B", "C"])
+    assert lanes.x["A"] < lanes.x["B"] < lanes.left < lanes.right < lanes.x["C"] < lanes.width
+    assert (lanes.edge("B"), lanes.edge("C")) == (lanes.left, lanes.right)
+    assert (lanes.away("B"), lanes.away("C")) == (1, -1)
+
+
+def test_pictures_of_three_consumers_and_long_expressions():
+    run = EightMessages(
+        start_order=("A", "B", "C"),
+        tags={"A": "tagA || tagB || tagC", "B": "tagB", "C": "tagC"},
+        client_ids={who: f"{CLIENT_IP}@{number}" for number, who in enumerate("ABC", 1)},
+    ).run()
+    for draw in (swimlane, outcome, slot_timeline.slot_timeline):
+        shown = words(draw(run))
+        assert not [text for text in shown if "tagA || tagB ||" in text and "starts" not in text]
+    assert swimlane(run).table.rows[0][-1] == "tagA || tagB || tagC"
+
+
+def test_rules_are_those_of_the_tests():
+    assert [row[0] for row in rules().rows] == list(INVARIANTS)
