@@ -136,10 +136,10 @@ class AdminBrokerProcessor:
     def _lock_batch_mq(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Lock queues for an orderly consumer; the answer names those it holds now."""
         body = LockBatchRequestBody.decode(command.body or b"")
-        locked = self._broker.rebalance_lock_manager.try_lock_batch(
-            body.consumer_group, body.mq_set, body.client_id, now
-        )
-        answer = LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked))
+        asked = message_queue_order(body.mq_set)
+        locked = self._broker.rebalance_lock_manager.try_lock_batch(body.consumer_group, asked, body.client_id, now)
+        # Java makes the set of those locked for as many as were asked for.
+        answer = LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked, len(asked)))
         return RemotingCommand.response(ResponseCode.SUCCESS, body=answer.encode())
 
     def _unlock_batch_mq(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:

@@ -208,6 +208,7 @@ def _result(stage: Stage, passes: int) -> ReplayResult:
         codes[exchange.code] = requests + 1, identical + exchange.agrees
     stage.uses[Undetermined.STORE_TIME] = stage.broker.store.times_taken
     stage.uses[Undetermined.BORN_PORT] = len(stage.clock.ports)
+    stage.uses[Undetermined.SCAN_PHASE] = len(stage.clock.scanned)
     return ReplayResult(
         name=stage.recording.name,
         requests=len(exchanges),

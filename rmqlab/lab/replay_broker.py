@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.put_message_result import PutMessageResult
 
-_HOLD_SERVICE = "hold service"
+# Services whose hour the recording tells.
+_DRIVEN = "hold service", "client housekeeping"
 NO_QUEUE = "", 0
 
 
@@ -120,7 +121,8 @@ class ReplayedBroker(Broker):
         self._dispatched = NO_QUEUE
         super().__init__(config, self.store, now=clock.epoch_ms(0.0))
         self.listener = self.consumer_ids_change_listener = ReplayedListener(self)
-        self.timers.cancel(_HOLD_SERVICE)
+        for service in _DRIVEN:
+            self.timers.cancel(service)
         self.store.dispatchers.append(self._note_queue)
 
     def wake_up(self, run: Callable[[], None]) -> None:

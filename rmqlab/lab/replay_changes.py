@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay_exchange import LOG, Exchange, State, number_of
+from rmqlab.lab.replay_log import RecordedLog
 from rmqlab.lab.replay_stage import SETTLE_MS, Choice
 from rmqlab.lab.undetermined import Undetermined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -29,20 +31,18 @@ _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LA
 
 
 class Changes:
-    """Changes seen and not made yet, messages stored and not visible yet, looks of the hold service to come.
+    """Changes seen and not made yet, looks of the hold service and scans of the housekeeping to come.
 
-    Changes to the same part of the broker are made in the order seen (or as `Stage.after` says), messages are stored
-    in the order of the commit log offsets that the recorded answers tell, and become visible in that order.
+    Changes to the same part of the broker are made in the order seen, or as `Stage.after` says; messages are stored as
+    `RecordedLog` says.
     """
 
     def __init__(self, stage: Stage, reads: Reads) -> None:
         self._stage = stage
         self._reads = reads
-        # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
-        self.sent: list[tuple[float, int, RemotingCommand]] = []
-        # Messages stored and not visible yet: topic and queue, when stored (ms).
-        self._stored: deque[tuple[tuple[str, int], float]] = deque()
+        self.log = RecordedLog(stage, reads, self._make)
         self._looks = deque(stage.clock.looks)
+        self._scans = deque(stage.clock.scans)
 
     def see(self, change: Exchange) -> None:
         """A change is seen."""
@@ -63,27 +63,30 @@ class Changes:
     def advance(self, t: float) -> None:
         """Come to the moment `t`: what has been put off for too long happens first, in the order of time."""
         stage = self._stage
-        limit = t - SETTLE_MS
         while True:
-            due: list[tuple[float, Callable[[], object]]] = []
-            if self._stored and self._stored[0][1] < limit:
-                due.append((self._stored[0][1] + SETTLE_MS, self.dispatch))
-            for change in self._stage.pending:
-                if change.expected is None and change.line.t < limit:
-                    due.append((change.line.t + SETTLE_MS, partial(self.handle, change)))
-                    break
-            timer = stage.broker.timers.next_due()
-            if timer is not None and timer < stage.clock.epoch_ms(limit):
-                due.append((timer - stage.clock.epoch + SETTLE_MS, self._run_timer))
-            if self._looks and self._looks[0] + LOOK_AFTER_MS < t:
+            due: list[tuple[float, Callable[[], object]]] = list(self.log.overdue())
+            if stage.pending:
+                change = min(stage.pending, key=self._latest)
+                due.append((self._latest(change), partial(self.handle, change)))
+            if self._looks:
                 due.append((self._looks[0] + LOOK_AFTER_MS, self.look))
-            if not due:
+            if self._scans:
+                due.append((self._scans[0], self._scan))
+            at, act = min(due, key=lambda item: item[0], default=(inf, None))
+            if at >= t or act is None:
                 break
-            at, act = min(due, key=lambda item: item[0])
             stage.t = max(stage.t, at)
             act()
         stage.t = max(stage.t, t)
         self._reads.forget()
+
+    def _latest(self, change: Exchange) -> float:
+        """When a change was made at the latest, as far as anything but its answer tells (ms)."""
+        if change.expected is None:
+            return change.line.t + SETTLE_MS
+        told = None if change.put_at is None else self._stage.clock.store_times.get(change.put_at)
+        stored = inf if told is None else told + 1 - self._stage.clock.epoch
+        return stored if change.line.t <= stored <= change.answered_at else inf
 
     def force(self, read: Exchange) -> None:
         """The recorded answer to a read is here: let happen what may have happened, step by step, until we agree."""
@@ -95,7 +98,7 @@ class Changes:
             self._reach(read, offset)
         elif not self._reads.is_fresh(read):
             # Woken by a message, and refused for another reason: the answer does not tell which message.
-            while read.state is State.HELD and (self.dispatch() or self._store_next()):
+            while read.state is State.HELD and self.log.step():
                 pass
         if not self._reads.is_fresh(read):
             self._look_for(read)
@@ -129,7 +132,7 @@ class Changes:
         """Make messages visible until a queue's next offset is the one in the answer."""
         store = self._stage.broker.store
         while not read.is_done and store.get_max_offset_in_queue(*read.queue) < offset:
-            if not self.dispatch() and not self._store_next():
+            if not self.log.step():
                 return
 
     def handle(self, change: Exchange) -> None:
@@ -137,7 +140,7 @@ class Changes:
         if change.is_done:
             return
         if LOG in change.domains:
-            self._store(change)
+            self.log.store(change)
             return
         stage = self._stage
         for other in self._before(change):
@@ -175,97 +178,8 @@ class Changes:
             got = broker.handle(stage.channel(change), change.command, earliest if LOG in change.domains else stage.now)
         stage.settle(change, got)
         stage.made.add(change.number)
-        self._collect()
+        self.log.collect()
         self._reads.changed(change.domains - {LOG}, change)
-
-    def _collect(self) -> int:
-        """Note what the broker has stored and sent; return how many messages it has stored."""
-        broker = self._stage.broker
-        stored = len(broker.store.stored)
-        for queue in broker.store.stored:
-            self._stored.append((queue, self._stage.t))
-            self._stage.invisible.setdefault(queue, deque()).append(self._stage.t)
-        broker.store.stored.clear()
-        self.sent.extend((self._stage.t, conn, command) for conn, command in broker.outgoing)
-        broker.outgoing.clear()
-        return stored
-
-    def _store(self, change: Exchange) -> None:
-        """Store a message, after all that come before it in the commit log."""
-        while not change.is_done:
-            puts = [other for other in self._stage.pending if LOG in other.domains]
-            chosen = self._next_in_log(puts, change)
-            if chosen is None:
-                self._run_timer()
-                continue
-            for other in puts:
-                if other is chosen:
-                    break
-                if other.put_at is not None:
-                    self._stage.reordered(other, chosen)
-            self._make(chosen)
-
-    def _next_in_log(self, puts: list[Exchange], change: Exchange) -> Exchange | None:
-        """Return whose message is next in the log; None when it is one that a timer stores."""
-        broker = self._stage.broker
-        end = max(broker.store.max_phy_offset, 0)
-        known = sorted((put.put_at, put.number, put) for put in puts if put.put_at is not None)
-        unknown = [put for put in puts if put.put_at is None]
-        if known and (known[0][0] <= end or self._rolls(end, known[0][0])):
-            return known[0][2]
-        if change.put_at is None and change in unknown:
-            return unknown[0]
-        # There is a gap before the first message whose place is known: something else was stored there.
-        if unknown:
-            return unknown[0]
-        due = broker.timers.next_due()
-        if due is not None and due <= self._stage.now:
-            return None
-        return known[0][2]
-
-    def _rolls(self, end: int, put_at: int) -> bool:
-        """Tell whether a gap is the blank at the end of a commit log file."""
-        size = self._stage.broker.store.config.mapped_file_size_commit_log
-        return put_at % size == 0 and put_at - end < min(size // 4, 1 << 16)
-
-    def _store_next(self) -> bool:
-        """Store the next message that may have been stored by now; False when there is none."""
-        puts = [change for change in self._stage.pending if LOG in change.domains]
-        if puts:
-            self._store(min(puts, key=lambda put: (put.put_at is None, put.put_at or 0, put.number)))
-            return True
-        due = self._stage.broker.timers.next_due()
-        if due is None or due > self._stage.now:
-            return False
-        self._run_timer()
-        return True
-
-    def _run_timer(self) -> None:
-        """Run the timer that is due first, after the messages that come before what it may store."""
-        stage, broker = self._stage, self._stage.broker
-        while here := [put for put in self._stage.pending if put.put_at == broker.store.max_phy_offset]:
-            self._make(here[0])
-        due = broker.timers.next_due()
-        if due is None:
-            return
-        broker.store.window = None, due, stage.now + 1
-        broker.now = due
-        broker.timers.run_next(due)
-        stage.uses[Undetermined.TIMER_LAG] += self._collect()
-
-    def dispatch(self) -> bool:
-        """Make the next stored message visible; False when there is none."""
-        broker = self._stage.broker
-        queue = broker.dispatch_one(self._stage.now)
-        if queue is None:
-            self._stored.clear()
-            self._stage.invisible.clear()
-            return False
-        for waiting in (self._stored, self._stage.invisible.get(queue)):
-            if waiting:
-                waiting.popleft()
-        self._reads.dispatched(queue)
-        return True
 
     def look(self, t: float | None = None) -> None:
         """Let the hold service look after the held pulls, at its estimated time or at `t`, where an answer shows it."""
@@ -276,6 +190,12 @@ class Changes:
         stage.broker.now = now
         stage.broker.pull_request_hold_service.check_hold_request(now)
         self._reads.looked_after()
+
+    def _scan(self) -> None:
+        """Let the housekeeping close and forget silent connections."""
+        stage = self._stage
+        stage.broker.now = now = stage.clock.epoch_ms(self._scans.popleft())
+        stage.broker.client_housekeeping_service.scan_exception_channel(now)
 
 
 def _is_tie(one: Exchange, other: Exchange) -> bool:

@@ -7,6 +7,8 @@
   the address in an answer about the members of a group.
 - When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
   are answered at such a moment. Between and beyond these moments the period is taken as even.
+- When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
+  was closed by a scan. Where there is none, no scan found anything.
 - Until when a connection was recorded: to its end, or until the recorder froze it.
 """
 
@@ -18,6 +20,8 @@ from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
+from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.lab.replay_exchange import number_of
 from rmqlab.lab.replay_frames import Kind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
@@ -29,11 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from rmqlab.lab.replay_exchange import Exchange
-    from rmqlab.lab.replay_frames import Recording
+    from rmqlab.lab.replay_frames import Line, Recording
 
 _RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 LOOK_PERIOD_MS = 5_000.0
+# From a scan to the moment at which the recorder sees the end of a connection it closed.
+_CLOSING_MS = 1.0
 
 
 @dataclass(slots=True)
@@ -51,6 +57,8 @@ class RecordedClock:
     looks: list[float] = field(default_factory=list)
     ends: dict[int, float] = field(default_factory=dict)
     frozen: set[int] = field(default_factory=set)
+    scans: list[float] = field(default_factory=list)
+    scanned: set[int] = field(default_factory=set)
 
     @property
     def look_period(self) -> float | None:
@@ -86,7 +94,28 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
             _ports_of_members(recording, clock, exchange)
     _find_epoch(clock, exchanges)
     clock.looks = list(_looks(exchanges, clock.end))
+    _find_scans(recording, clock, exchanges)
     return clock
+
+
+def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
+    beats: dict[int, float] = {}
+    for exchange in exchanges:
+        if exchange.code == RequestCode.HEART_BEAT:
+            beats[exchange.line.conn] = exchange.line.t
+    closed: dict[int, Line] = {}
+    for line in recording.lines:
+        if line.kind is Kind.CLOSE:
+            closed.setdefault(line.conn, line)
+    for conn, line in closed.items():
+        silence = line.t - beats.get(conn, line.t)
+        if not line.to_broker and CHANNEL_EXPIRED_TIMEOUT_MS < silence <= CHANNEL_EXPIRED_TIMEOUT_MS + SCAN_INTERVAL_MS:
+            clock.scanned.add(conn)
+    if clock.scanned:
+        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % SCAN_INTERVAL_MS
+        while scan <= clock.end:
+            clock.scans.append(scan)
+            scan += SCAN_INTERVAL_MS
 
 
 def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:

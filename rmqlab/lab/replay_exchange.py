@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay_frames import Kind, Line
 from rmqlab.protocol.bodies import LockBatchRequestBody
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -36,6 +37,12 @@ PUTS = frozenset({
     RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
     RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
 })  # fmt: skip
+# How the real broker turns away what it has no time for (4.8.0 `BrokerFastFailure`, `NettyRemotingAbstract`).
+_SHED = re.compile(
+    r"\[(?:TIMEOUT|PCBUSY)_CLEAN_QUEUE\]broker busy, start flow control for a while, "
+    r"period in queue: (\d+)ms, size of queue: \d+"
+    r"|\[(?:OVERLOAD|REJECTREQUEST)\]system busy, start flow control for a while"
+)
 CLOSE = 0
 """Stands for the request code where a connection closes."""
 
@@ -86,6 +93,15 @@ class Exchange:
     def opaque(self) -> int:
         """The number that pairs request and answer on a connection."""
         return 0 if self.command is None else self.command.opaque
+
+    @property
+    def was_shed(self) -> bool:
+        """Whether the real broker, too busy, turned the request away without handling it, and had the time it says."""
+        expected = self.expected
+        if expected is None or expected.code != ResponseCode.SYSTEM_BUSY:
+            return False
+        match = _SHED.fullmatch(expected.remark or "")
+        return match is not None and int(match[1] or 0) <= self.answered_at - self.line.t + 1
 
     @property
     def number(self) -> int:

@@ -34,6 +34,7 @@ class Reads:
         self._stage = stage
         # Waiting reads, woken pulls, and held pulls as long as they may turn out not to have been held.
         self._open: list[Exchange] = []
+        self._forget_at = 0.0
         # Settled reads with the changes seen before them and handled after them.
         self._early: list[tuple[Exchange, set[Exchange]]] = []
         self._by_key: dict[tuple[int, int], Exchange] = {}
@@ -49,9 +50,11 @@ class Reads:
 
     def forget(self) -> None:
         """Pulls that have been held for long enough are held for good."""
+        if self._stage.t < self._forget_at:
+            return
         limit = self._stage.t - _UNDER_WAY_MS
-        if any(read.state is State.HELD and read.line.t < limit for read in self._open):
-            self._open = [read for read in self._open if read.state is not State.HELD or read.line.t >= limit]
+        self._forget_at = self._stage.t + _UNDER_WAY_MS / 10
+        self._open = [read for read in self._open if read.state is not State.HELD or read.line.t >= limit]
 
     def changed(self, domains: frozenset[Domain], change: Exchange) -> None:
         """A change was made: ask again whoever looks at its domains."""

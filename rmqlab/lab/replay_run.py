@@ -11,11 +11,11 @@ from rmqlab.lab.replay_frames import Kind
 from rmqlab.lab.replay_reads import Reads
 from rmqlab.lab.replay_stage import ANSWER_MS, NOTHING, SETTLE_MS, Difference, Stage
 from rmqlab.lab.undetermined import Undetermined
+from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
     from rmqlab.lab.replay_exchange import Exchange
     from rmqlab.lab.replay_frames import Line
-    from rmqlab.protocol.command import RemotingCommand
 
 EVE_MS = 100.0
 """How long before the recorder saw it the broker may have closed a connection by itself."""
@@ -46,7 +46,8 @@ class ReplayRun:
                 events.append((line.t, line))
             elif line.conn not in closed:
                 closed.add(line.conn)
-                events.append((line.t if line.to_broker else line.t - EVE_MS, line))
+                early = EVE_MS if not line.to_broker and line.conn not in self.stage.clock.scanned else 0.0
+                events.append((line.t - early, line))
         return sorted(events, key=lambda event: event[0])
 
     def _line(self, line: Line) -> None:
@@ -65,7 +66,12 @@ class ReplayRun:
                 self._see_own(line, command)
 
     def _see_request(self, exchange: Exchange) -> None:
-        if exchange.reads:
+        expected = exchange.expected
+        if expected is not None and exchange.command is not None and exchange.was_shed:
+            self.stage.uses[Undetermined.SHED] += 1
+            shed = RemotingCommand.response(expected.code, expected.remark)
+            self.stage.settle(exchange, shed.reply_to(exchange.command))
+        elif exchange.reads:
             self.reads.see(exchange)
         else:
             self.changes.see(exchange)
@@ -74,7 +80,7 @@ class ReplayRun:
         if exchange.reads:
             self.changes.force(exchange)
             self.reads.give_up(exchange)
-        else:
+        elif not exchange.is_done:
             self.changes.handle(exchange)
         expected = exchange.expected
         if exchange.got is None and expected is not None:
@@ -97,7 +103,7 @@ class ReplayRun:
             self.changes.handle(change)
 
     def _take_sent(self, line: Line, command: RemotingCommand) -> bool:
-        sent = self.changes.sent
+        sent = self.changes.log.sent
         for index, (t, conn, ours) in enumerate(sent):
             if line.t - t > ANSWER_MS:
                 continue
@@ -118,7 +124,7 @@ class ReplayRun:
         stage = self.stage
         stage.t = stage.clock.end
         self.changes.advance(stage.clock.end + 2 * SETTLE_MS)
-        for t, conn, command in self.changes.sent:
+        for t, conn, command in self.changes.log.sent:
             if not stage.cut_off(conn, t):
                 fields = dict(command.all_ext_fields() or {})
                 difference = Difference(conn, command.opaque, int(command.code), "frame", NOTHING, fields)

@@ -36,6 +36,7 @@ class Undetermined(Enum):
     LOOK_PHASE = (
         "the hold service looks every 5 s and the time its own look takes: the phase is that of the recorded time-outs"
     )
+    SCAN_PHASE = "the housekeeping scans every 10 s: the phase is that of a connection it closed"
     LATE_SUSPEND = (
         "a pull's time counts from when it was held, some ms after its frame was seen: taken as later when it was not "
         "answered at the look 15 s after its frame"
@@ -50,6 +51,10 @@ class Undetermined(Enum):
     )
     MEMBER_ORDER = (
         "members are listed in the order of a hash table whose keys are connections with random ids: compared as a set"
+    )
+    SHED = (
+        "a broker whose threads cannot keep up turns requests away unhandled (code 2, broker busy); ours has no "
+        "threads and is never busy"
     )
     FROZEN = "the recorder kept nothing of a connection after it froze it"
     CUT_OFF = "what the broker sent just before a connection or the recording ended may not have been seen"

@@ -65,9 +65,9 @@ class GetConsumerStatusBody(RemotingSerializable):
     consumer_table: dict[str, dict[MessageQueue, int]] = msgspec.field(default_factory=dict)
 
 
-def message_queue_order(queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-    """Return queues in the order of a java.util.HashSet they were put into."""
-    return hash_set_order(queues, _message_queue_hash)
+def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
+    """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
+    return hash_set_order(queues, _message_queue_hash, capacity)
 
 
 def _message_queue_hash(queue: MessageQueue) -> int:

@@ -72,10 +72,13 @@ def _key(key: Any) -> Any:
     return tuple(to_json(key).items()) if isinstance(key, tuple) else key  # type: ignore[attr-defined]
 
 
-def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int]) -> list[T]:
-    """Return items in java.util.HashSet order; those of one bucket in the order given."""
+def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:
+    """Return items in java.util.HashSet order; those of one bucket in the order given.
+
+    `capacity` is what the set was made for, `new HashSet(capacity)`.
+    """
     ordered = list(items)
-    size = 16
+    size = 1 << max(capacity - 1, 0).bit_length()
     while len(ordered) * 4 > size * 3:
         size *= 2
     return sorted(ordered, key=lambda item: _spread(hash_code(item)) & (size - 1))
