@@ -1,0 +1,112 @@
+"""The articles' experiments: every figure agrees, a wrong one is noticed, a bad manifest is named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rmqlab.cli import main
+from rmqlab.errors import BadInput
+from rmqlab.lab.experiments import chosen, figure_of, read_manifest, reproduce
+
+MANIFEST = read_manifest()
+
+
+def figures(result, group):
+    return {figure.what: (figure.article, figure.here) for figure in result.figures[group]}
+
+
+@pytest.mark.row("S-13", "S-14", "S-16", "S-17", "S-18", "S-19", "S-20", "S-21", "S-22", "S-23", "S-24", "S-25")
+@pytest.mark.row("S-26", "S-27", "S-28", "S-29", "S-30", "S-31", "S-32", "S-33", "S-34", "S-35", "S-36")
+def test_every_figure_that_the_article_printed_comes_out():
+    result = reproduce(MANIFEST["E1"])
+    assert [figure for group in result.figures.values() for figure in group if not figure.equal] == []
+    sent = figures(result, "send results")
+    assert len(sent) == 8 * 4
+    assert sent["MsgStr0 offsetMsgId"][1] == "AC10010F00002A9F00000017038663BE"
+    assert sent["MsgStr7 msgId"][1] == "AC10DFD6121618B4AAC216EE4DE50007"
+    printed = figures(result, "printed by the consumers")
+    assert printed["B's message 1: bodyCRC"] == ("686395636", "686395636")
+    assert printed["B's message 2: storeTimestamp"][1] == "1630810316223"
+    assert printed["B's message 1: properties.CONSUME_START_TIME"][1] == "1630810316068"
+    assert printed["B's message 1: storeSize"][1] == "197"
+    assert len(result.figures["conclusions"]) == 6
+
+
+@pytest.mark.row("S-03", "S-05", "S-06", "S-07", "S-09", "S-10", "S-32", "S-84", "S-85", "S-86", "S-87", "S-88", "S-90")
+@pytest.mark.parametrize("name", [name for name in MANIFEST if name != "E1"])
+def test_the_variants_and_filter_examples_agree(name):
+    result = reproduce(MANIFEST[name])
+    assert [figure for group in result.figures.values() for figure in group if not figure.equal] == []
+
+
+def test_a_figure_that_should_not_agree_does_not(tmp_path):
+    text = """
+[[experiment]]
+id = "X"
+title = "wrong on purpose"
+article = "none"
+verdict = "five"
+[experiment.eight]
+[experiment.expect]
+lost = 5
+"pulls refused with 24" = ">=1000"
+"bodies of B" = ["MsgStr4"]
+"""
+    path = tmp_path / "experiments.toml"
+    path.write_text(text)
+    result = reproduce(read_manifest(path)["X"])
+    assert not result.agrees
+    assert {f.what: f.here for f in result.figures["verdict"]} == {
+        "lost": 6,
+        "pulls refused with 24": 0,
+        "bodies of B": ["MsgStr4", "MsgStr5"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("lost = 6", ["$.experiment[0]", "experiment has id, title"]),
+        ("[experiment.expect]\nlots = 6", ["'X'", "'lots' is no figure", "lost"]),
+        ('scenario = "{}"\n[experiment.expect]\nlost = 6', ["'X'", "scenario", "missing required field"]),
+        ("[experiment.eight]\ngap = 1\n[experiment.expect]\nlost = 1", ["'X'", "gap", "gap_ms"]),
+        ("[experiment", ["experiments.toml", "TOML"]),
+    ],
+)
+def test_a_bad_manifest_is_named(tmp_path, change, words):
+    path = tmp_path / "experiments.toml"
+    eight = "" if "scenario" in change or "[experiment.eight]" in change else "[experiment.eight]\n"
+    head = '[[experiment]]\nid = "X"\ntitle = "t"\narticle = "a"\nverdict = "v"\n'
+    path.write_text(head + ("" if change.startswith("lost") else eight) + change + "\n")
+    with pytest.raises(BadInput) as caught:
+        read_manifest(path)
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_choosing():
+    assert [one.id for one in chosen(["E2c", "E1"], MANIFEST)] == ["E2c1", "E2c2", "E1"]
+    assert [one.id for one in chosen(None, MANIFEST)] == list(MANIFEST)
+    with pytest.raises(BadInput, match="no experiment 'E99'; there are E1"):
+        chosen(["E99"], MANIFEST)
+
+
+def test_figures_come_from_the_run_and_not_from_the_manifest():
+    run = MANIFEST["E2e"].run()
+    assert figure_of(run, "consumed by A") == 2
+    assert figure_of(run, "delivered") == 2
+    assert figure_of(run, "retrying") == 0
+
+
+def test_the_verb_prints_both_columns_and_its_status_counts(tmp_path, capsys):
+    result = tmp_path / "result.json"
+    assert main(["reproduce", "--only", "E1", "E7", "--json", str(result)]) == 0
+    text = capsys.readouterr().out
+    row = next(line for line in text.splitlines() if "MsgStr4 offsetMsgId" in line)
+    assert row.split() == ["MsgStr4", "offsetMsgId", *["AC10010F00002A9F00000017038666D2"] * 2, "="]
+    assert "2 of 2 experiments agree" in text
+    assert max(map(len, text.splitlines())) <= 140
+    assert [one["id"] for one in json.loads(result.read_text())] == ["E1", "E7"]
+    assert main(["reproduce", "--only", "E99"]) == 2
+    assert "there are E1" in capsys.readouterr().err
