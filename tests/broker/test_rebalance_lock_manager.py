@@ -44,6 +44,16 @@ def test_a_batch_gets_what_is_free_or_its_own(locks):
     assert locks.try_lock_batch("G", QUEUES, "B", 5) == QUEUES[1:]
 
 
+def test_locked_queues_come_in_the_order_of_a_set_made_for_as_many_as_were_asked_for(bench):
+    """Recorded from 4.8.0: a set made for three orders its items by the lowest two bits of their hash."""
+    retry = MessageQueue("%RETRY%G_n-orderly-061", "broker-a", 0)
+    asked = [MessageQueue("T_n-orderly-061", "broker-a", number) for number in (1, 0)] + [retry]
+    body = LockBatchRequestBody(consumer_group="G_n-orderly-061", client_id="A", mq_set=asked)
+    answer = bench.ask(bench.channel(), RequestCode.LOCK_BATCH_MQ, None, body.encode())
+    locked = LockBatchResponseBody.decode(answer.body).lock_ok_mq_set
+    assert [(queue.topic[0], queue.queue_id) for queue in locked] == [("%", 0), ("T", 0), ("T", 1)]
+
+
 def test_only_the_holder_gives_up_a_lock(locks):
     locks.try_lock_batch("G", QUEUES[:2], "A", 0)
     locks.unlock_batch("G", QUEUES, "B")

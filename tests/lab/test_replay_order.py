@@ -15,8 +15,11 @@ from rmqlab.lab.undetermined import Undetermined
 from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.record import body_crc, encode_record
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
+from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
+    GetConsumerListByGroupRequestHeader,
+    GetConsumerListByGroupResponseHeader,
     NotifyConsumerIdsChangedRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
@@ -242,6 +245,55 @@ def test_a_store_time_is_taken_only_if_the_message_may_have_been_stored_then(tap
     tape.pulled(501, 1, pull, 0, "FOUND", (3, 0, 3), b"".join(records))
     fields = [one.field for one in replay(tape.save(tmp_path)).differing]
     assert fields == (["body.records[1].store_timestamp"] if late else [])
+
+
+BUSY = "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: {}ms, size of queue: 3"
+
+
+@pytest.mark.parametrize(("waited", "accepted"), [(205, True), (300, False)])
+def test_a_send_that_a_busy_broker_turned_away_is_not_stored(tape, tmp_path, waited, accepted):
+    tape.open(3)
+    header = SendMessageRequestHeaderV2("P", "T", "TBW102", 1, 0, 0, EPOCH + 100, 0, "TAGS\x01tagA\x02", 0)
+    request = tape.ask(100, 3, 310, header, b"body")
+    tape.answer(306, 3, request, 2, BUSY.format(waited))
+    tape.send(400, 3, "tagA", 400.9)
+    result = replay(tape.save(tmp_path))
+    assert (result.differing == []) is accepted
+    assert result.uses[Undetermined.SHED] == accepted
+
+
+@pytest.mark.row("H-43")
+def test_a_member_that_a_scan_found_silent_is_gone_without_a_word(tmp_path):
+    """The broker closes a connection 125 s after its last heartbeat: the scan did it, and tells the others nothing."""
+    tape = Tape()
+    for conn, name, t in ((1, "A", 10), (2, "B", 20)):
+        tape.open(conn)
+        tape.beat(t, conn, "tagA", EPOCH, client=name, answered=t + 1)
+        for told in range(1, conn + 1):
+            tape.notice(t + 0.5, told)
+    for t in (40_000, 80_000, 120_000):
+        tape.beat(t, 2, "tagA", EPOCH, client="B", answered=t + 1)
+    tape.close(1, 125_010, "s2c")
+    for t, members in ((124_000, ["A", "B"]), (126_000, ["B"])):
+        request = tape.ask(t, 2, 38, GetConsumerListByGroupRequestHeader("G"))
+        body = GetConsumerListByGroupResponseBody(consumer_id_list=members).encode()
+        tape.answer(t + 1, 2, request, 0, None, GetConsumerListByGroupResponseHeader(), body)
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.uses[Undetermined.SCAN_PHASE] == 1
+
+
+def test_a_message_is_stored_when_a_later_pull_says_it_was(tape, tmp_path):
+    """A pull woken before the group's tags changed, though the answers came after: the store time tells."""
+    pull = tape.pull(100, 1, version=EPOCH)
+    tape.open(2)
+    tape.open(3)
+    tape.send(200, 3, "tagA", 260)
+    tape.beat(230, 1, "tagB", EPOCH + 200, answered=250)
+    tape.pulled(270, 1, pull, 0, "FOUND", (1, 0, 1), message("tagA", 0, 0, 200))
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.reorderings == []
 
 
 @pytest.mark.parametrize(
