@@ -1,0 +1,125 @@
+"""Benchmarks: a rate or a time beside a reference that is measured in the same run, turn by turn, with the spread.
+
+A number of events a second says little, since machines differ and are busy with other things. So every benchmark has
+a reference that does the least that could do (a bare scheduler, ``python -c pass``, reading the file): both are
+measured in turns, and their ratio is what can be compared from machine to machine and from version to version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+RUNS = 5
+
+Measurement = tuple[float, float]  # how much was done, in how many seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What is measured: ``measure`` and ``reference`` each do it once and tell how much was done in what time.
+
+    ``unit`` is what the value counts: a rate "…/s" (more is better) or the time of one, "ms" or "s" (less is better).
+    """
+
+    name: str
+    about: str
+    unit: str
+    reference_name: str
+    measure: Callable[[], Measurement]
+    reference: Callable[[], Measurement]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """Medians of ``runs`` turns with the lowest and the highest; ``ratio`` is value / reference."""
+
+    benchmark: Benchmark
+    value: float
+    low: float
+    high: float
+    reference: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    runs: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Value, unit, what it is a ratio to, spread, runs; the ratio with its own spread."""
+        return {
+            "value": self.value,
+            "unit": self.benchmark.unit,
+            "ratio_to": self.benchmark.reference_name,
+            "low": self.low,
+            "high": self.high,
+            "runs": self.runs,
+            "reference": self.reference,
+            "ratio": self.ratio,
+            "ratio_low": self.ratio_low,
+            "ratio_high": self.ratio_high,
+        }
+
+
+def run_benchmark(benchmark: Benchmark, runs: int = RUNS) -> BenchResult:
+    """Measure in turns: reference, benchmark, reference, benchmark, ..., after one turn of each that does not count."""
+    figure = _figure_of(benchmark.unit)
+    values: list[float] = []
+    references: list[float] = []
+    for turn in range(runs + 1):
+        reference = figure(*benchmark.reference())
+        value = figure(*benchmark.measure())
+        if turn:
+            references.append(reference)
+            values.append(value)
+    ratios = [value / reference for value, reference in zip(values, references, strict=True)]
+    return BenchResult(
+        benchmark,
+        median(values),
+        min(values),
+        max(values),
+        median(references),
+        median(ratios),
+        min(ratios),
+        max(ratios),
+        runs,
+    )
+
+
+def _figure_of(unit: str) -> Callable[[float, float], float]:
+    if unit.endswith("/s"):
+        return lambda done, seconds: done / seconds
+    scale = {"ms": 1000.0, "s": 1.0}[unit]
+    return lambda done, seconds: scale * seconds / done
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """All benchmarks by name."""
+    from rmqlab.lab import bench_core, bench_start, bench_verbs
+
+    found: Iterable[Benchmark] = (*bench_core.BENCHMARKS, *bench_start.BENCHMARKS, *bench_verbs.BENCHMARKS)
+    return {one.name: one for one in found}
+
+
+def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchmark]:
+    """The benchmarks named, or all.
+
+    Raises:
+        BadInput: a name that is none of a benchmark.
+    """
+    for name in names:
+        if name not in known:
+            raise BadInput(f"no benchmark {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in names] if names else list(known.values())
+
+
+def run_all(names: Sequence[str], runs: int = RUNS) -> Iterator[BenchResult]:
+    """Run the benchmarks named, or all, one after the other."""
+    for benchmark in chosen(names, benchmarks()):
+        yield run_benchmark(benchmark, runs)
