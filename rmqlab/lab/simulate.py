@@ -111,9 +111,12 @@ class Simulation:
     def run(self) -> Run:
         """Step until the scenario is over."""
         step = self.world.step
-        while not self.done and step():
-            pass
-        return self.finish()
+        try:
+            while not self.done and step():
+                pass
+            return self.finish()
+        finally:
+            self.world.scheduler.close()
 
     def finish(self) -> Run:
         """Decide the fates as things stand now."""
@@ -306,7 +309,7 @@ def refusal_of(scenario: Scenario) -> str | None:
     """Why a scenario cannot be simulated, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.kind == "pop":
-            return f"steps[{index}].kind is {step.kind!r}; simulated here: push, lite"
+            return f"steps[{index}].kind is {step.kind!r}: POP mode came with 5.x and is not simulated; take push or lite"
     return None
 
 

@@ -32,13 +32,15 @@ class Timing:
     once; that is a held pull which a message has woken, and in 4.8.0 the thread that builds the consume queue and a
     thread of the pull pool stand between the two. ``uptime_ms``: how long the broker had been up when the run began,
     which sets the phase of its timers. ``shutdown_ms``: how long a client takes to end its threads (recorded
-    "stopping" to "stopped": 6 to 8 ms).
+    "stopping" to "stopped": 6 to 8 ms). ``consume_ms``: how long a listener takes; the client's next pull has left by
+    then or not, and carries another offset to commit.
     """
 
     delays_us: tuple[int, ...] = (1_000,)
     wake_us: tuple[int, ...] = (500,)
     uptime_ms: tuple[int, ...] = (3_700,)
     shutdown_ms: tuple[int, ...] = (5,)
+    consume_ms: tuple[int, ...] = (0,)
 
 
 class Channel(Protocol):
