@@ -1,0 +1,103 @@
+"""A tree of boxes that grows from left to right: for expressions, for classes, for calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.show.palette import BLACK, GREY, WHITE, ink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.show.brush import Brush
+
+# Inches; a letter of the widest usual typeface at 8 points.
+LETTER, PAD, LEVEL, LINE, ROOM = 0.075, 0.18, 0.32, 0.17, 0.12
+
+
+@dataclass(slots=True)
+class Branch:
+    """A box: its first line (bold), further lines, its colour; ``faint`` boxes are dashed."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    colour: str = WHITE
+    faint: bool = False
+    children: list[Branch] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        """Inches."""
+        return max(len(self.title) * LETTER * 1.05, *(len(line) * LETTER for line in self.lines), 0.3) + PAD
+
+    @property
+    def height(self) -> float:
+        """Inches, of the box alone."""
+        return LINE * (1 + len(self.lines)) + 0.1
+
+    def walk(self) -> Iterator[Branch]:
+        """This box and all behind it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def size(root: Branch) -> tuple[float, float]:
+    """Width and height of the tree in inches."""
+    columns = _columns(root)
+    return sum(columns) + LEVEL * (len(columns) - 1), _depth(root)
+
+
+def draw(brush: Brush, root: Branch, x: float, y: float) -> None:
+    """Draw the tree with its upper left corner at (x, y)."""
+    columns = _columns(root)
+    lefts = [x + sum(columns[:level]) + LEVEL * level for level in range(len(columns))]
+    _draw(brush, root, lefts, y, 0)
+
+
+def _columns(root: Branch) -> list[float]:
+    """The width of each level."""
+    widths: list[float] = []
+    row = [root]
+    while row:
+        widths.append(max(branch.width for branch in row))
+        row = [child for branch in row for child in branch.children]
+    return widths
+
+
+def _depth(branch: Branch) -> float:
+    return max(branch.height + ROOM, sum(_depth(child) for child in branch.children))
+
+
+def _draw(brush: Brush, branch: Branch, lefts: list[float], top: float, level: int) -> float:
+    """Draw a box and those behind it; return the y of its middle."""
+    depth = _depth(branch)
+    spread = sum(_depth(child) for child in branch.children)
+    below = top + (depth - spread) / 2
+    middles = []
+    for child in branch.children:
+        middles.append(_draw(brush, child, lefts, below, level + 1))
+        below += _depth(child)
+    middle = (middles[0] + middles[-1]) / 2 if middles else top + depth / 2
+    _box(brush, branch, lefts[level], middle)
+    right = lefts[level] + branch.width
+    for child, at in zip(branch.children, middles, strict=True):
+        elbow = lefts[level + 1] - LEVEL / 2
+        xs, ys = [right, elbow, elbow, lefts[level + 1]], [middle, middle, at, at]
+        style: dict[str, Any] = {"linestyle": (0, (2, 2)) if child.faint else "-", "zorder": 0.5}
+        brush.axes.plot(xs, [brush.top + one for one in ys], color=GREY, linewidth=1.2, **style)
+    return middle
+
+
+def _box(brush: Brush, branch: Branch, left: float, middle: float) -> None:
+    width, height = branch.width, branch.height
+    style = {"linestyle": (0, (3, 2)) if branch.faint else "-", "linewidth": 1.2}
+    edge = GREY if branch.faint else BLACK
+    brush.block(left, middle - height / 2, width, height, branch.colour, edgecolor=edge, **style)
+    colour = GREY if branch.faint else ink(branch.colour)
+    y = middle - height / 2 + 0.05 + LINE / 2
+    brush.text(left + width / 2, y, branch.title, size=8.5, colour=colour, fontweight="bold")
+    for line in branch.lines:
+        y += LINE
+        brush.text(left + width / 2, y, line, colour=colour)
