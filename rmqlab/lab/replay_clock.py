@@ -15,13 +15,16 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
 from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
+from rmqlab.broker.pull_request_hold_service import CHECK_INTERVAL_MS
 from rmqlab.lab.replay_exchange import number_of
 from rmqlab.lab.replay_frames import Kind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
@@ -37,7 +40,8 @@ if TYPE_CHECKING:
 
 _RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
-LOOK_PERIOD_MS = 5_000.0
+# How long before its estimate, and after, answers to what a look woke are seen.
+_LOOK_EARLY_MS, _LOOK_LASTS_MS = 10.0, 40.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
 _CLOSING_MS = 1.0
 
@@ -46,10 +50,14 @@ _CLOSING_MS = 1.0
 class RecordedClock:
     """`epoch` is the epoch ms of `t` = 0; store times by commit log offset, ports by connection, looks as `t`.
 
-    `ends` has the last recorded moment of every connection that does not last to the recording's `end`.
+    `look_every` is the pause (ms) between two looks; `short_poll` how long (ms) a broker without long polling holds a
+    pull, None for one that holds it as long as it asks. `ends` has the last recorded moment of every connection that
+    does not last to the recording's `end`.
     """
 
     end: float = 0.0
+    look_every: float = CHECK_INTERVAL_MS
+    short_poll: int | None = None
     epoch: float = 0.0
     epoch_from: str = "nothing"
     store_times: dict[int, int] = field(default_factory=dict)
@@ -66,6 +74,25 @@ class RecordedClock:
         looks = self.looks
         return round((looks[-1] - looks[0]) / (len(looks) - 1), 1) if len(looks) > 1 else None
 
+    def hold_ms(self, exchange: Exchange) -> int | None:
+        """How long a pull may be held, None for what is not held at all."""
+        return exchange.suspend_ms if self.short_poll is None or exchange.suspend_ms is None else self.short_poll
+
+    def has_timed_out(self, exchange: Exchange) -> bool:
+        """Whether a pull was answered without a message after it had been held for its time."""
+        hold = self.hold_ms(exchange)
+        return (
+            hold is not None
+            and exchange.expected is not None
+            and exchange.expected.code == ResponseCode.PULL_NOT_FOUND
+            and hold <= exchange.answered_at - exchange.line.t < inf
+        )
+
+    def is_at_look(self, t: float) -> bool:
+        """Whether an answer seen at `t` may come from a look."""
+        index = bisect(self.looks, t + _LOOK_EARLY_MS)
+        return index > 0 and t - self.looks[index - 1] <= _LOOK_LASTS_MS
+
     def epoch_ms(self, t: float) -> int:
         """Return the epoch ms of a moment of the recording."""
         return int(self.epoch + t)
@@ -74,6 +101,9 @@ class RecordedClock:
 def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> RecordedClock:
     """Find out all of it."""
     clock = RecordedClock(recording.lines[-1].t if recording.lines else 0.0)
+    config = BrokerConfig.from_properties(recording.properties)
+    if not config.long_polling_enable:
+        clock.look_every = clock.short_poll = config.short_polling_time_mills
     for line in recording.lines:
         if line.kind is Kind.CLOSE:
             clock.ends.setdefault(line.conn, line.t)
@@ -93,7 +123,7 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
         elif exchange.code in _MEMBERS:
             _ports_of_members(recording, clock, exchange)
     _find_epoch(clock, exchanges)
-    clock.looks = list(_looks(exchanges, clock.end))
+    clock.looks = list(_looks(clock, exchanges))
     _find_scans(recording, clock, exchanges)
     return clock
 
@@ -171,29 +201,19 @@ def _stamp(exchange: Exchange) -> int:
     return number_of(fields.get("subVersion") or fields.get("bornTimestamp") or fields.get("g")) or 0
 
 
-def _looks(exchanges: Collection[Exchange], end: float) -> Iterator[float]:
+def _looks(clock: RecordedClock, exchanges: Collection[Exchange]) -> Iterator[float]:
     """The looks of the hold service, from those that time-outs show, back and forth to both ends of the recording."""
-    seen = sorted(exchange.answered_at for exchange in exchanges if has_timed_out(exchange))
+    seen = sorted(exchange.answered_at for exchange in exchanges if clock.has_timed_out(exchange))
     if not seen:
         return
+    every = clock.look_every
     shown = [seen[0]]
-    shown.extend(t for before, t in pairwise(seen) if t - before > LOOK_PERIOD_MS / 2)
-    steps = [max(1, round((b - a) / LOOK_PERIOD_MS)) for a, b in pairwise(shown)]
-    period = (shown[-1] - shown[0]) / sum(steps) if steps else LOOK_PERIOD_MS
+    shown.extend(t for before, t in pairwise(seen) if t - before > every / 2)
+    steps = [max(1, round((b - a) / every)) for a, b in pairwise(shown)]
+    period = (shown[-1] - shown[0]) / sum(steps) if steps else every
     for step in range(int(shown[0] / period), 0, -1):
         yield shown[0] - period * step
     for (start, stop), count in zip(pairwise(shown), steps, strict=True):
         yield from (start + (stop - start) * step / count for step in range(count))
-    for step in range(int(max(end - shown[-1], 0) / period) + 1):
+    for step in range(int(max(clock.end - shown[-1], 0) / period) + 1):
         yield shown[-1] + period * step
-
-
-def has_timed_out(exchange: Exchange) -> bool:
-    """Whether a pull was answered without a message after the time it lets itself be held."""
-    suspend = exchange.suspend_ms
-    return (
-        suspend is not None
-        and exchange.expected is not None
-        and exchange.expected.code == ResponseCode.PULL_NOT_FOUND
-        and suspend <= exchange.answered_at - exchange.line.t < inf
-    )

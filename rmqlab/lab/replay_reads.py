@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay_broker import NO_QUEUE
-from rmqlab.lab.replay_clock import LOOK_PERIOD_MS, has_timed_out
 from rmqlab.lab.replay_compare import compare
 from rmqlab.lab.replay_exchange import LOG, State
 from rmqlab.lab.replay_stage import ANSWER_MS, SETTLE_MS, Choice
@@ -156,12 +155,13 @@ class Reads:
     def _hold(self, read: Exchange) -> None:
         """Let our broker hold a pull, since when its frame was seen or as its recorded time-out says."""
         stage, broker = self._stage, self._stage.broker
-        if read.command is None or read.suspend_ms is None:
+        hold_ms = stage.clock.hold_ms(read)
+        if read.command is None or hold_ms is None:
             return
         broker.handle(stage.channel(read), read.command, stage.clock.epoch_ms(read.line.t))
         read.state, read.got = State.HELD, None
         pull = broker.last_held(read.queue)
-        shift = self._shift(read, read.suspend_ms)
+        shift = self._shift(read, hold_ms)
         if shift:
             stage.uses[Undetermined.LATE_SUSPEND] += 1
             broker.pull_request_hold_service.withdraw(*read.queue, pull)
@@ -169,17 +169,17 @@ class Reads:
             broker.pull_request_hold_service.suspend_pull_request(*read.queue, pull)
         read.pull = pull
 
-    def _shift(self, read: Exchange, suspend_ms: int) -> int:
+    def _shift(self, read: Exchange, hold_ms: int) -> int:
         """How much later (ms) than its frame a pull was held, or less than 0 for a look that had begun earlier.
 
         Only what decides about a look counts: a pull answered at the first look that could end it may have been
-        checked late in that look, one that outlived its time was held too late for the look before.
+        checked late in that look, one that outlived that look was held too late for it.
         """
         clock = self._stage.clock
-        over = min(read.answered_at, clock.ends.get(read.line.conn, clock.end)) - read.line.t - suspend_ms
+        over = min(read.answered_at, clock.ends.get(read.line.conn, clock.end)) - read.line.t - hold_ms
         if over < 0:
             return 0
-        if not has_timed_out(read) or over > LOOK_PERIOD_MS - SETTLE_MS:
+        if not clock.is_at_look(read.answered_at) or over > clock.look_every - SETTLE_MS:
             return _LATE_MS
         return -_LONG_LOOK_MS if over < _LONG_LOOK_MS else 0
 
