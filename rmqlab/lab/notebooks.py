@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import re
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
@@ -15,6 +18,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 PARAMETERS = "parameters"
 INJECTED = "injected-parameters"
 TIMEOUT_S = 600
+_IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,(?P<data>[\w+/=]+)"[^>]*>')
 
 Notebook = dict[str, Any]
 
@@ -107,3 +111,26 @@ def clean(notebook: Notebook) -> Notebook:
 def renew(path: Path) -> None:
     """Run a notebook where it lies and write it back, clean."""
     write(path, clean(execute(read(path), path.parent)))
+
+
+def page(notebook: Notebook) -> str:
+    """The notebook as one HTML page that needs no kernel; pictures keep their descriptions as alternative text.
+
+    nbconvert wraps SVG into `img` elements, and says of each that it has no description: the SVG's own is put there.
+    """
+    import logging
+
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    quiet = logging.getLogger(f"{__name__}.page")
+    quiet.setLevel(logging.ERROR)
+    text, _ = HTMLExporter(log=quiet).from_notebook_node(nbformat.from_dict(notebook))
+    return _IMAGE.sub(_with_description, text)
+
+
+def _with_description(image: re.Match[str]) -> str:
+    svg = base64.b64decode(image["data"]).decode()
+    description = re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.DOTALL)
+    alt = html.escape(html.unescape(description[1])) if description else ""
+    return f'<img alt="{alt}" src="data:image/svg+xml;base64,{image["data"]}"/>'

@@ -2,7 +2,8 @@
 
 The first output is the picture for the first values. The second one is a box of controls with an HTML view, which holds
 the picture for the values chosen. Plain controls only: `Output` and `interact` would make outputs that no strict
-comparison finds again. Each control has a label and can be worked with the keyboard.
+comparison finds again. Each control has a label and can be worked with the keyboard: Tab goes from one to the next,
+arrows move a slider, Alt and the down arrow open a list (JupyterLab keeps the arrow alone for itself).
 """
 
 from __future__ import annotations

@@ -98,19 +98,18 @@ def test_play_offers_everything_that_may_vary(shown):
 
 
 @pytest.mark.row("S-32", "S-84", "S-86")
-def test_every_option_of_play_can_be_run(shown):
+def test_every_control_of_play_changes_the_picture(shown):
     play()
     _, controls = shown
     seen = {controls.view.value}
     for name in ("order", "ids", "messages", "clocks", "delays", "queues"):
         widget = controls.widgets[name]
         first = widget.value
-        for _, value in widget.options:
-            widget.value = value
-            assert "<svg" in controls.view.value
-            seen.add(controls.view.value)
+        widget.value = widget.options[1][1]
+        assert "<svg" in controls.view.value
+        assert controls.view.value not in seen, name
+        seen.add(controls.view.value)
         widget.value = first
-    assert len(seen) > 20
     controls.widgets["tags_a"].value = "||"
     assert "no client can subscribe" in controls.view.value
 

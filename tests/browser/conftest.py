@@ -1,0 +1,193 @@
+"""JupyterLab, and a headless Chromium driven through its debugging protocol: open, look, press, take a picture."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import websocket
+
+from rmqlab.checkout import ROOT
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+KEYS = {"Enter": (13, "\r"), "ArrowLeft": (37, "")}
+# No question about news, and no cell left undrawn because it is off the screen.
+SETTINGS = {
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false"},
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+}
+
+
+def program():
+    """Path of a Chromium, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class BrowserError(AssertionError):
+    """The page did not do what was waited for."""
+
+
+class Page:
+    """One tab. ``evaluate`` runs JavaScript in it, ``until`` waits for an expression to become true."""
+
+    def __init__(self, address):
+        self._socket = websocket.create_connection(address, suppress_origin=True, timeout=60)
+        self._ids = itertools.count(1)
+
+    def call(self, method, **parameters):
+        number = next(self._ids)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while True:
+            answer = json.loads(self._socket.recv())
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+
+    def evaluate(self, script):
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            details = result["exceptionDetails"]
+            raise BrowserError(details.get("exception", {}).get("description", details["text"]))
+        return result["result"].get("value")
+
+    def until(self, script, what, seconds=60):
+        """Wait until the expression is true and return its value."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            value = self.evaluate(script)
+            if value:
+                return value
+            time.sleep(0.1)
+        raise BrowserError(f"waited {seconds} s in vain for: {what}")
+
+    def open(self, url):
+        self.call("Page.enable")
+        self.call("Page.navigate", url=url)
+
+    def press(self, key):
+        """Press and release one key, where the focus is."""
+        number, text = KEYS[key]
+        extra = {"text": text} if text else {}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=number, **extra)
+            extra = {}
+
+    def type(self, text):
+        """Type text where the focus is."""
+        self.call("Input.insertText", text=text)
+
+    def picture(self, path):
+        """Write what the window shows as PNG."""
+        data = self.call("Page.captureScreenshot", format="png")["data"]
+        Path(path).write_bytes(base64.b64decode(data))
+
+
+@contextlib.contextmanager
+def browser(width=1280, height=1600):
+    """A new Chromium with nothing in it; gives its one page."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = [
+            program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            "--remote-debugging-port=0", f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank",
+        ]  # fmt: skip
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            port = _port(Path(profile) / "DevToolsActivePort", process)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
+                pages = [page for page in json.load(answer) if page["type"] == "page"]
+            yield Page(pages[0]["webSocketDebuggerUrl"])
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _port(file, process):
+    """The port that Chromium chose."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if file.is_file() and (text := file.read_text(encoding="utf-8")).strip():
+            return int(text.splitlines()[0])
+        if process.poll() is not None:
+            raise BrowserError(f"{program()} ended with status {process.returncode}")
+        time.sleep(0.1)
+    raise BrowserError("Chromium opened no debugging port")
+
+
+@contextlib.contextmanager
+def jupyterlab(folder):
+    """JupyterLab of this environment on a copy of notebooks/ in ``folder``; gives (address, token)."""
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    for name, setting in SETTINGS.items():
+        path = folder / "settings" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(setting), encoding="utf-8")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = secrets.token_hex(16)
+    environment = os.environ | {
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+    }
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder / 'notebooks'}", f"--IdentityProvider.token={token}",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
+    ]  # fmt: skip
+    log = folder / "jupyterlab.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait_for(f"{address}/api/status?token={token}", process, log)
+        yield address, token
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def _wait_for(url, process, log):
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        with contextlib.suppress(urllib.error.URLError):
+            urllib.request.urlopen(url, timeout=30).close()  # noqa: S310 - our own server
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.2)
+    raise BrowserError(f"JupyterLab does not answer:\n{log.read_text(encoding='utf-8')[-2_000:]}")
+
+
+@pytest.fixture(scope="module")
+def notebook_page(tmp_path_factory):
+    """Open a notebook in JupyterLab in the browser: ``notebook_page("01_eight_messages.ipynb")`` gives its page."""
+    if program() is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    with jupyterlab(tmp_path_factory.mktemp("lab")) as (address, token), browser() as page:
+
+        def open_notebook(name):
+            page.open(f"{address}/lab/tree/{name}?token={token}")
+            panel = "[...(window.jupyterapp?.shell.widgets('main') ?? [])].find(w => w.content?.widgets)"
+            page.until(f"(window.panel = {panel}) !== undefined", f"{name} to open", 120)
+            page.evaluate("jupyterapp.shell.activateById(panel.id)")
+            page.until("panel.sessionContext.session?.kernel?.status === 'idle'", "its kernel", 120)
+            return page
+
+        yield open_notebook

@@ -1,0 +1,181 @@
+"""What is committed: executed, clean, readable without a kernel, honest about its numbers. Holds for every notebook."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+
+from rmqlab.checkout import ROOT
+
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def found(*parts):
+    """Committed notebooks below notebooks/, by path relative to it."""
+    paths = NOTEBOOKS.joinpath(*parts).glob("*.ipynb")
+    return sorted(path.relative_to(NOTEBOOKS).as_posix() for path in paths)
+
+
+LESSONS, SOLUTIONS, EXERCISES = found(), found("solutions"), found("exercises")
+
+
+def load(name):
+    """The notebook as JSON, sources joined."""
+    notebook = json.loads((NOTEBOOKS / name).read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return notebook
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def outputs(notebook):
+    """Every output with the id of its cell."""
+    return [(cell["id"], output) for cell in code_cells(notebook) for output in cell["outputs"]]
+
+
+SVG = "image/svg+xml"
+EXECUTED = [*LESSONS, *SOLUTIONS]
+EVERY = [*EXECUTED, *EXERCISES]
+HEADER = ("Article section", "You will be able to", "Prerequisites", "Minutes")
+SMALL_KB = 800
+GLOSSARY = dict(
+    re.findall(
+        r'^\| <a id="([^"]+)"></a>[^|]+\| ([^|]+) \|', (NOTEBOOKS / "glossary.md").read_text("utf-8"), re.MULTILINE
+    )
+)
+TERM = re.compile(r"\]\((?:\.\./)?glossary\.md#([^)]+)\)(.{0,12})", re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+# Numbers in prose: not those in code, links, names (MsgStr4, tagA) or headings of the header cell.
+NUMBER = re.compile(r"(?<![\w.@/-])\d[\d,]*(?:\.\d+)?(?![\w@])")
+
+
+def test_there_are_notebooks():
+    assert "01_eight_messages.ipynb" in LESSONS
+    assert SOLUTIONS
+    assert [name.partition("/")[2] for name in SOLUTIONS] == [name.partition("/")[2] for name in EXERCISES]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_header_cell(name):
+    first = load(name)["cells"][0]
+    assert first["cell_type"] == "markdown"
+    number = name.rpartition("/")[2][:2]
+    title, _, rest = first["source"].partition("\n")
+    assert title.startswith(f"# {number} ")
+    assert "**Question:**" in rest
+    rows = dict(re.findall(r"^\| ([^|]+?) \| (.+) \|$", rest, re.MULTILINE))
+    assert tuple(key for key in HEADER if rows.get(key)) == HEADER
+    assert re.match(r"\d+ ", rows["Minutes"])
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_of_one_run_is_stored(name):
+    notebook = load(name)
+    assert notebook["metadata"] == {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook["cells"]:
+        assert set(cell["metadata"]) <= {"tags"}, cell["id"]
+    for cell, output in outputs(notebook):
+        assert output["output_type"] != "error", cell
+        assert output.get("name") != "stderr", cell
+        assert output.get("metadata", {}) == {}, cell
+        assert not [kind for kind in output.get("data", {}) if "widget" in kind], cell
+    text = (NOTEBOOKS / name).read_text(encoding="utf-8")
+    assert len(text) < SMALL_KB * 1_000
+    assert not re.search(r" at 0x[0-9a-f]{6,}", text)
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_every_cell_was_run_in_order(name):
+    counts = [cell["execution_count"] for cell in code_cells(load(name))]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_every_picture_has_words_and_a_table(name):
+    found = outputs(load(name))
+    pictures = [number for number, (_, output) in enumerate(found) if SVG in output.get("data", {})]
+    assert pictures
+    for number in pictures:
+        cell, picture = found[number]
+        svg = "".join(picture["data"][SVG])
+        alt = html.unescape(re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.DOTALL)[1])
+        assert 'role="img"' in svg, cell
+        assert len(alt.split()) > 8, cell
+        assert alt in "".join(picture["data"]["text/plain"]), cell
+        twin_cell, twin = found[number + 1]
+        words = "".join(twin["data"]["text/html"])
+        assert twin_cell == cell
+        assert html.escape(alt) in words, cell
+        assert "<table>" in words, cell
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_ids_are_words_and_differ(name):
+    ids = [cell["id"] for cell in load(name)["cells"]]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one) for one in ids)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_links_lead_somewhere(name):
+    base = (NOTEBOOKS / name).parent
+    for cell in load(name)["cells"]:
+        for target in LINK.findall(cell["source"]) if cell["cell_type"] == "markdown" else ():
+            path, _, anchor = target.partition("#")
+            if path.startswith("http"):
+                continue
+            file = base / path
+            assert file.is_file(), f"{cell['id']}: {target}"
+            assert not anchor or f'<a id="{anchor}"></a>' in file.read_text(encoding="utf-8"), f"{cell['id']}: {target}"
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_terms_have_their_chinese_beside_them(name):
+    """The first link to a term is followed by Chinese that the glossary has for it."""
+    seen = set()
+    text = "\n".join(cell["source"] for cell in load(name)["cells"] if cell["cell_type"] == "markdown")
+    for match in TERM.finditer(text):
+        term, beside = match.groups()
+        if term not in seen:
+            chinese = re.search(r"\(([\u4e00-\u9fff]+)\)", beside)
+            assert chinese, f"{match[0]!r}: no Chinese beside it"
+            assert chinese[1] in GLOSSARY[term], f"{chinese[1]} is not {GLOSSARY[term]}"
+        seen.add(term)
+    assert seen
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_numbers_in_the_text_are_computed_above(name):
+    computed = ""
+    for cell in load(name)["cells"][1:]:
+        if cell["cell_type"] == "code":
+            computed += cell["source"]
+            for output in cell["outputs"]:
+                computed += "".join(map("".join, [output.get("text", ""), *output.get("data", {}).values()]))
+            continue
+        prose = re.sub(r"`[^`]*`|\([^)]*\)|4\.\d\.\w|5\.x", "", cell["source"])
+        for number in NUMBER.findall(re.sub(r"^#.*$", "", prose, flags=re.MULTILINE)):
+            assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", computed), (
+                f"{cell['id']}: {number} comes from nowhere"
+            )
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_lesson_takes_parameters(name):
+    tagged = [cell for cell in code_cells(load(name)) if "parameters" in cell["metadata"].get("tags", ())]
+    assert len(tagged) == 1
+    assert re.search(r'^mode = "live"', tagged[0]["source"], re.MULTILINE)
+
+
+def test_glossary_has_both_languages():
+    assert len(GLOSSARY) > 70
+    assert not [term for term, chinese in GLOSSARY.items() if not re.search(r"[\u4e00-\u9fff]", chinese)]

@@ -1,0 +1,96 @@
+"""Notebooks in use: exercises against their solutions, other parameters, a page without a kernel."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+
+import papermill
+import pytest
+
+from rmqlab.checkout import ROOT
+from rmqlab.lab.exercises import exercise_of, exercise_path
+from rmqlab.lab.notebooks import execute, page, read
+
+NOTEBOOKS = ROOT / "notebooks"
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
+LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
+# For each lesson parameters that differ from its own, and what one of its pictures must then say.
+OTHERS = {"01_eight_messages": ({"mode": "static", "gap_ms": 3_000, "queues": 8, "seeds": 2}, "Grid of 8 queues")}
+CHECK = "rmqlab.check("
+
+
+def name(path):
+    return path.stem
+
+
+def codes(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
+def test_committed_exercise_is_the_generated_one(solution):
+    assert read(exercise_path(solution)) == exercise_of(read(solution)), "run: ./lab notebook --exercises"
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
+def test_every_stub_fails_its_check_and_nothing_else_fails(solution):
+    path = exercise_path(solution)
+    done = execute(read(path), path.parent, allow_errors=True)
+    checked = 0
+    for cell in codes(done):
+        errors = [output["ename"] for output in cell["outputs"] if output["output_type"] == "error"]
+        wanted = ["CheckFailed"] if CHECK in cell["source"] else []
+        assert errors == wanted, cell["id"]
+        checked += len(wanted)
+    assert checked >= 3
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
+def test_every_solution_passed_its_check(solution):
+    """As committed; that it does so again is what the strict comparison of ./lab test shows."""
+    checked = [cell for cell in codes(read(solution)) if CHECK in cell["source"]]
+    assert len(checked) >= 3
+    for cell in checked:
+        exercise = re.search(r'rmqlab\.check\("([^"]+)"', cell["source"])[1]
+        assert cell["outputs"][-1]["data"]["text/plain"].startswith(f"{exercise}: right. ")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=name)
+def test_lesson_runs_with_other_parameters(lesson, tmp_path):
+    parameters, words = OTHERS[lesson.stem]
+    target = tmp_path / lesson.name
+    papermill.execute_notebook(
+        str(lesson),
+        str(target),
+        parameters=parameters,
+        cwd=str(lesson.parent),
+        kernel_name="python3",
+        progress_bar=False,
+    )
+    done = read(target)
+    outputs = [output for cell in codes(done) for output in cell["outputs"]]
+    texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in outputs]
+    assert any(words in text for text in texts)
+    assert not [text for text in texts if text.startswith("Controls (")]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=name)
+def test_page_without_a_kernel_shows_the_pictures_and_their_words(lesson):
+    notebook = read(lesson)
+    text = page(notebook)
+    committed = [
+        "".join(output["data"]["image/svg+xml"])
+        for cell in codes(notebook)
+        for output in cell["outputs"]
+        if "image/svg+xml" in output.get("data", {})
+    ]
+    images = re.findall(r'<img alt="([^"]*)" src="data:image/svg\+xml;base64,([\w+/=]+)"/>', text)
+    assert len(committed) >= 3
+    assert [base64.b64decode(data).decode() for _, data in images] == committed
+    for (alt, _), svg in zip(images, committed, strict=True):
+        assert alt
+        assert f">{html.unescape(alt)}</desc>" in html.unescape(svg)
+    assert "No description" not in text
+    assert "appear here when the notebook runs" in text
