@@ -18,6 +18,7 @@ from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
+from rmqlab.lab.open_orders import STEP, OpenOrders
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import (
     PRODUCER,
@@ -33,6 +34,7 @@ from rmqlab.lab.scenario import (
     Stop,
     Subscribe,
 )
+from rmqlab.lab.settled import Settled
 from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import to_utf8
@@ -99,6 +101,11 @@ class Simulation:
         self._unique_ids = UniqueIdMaker(
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
         )
+        if self.world.lanes is not None:
+            broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
+            settled = Settled(self.cluster.broker, self.consumers)
+            name_server = self.cluster.config.namesrv_address
+            self.world.lanes.free = OpenOrders(self.world.lanes, name_server, settled, broadcasting=broadcasting).free
         self.witness.event("scenario", scenario=scenario.to_builtins(), epochMs=self.cluster.config.epoch_ms)
         node = self._node(PRODUCER)
         self.producer = DefaultMQProducer(
@@ -162,16 +169,27 @@ class Simulation:
             wait_us = begin + step.at * 1000 - self.world.scheduler.now_us
             if wait_us > 0:
                 await node.sleep_us(wait_us)
+            else:
+                await self._goes_on(node)
             try:
                 await self._do(step)
             except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
                 self.witness.event("error", do=type(step).__name__.lower(), **_thrown(error))
+        await self._goes_on(node)
         self._final = self._final_state()
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
             await self._shutdown(consumer)
         await self.producer.shutdown()
         self.done = True
+
+    async def _goes_on(self, node: VirtualNode) -> None:
+        """With open orders the next step is a move of its own, so that no frame starts or stops anybody."""
+        lanes = self.world.lanes
+        if lanes is not None:
+            now = node.event()
+            lanes.post((node.name, STEP), STEP, now.set)
+            await now.wait()
 
     async def _do(self, step: Step) -> None:
         match step:

@@ -64,6 +64,8 @@ class Witness:
         """A hook for one client; the facts carry its short name as their source."""
 
         def observe(kind: str, fields: dict[str, Any]) -> None:
+            if kind == "restamp":
+                self._cluster.world.stamped()
             self.fact(who, kind, {k: v for k, v in fields.items() if k != "who"})
 
         return observe

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.runtime.lanes import Lanes
     from rmqlab.runtime.virtual import VirtualNode, VirtualTime
 
 CHANNEL_IDLE_US = (
@@ -33,7 +34,10 @@ class Timing:
     thread of the pull pool stand between the two. ``uptime_ms``: how long the broker had been up when the run began,
     which sets the phase of its timers. ``shutdown_ms``: how long a client takes to end its threads (recorded
     "stopping" to "stopped": 6 to 8 ms). ``consume_ms``: how long a listener takes; the client's next pull has left by
-    then or not, and carries another offset to commit.
+    then or not, and carries another offset to commit. ``spacing_us`` lies at least between two frames of one direction:
+    with 0 a notification and an answer come at one instant, and a client's two rounds of rebalance fall into one. With
+    ``open_orders`` frames and wake-ups take no time and their order is a choice (``lanes``); ``lag_us`` is how long a
+    frame may then be under way when a timer is due.
     """
 
     delays_us: tuple[int, ...] = (1_000,)
@@ -41,6 +45,9 @@ class Timing:
     uptime_ms: tuple[int, ...] = (3_700,)
     shutdown_ms: tuple[int, ...] = (5,)
     consume_ms: tuple[int, ...] = (0,)
+    spacing_us: int = 1
+    open_orders: bool = False
+    lag_us: int = 0
 
 
 class Channel(Protocol):
@@ -115,10 +122,23 @@ class VirtualServer:
         now_us = self._scheduler.now_us
         due_us = (due - self.skew_ms) * US_PER_MS - self._epoch_us
         if due_us <= now_us:
+            if self._world.lanes is not None:
+                self._wake_in_lane(self._world.lanes)
+                return
             due_us = now_us + self._world.wake_delay_us(self.address)
         if self._armed_us is None or due_us < self._armed_us:
             self._armed_us = due_us
             self._scheduler.at(due_us, self._timer, due_us)
+
+    def _wake_in_lane(self, lanes: Lanes) -> None:
+        lane = (self.address, "wake")
+        if not lanes.lanes.get(lane):
+            lanes.post(lane, "wake-up", self._woken, server=self.address)
+
+    def _woken(self) -> None:
+        if self.up:
+            self.handler.run_timers(self.now())
+            self.arm_timer()
 
     def _timer(self, due_us: int) -> None:
         if due_us != self._armed_us:
@@ -175,13 +195,18 @@ class Connection:
         self._touched_us = scheduler.now_us
         if self.frozen:
             return
+        if world.lanes is not None:
+            if world.on_frame is not None:
+                world.on_frame(self, direction, command, scheduler.now_us, scheduler.now_us)
+            world.lanes.carry(self, direction, command, arrive)
+            return
         delays = self.timing.delays_us
         index = (
             world.chooser.choose(f"delay {self.node.name} {direction} {command.code}", len(delays))
             if len(delays) > 1
             else 0
         )
-        due = max(scheduler.now_us + delays[index], self._last_arrival_us[direction] + 1)
+        due = max(scheduler.now_us + delays[index], self._last_arrival_us[direction] + self.timing.spacing_us)
         self._last_arrival_us[direction] = due
         if world.on_frame is not None:
             world.on_frame(self, direction, command, scheduler.now_us, due)
@@ -223,6 +248,10 @@ class Connection:
         self.node.lost(self, fail_pending=True)
         if not self.frozen:
             # The goodbye must not overtake frames already on their way to the server.
+            lanes = self.node.world.lanes
+            if lanes is not None:
+                lanes.goodbye(self, Connection._goodbye)
+                return
             self._scheduler.at(max(self._scheduler.now_us, self._last_arrival_us[C2S]), self._goodbye)
 
     def _goodbye(self) -> None:

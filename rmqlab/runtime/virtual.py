@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.runtime.lanes import Lanes
 from rmqlab.runtime.network import Connection, Server, Timing, VirtualServer
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import Chooser, Schedule
@@ -35,6 +36,8 @@ class VirtualTime:
         self.chooser = chooser or Chooser()
         self.timing = timing or Timing()
         self.epoch_us = epoch_ms * US_PER_MS
+        self.lanes = Lanes(self.scheduler, self.chooser, self.timing.lag_us) if self.timing.open_orders else None
+        self.stamps_ms = 0
         self.servers: dict[str, VirtualServer] = {}
         self.nodes: dict[str, VirtualNode] = {}
         self.on_frame: Callable[[Connection, str, RemotingCommand, int, int], None] | None = None
@@ -68,6 +71,11 @@ class VirtualTime:
         node = VirtualNode(self, name, ip, first, skew_ms, timing or self.timing)
         self.nodes[name] = node
         return node
+
+    def stamped(self) -> None:
+        """A client has stamped a subscription: with open orders, where the clock stands still, the next gets more."""
+        if self.lanes is not None:
+            self.stamps_ms = max(self.epoch_now(), self.stamps_ms) + 1
 
     def connect(self, node: VirtualNode, address: str) -> Connection:
         """Open a connection.
@@ -147,7 +155,7 @@ class VirtualNode:
     def now(self) -> int:
         """Epoch ms on this node's clock, its skew included."""
         world = self.world
-        return (world.epoch_us + world.scheduler.now_us) // US_PER_MS + self.skew_ms
+        return max((world.epoch_us + world.scheduler.now_us) // US_PER_MS, world.stamps_ms) + self.skew_ms
 
     async def sleep(self, ms: int) -> None:
         """Wait ``ms`` milliseconds."""

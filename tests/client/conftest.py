@@ -64,7 +64,7 @@ class World:
     """Brokers at 10.0.1.1, 10.0.1.2, ...; clients by letter; every frame that clients send is in `frames`."""
 
     def __init__(self, chooser=None, timing=None):
-        self.time = VirtualTime(EPOCH, chooser, timing or Timing((300,)))
+        self.time = VirtualTime(EPOCH, chooser, timing or Timing((300,), spacing_us=0))
         self.time.on_frame = self._on_frame
         self.brokers = {}
         self.slaves = {}

@@ -1,0 +1,157 @@
+"""Open orders: frames on their way wait in lanes, and which lane moves next is a choice point.
+
+With delays in microseconds a run is one of endlessly many, and most of them differ in nothing but times. Here the
+network takes no time worth naming, but what overtakes what is open. A lane is one direction of one connection, or the
+work that a server has woken for itself; inside a lane order is kept, as TCP keeps it. While frames are under way the
+clock stands still (``FIRST_FRAME_US`` after the moment that caused them), so timers find the lanes empty; a ``lag``
+lets a timer come first although frames are under way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.runtime.scheduler import US_PER_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.runtime.network import Connection
+    from rmqlab.runtime.schedule import Chooser
+    from rmqlab.runtime.scheduler import Scheduler
+
+FIRST_FRAME_US = US_PER_MS
+AFTER_THE_REST = 5  # priority on the heap: what nodes do at this instant comes before the next frame
+LONGEST_BURST = 100_000
+NO_FRAME, GOODBYE = 0, -1
+TIME = "time"
+
+
+class EndlessBurstError(Exception):
+    """Frames follow each other for ever while the clock stands still."""
+
+
+class Parcel(NamedTuple):
+    """One move: its number in the run, when it was sent (us), its text in labels, and what to do.
+
+    ``code`` is the request code, for an answer that of its request, GOODBYE for the end of a connection, else NO_FRAME.
+    ``node`` is the client that it reaches, ``server`` the server ("ip:port") that it reaches or comes from; empty when
+    there is none. A frame is the first of the ``arguments``, of a goodbye it is the connection.
+    """
+
+    number: int
+    sent_us: int
+    text: str
+    code: int
+    node: str
+    server: str
+    action: Callable[..., None]
+    arguments: tuple[Any, ...]
+
+
+def all_open(_: Sequence[Parcel]) -> int | None:
+    """Every order is open."""
+    return None
+
+
+class Lanes:
+    """What is under way, by lane. ``lag_us``: how long a frame may be under way when a timer is due.
+
+    ``pending`` holds the codes of requests that wait for an answer, by connection number, direction and opaque.
+    ``free`` is asked which of the heads, oldest first, moves without a choice; None: that is open.
+    """
+
+    def __init__(self, scheduler: Scheduler, chooser: Chooser, lag_us: int) -> None:
+        self._scheduler = scheduler
+        self._chooser = chooser
+        self._lag_us = lag_us
+        self._count = 0
+        self._armed = False
+        self._burst = 0
+        self.free: Callable[[Sequence[Parcel]], int | None] = all_open
+        self.pending: dict[tuple[int, str, int], int] = {}
+        self.lanes: dict[tuple[object, str], deque[Parcel]] = {}
+
+    def carry(
+        self,
+        connection: Connection,
+        direction: str,
+        command: RemotingCommand,
+        arrive: Callable[[RemotingCommand], None],
+    ) -> None:
+        """Put a frame at the end of its lane."""
+        name, code, answer = connection.node.name, int(command.code), command.is_response
+        upward = direction == "c2s"
+        if answer:
+            code = self.pending.pop((connection.number, "s2c" if upward else "c2s", command.opaque), 0)
+        elif not command.is_oneway:
+            self.pending[connection.number, direction, command.opaque] = code
+        text = f"{name}{'>' if upward else '<'}{'re ' if answer else ''}{code}"
+        node = "" if upward else name
+        lane = (connection.number, direction)
+        self.post(lane, text, arrive, command, code=code, node=node, server=connection.server.address)
+
+    def goodbye(self, connection: Connection, action: Callable[[Connection], None]) -> None:
+        """A client has closed a connection: the server learns of it after the frames that left before."""
+        lane, text = (connection.number, "c2s"), f"{connection.node.name}>goodbye"
+        self.post(lane, text, action, connection, code=GOODBYE, server=connection.server.address)
+
+    def post(
+        self,
+        lane: tuple[object, str],
+        text: str,
+        action: Callable[..., None],
+        *arguments: Any,
+        code: int = NO_FRAME,
+        node: str = "",
+        server: str = "",
+    ) -> None:
+        """Put a move at the end of a lane."""
+        self._count += 1
+        parcel = Parcel(self._count, self._scheduler.now_us, text, code, node, server, action, arguments)
+        self.lanes.setdefault(lane, deque()).append(parcel)
+        if not self._armed:
+            self._armed, self._burst = True, 0
+            self._scheduler.at(self._scheduler.now_us + FIRST_FRAME_US, self._move, priority=AFTER_THE_REST)
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone: nothing on it will be answered."""
+        for key in [key for key in self.pending if key[0] == connection.number]:
+            del self.pending[key]
+
+    def heads(self) -> list[tuple[Parcel, deque[Parcel]]]:
+        """The first of each lane, the oldest first."""
+        return sorted((lane[0], lane) for lane in self.lanes.values() if lane)
+
+    def _move(self) -> None:
+        heads = self.heads()
+        if not heads:
+            self._armed = False
+            return
+        parcels = [parcel for parcel, _ in heads]
+        index = 0 if len(heads) == 1 and not self._lag_us else self.free(parcels)
+        if index is None:
+            index = self._choose(parcels)
+            if index == len(heads):
+                return
+        parcel, lane = heads[index]
+        lane.popleft()
+        parcel.action(*parcel.arguments)
+        self._burst += 1
+        if self._burst > LONGEST_BURST:
+            raise EndlessBurstError(f"{LONGEST_BURST} frames at one instant, the last of them {parcel.text}")
+        # what the move causes at this instant comes first, and belongs to the same burst
+        self._scheduler.at(self._scheduler.now_us, self._move, priority=AFTER_THE_REST)
+
+    def _choose(self, parcels: list[Parcel]) -> int:
+        """Ask which lane moves; one more than there are lanes: time passes, up to the next timer."""
+        scheduler = self._scheduler
+        due = scheduler.next_time() if self._lag_us else None
+        later = due is not None and scheduler.now_us < due <= parcels[0].sent_us + self._lag_us
+        texts = [parcel.text for parcel in parcels] + [TIME] * later
+        index = self._chooser.choose(" | ".join(texts), len(texts)) if len(texts) > 1 else 0
+        if index == len(parcels) and due is not None:
+            scheduler.at(due, self._move, priority=AFTER_THE_REST)
+        return index
