@@ -125,7 +125,10 @@ def page(notebook: Notebook) -> str:
 
     quiet = logging.getLogger(f"{__name__}.page")
     quiet.setLevel(logging.ERROR)
-    text, _ = HTMLExporter(log=quiet).from_notebook_node(nbformat.from_dict(notebook))
+    exporter = HTMLExporter(log=quiet, embed_images=True)
+    # Pages are read where no network is, and the notebooks have no formulas.
+    exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
+    text, _ = exporter.from_notebook_node(nbformat.from_dict(notebook))
     return _IMAGE.sub(_with_description, text)
 
 

@@ -46,14 +46,7 @@ def write_report(target: Path, results: Sequence[Result]) -> Path:
 
 def _notebook_page(path: Path, target: Path) -> str:
     """Execute a notebook and write it as a page; return the page's name."""
-    import nbformat
-    from nbconvert import HTMLExporter
-
-    executed = notebooks.execute(notebooks.read(path), path.parent)
-    exporter = HTMLExporter(embed_images=True)  # type: ignore[no-untyped-call]  # nbconvert has no types here
-    # Pages are read where no network is, and the notebooks have no formulas.
-    exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
-    body, _ = exporter.from_notebook_node(nbformat.from_dict(executed))
+    body = notebooks.page(notebooks.execute(notebooks.read(path), path.parent))
     name = f"{path.stem}.html"
     (target / name).write_text(body, encoding="utf-8")
     return name
