@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, to_utf8
@@ -33,7 +34,7 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f":
 
 def write(value: object) -> bytes:
     """Return the UTF-8 text of dicts, lists, texts, numbers, booleans and None, without blanks."""
-    return to_utf8(_text(value))
+    return to_utf8(text(value))
 
 
 class Pairs(list[tuple[Any, Any]]):
@@ -82,19 +83,26 @@ _PAIRED: Final = json.JSONDecoder(
 )
 
 
-def _text(value: object) -> str:
+@lru_cache(maxsize=4096)
+def quoted(text: str) -> str:
+    """Return a text in quotes, escaped; names come again and again, so they are remembered."""
+    return f'"{_SPECIAL.sub(_escaped, text)}"'
+
+
+def text(value: object) -> str:
+    """Return the text of dicts, lists, texts, numbers, booleans and None, without blanks."""
     if isinstance(value, str):
-        return f'"{_SPECIAL.sub(_escaped, value)}"'
+        return quoted(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return boolean_text(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_text(name)}:{_text(item)}" for name, item in value.items()) + "}"
+        return "{" + ",".join(f"{text(name)}:{text(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_text, value)) + "]"
+        return "[" + ",".join(map(text, value)) + "]"
     if isinstance(value, tuple):
-        return _text(dict(value))
+        return text(dict(value))
     return str(value)
 
 
@@ -107,7 +115,7 @@ def to_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict | list):
-        return _text(_hash_ordered(value))
+        return text(_hash_ordered(value))
     return boolean_text(value) if isinstance(value, bool) else str(value)
 
 

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol import fastjson
-from rmqlab.protocol.bodies import LockBatchResponseBody, ResetOffsetBody, message_queue_order
+from rmqlab.protocol import fastjson, serializable
+from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody, message_queue_order
 from rmqlab.protocol.data_version import DataVersion
 from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.register_broker_body import RegisterBrokerBody, TopicConfigSerializeWrapper
 from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
 from rmqlab.protocol.topic_config import PermName, TopicConfig, TopicConfigError
 
@@ -94,3 +96,36 @@ def test_a_group_that_says_little_gets_the_defaults():
     group = SubscriptionGroupConfig.decode(b'{"groupName":"G","consumeEnable":"false","retryQueueNums":"2"}')
     assert group == SubscriptionGroupConfig("G", consume_enable=False, retry_queue_nums=2)
     assert (group.retry_max_times, group.which_broker_when_consume_slowly) == (16, 1)
+
+
+@given(VALUES)
+def test_a_body_is_written_as_its_parts_are(value):
+    assert serializable._text(value) == fastjson.text(serializable.to_json(value))
+
+
+def test_structures_sets_and_maps_are_written_as_their_parts_are():
+    queue = MessageQueue("T\u2028", "broker-a", 3)
+    bodies = [
+        TopicRouteData(
+            queue_datas=[QueueData("broker-a", 4, 4, 6, 0)],
+            broker_datas=[BrokerData("DefaultCluster", "broker-a", {0: "127.0.0.1:10911"})],
+        ),
+        LockBatchRequestBody(consumer_group=None, client_id='"x"', mq_set=[queue]),
+        HeartbeatData(
+            client_id="c",
+            consumer_data_set=[
+                ConsumerData(
+                    group_name="G",
+                    consume_type=ConsumeType.CONSUME_PASSIVELY,
+                    message_model=MessageModel.CLUSTERING,
+                    consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+                    subscription_data_set=[
+                        SubscriptionData("T", "a||b", tags_set={"a", "b", "Aa", "BB"}, code_set={97, 98, 2112})
+                    ],
+                )
+            ],
+        ),
+    ]
+    for body in bodies:
+        assert body.encode() == fastjson.write(serializable.to_json(body))
+    assert serializable._text({queue: {1: None, 2: queue}}) == fastjson.text(serializable.to_json({queue: {2: queue}}))
