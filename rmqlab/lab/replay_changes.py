@@ -7,6 +7,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.replay_clock import LOOK_LASTS_MS
 from rmqlab.lab.replay_exchange import LOG, Exchange, State, number_of
 from rmqlab.lab.replay_log import RecordedLog
 from rmqlab.lab.replay_stage import SETTLE_MS, Choice
@@ -42,6 +43,7 @@ class Changes:
         self._reads = reads
         self.log = RecordedLog(stage, reads, self._make)
         self._looks = deque(stage.clock.looks)
+        self._looked_at = -inf
         self._scans = deque(stage.clock.scans)
 
     def see(self, change: Exchange) -> None:
@@ -114,8 +116,16 @@ class Changes:
         self._look_for(read)
 
     def _look_for(self, read: Exchange) -> None:
-        if read.state is State.HELD and self._looks and self._looks[0] - LOOK_BEFORE_MS <= self._stage.t:
-            self.look(self._stage.t)
+        """Let the hold service look, or come to this pull's queue in a look that began a moment ago."""
+        stage = self._stage
+        if read.state is State.HELD and self._looks and self._looks[0] - LOOK_BEFORE_MS <= stage.t:
+            self.look(stage.t)
+        if read.state is State.HELD and stage.t - self._looked_at <= LOOK_LASTS_MS:
+            stage.uses[Undetermined.LOOK_PHASE] += 1
+            stage.broker.now = stage.now
+            highest = stage.broker.store.get_max_offset_in_queue(*read.queue)
+            stage.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=stage.now)
+            self._reads.looked_after()
 
     def _handle_by_halves(self, change: Exchange, read: Exchange) -> None:
         """Handle a change that a read waits for; the read may look at a heartbeat that is half done."""
@@ -185,7 +195,8 @@ class Changes:
         """Let the hold service look after the held pulls, at its estimated time or at `t`, where an answer shows it."""
         stage = self._stage
         estimate = self._looks.popleft()
-        now = stage.clock.epoch_ms(estimate if t is None else t)
+        self._looked_at = estimate if t is None else t
+        now = stage.clock.epoch_ms(self._looked_at)
         stage.uses[Undetermined.LOOK_PHASE] += 1
         stage.broker.now = now
         stage.broker.pull_request_hold_service.check_hold_request(now)

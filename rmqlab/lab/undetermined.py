@@ -34,7 +34,8 @@ class Undetermined(Enum):
         "pull waits for the next message or for the hold service"
     )
     LOOK_PHASE = (
-        "the hold service looks every 5 s and the time its own look takes: the phase is that of the recorded time-outs"
+        "the hold service looks every 5 s and the time its own look takes: the phase is that of the recorded "
+        "time-outs, and it may come to a queue some ms after it began"
     )
     SCAN_PHASE = "the housekeeping scans every 10 s: the phase is that of a connection it closed"
     LATE_SUSPEND = (
