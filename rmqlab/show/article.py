@@ -13,14 +13,20 @@ from rmqlab.lab.reading import Reading, seconds
 from rmqlab.lab.recorded_races import recorded_races
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import VERSION_4_8_0
+from rmqlab.runtime.network import C2S
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rmqlab.lab.run import Run
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.runtime.network import Connection
 
 EQUAL, DIFFERENT = "=", "differs"
+VERSIONS = {VERSION_4_8_0: "4.8.0"}
 
 
 def beside(caption: str, figures: Iterable[Figure], *, folded: bool = False) -> Table:
@@ -91,6 +97,26 @@ def provenance(experiment: EightMessages, body: str = "MsgStr4") -> Table:
         writer = next(stage for stage, properties in stages if name in properties)
         rows.append((name, value, writer))
     return Table(f"The properties of {body} and who wrote them", ("property", "value", "written by"), rows)
+
+
+def requests(experiment: EightMessages, who: str) -> Table:
+    """Every kind of request on a consumer's connection to the broker: who asks, code, protocol version, how often."""
+    simulation = experiment.simulation()
+    counts: Counter[tuple[str, int, int]] = Counter()
+
+    def see(connection: Connection, direction: str, command: RemotingCommand, *_: int) -> None:
+        at_broker = connection.server.address == simulation.cluster.broker_address
+        if connection.node.name == who and at_broker and not command.is_response:
+            counts[who if direction == C2S else "broker", command.code, command.version] += 1
+
+    simulation.world.on_frame = see
+    simulation.run()
+    rows = [
+        (asks, RequestCode(code).name, code, VERSIONS.get(version, version), number)
+        for (asks, code, version), number in sorted(counts.items(), key=lambda pair: (pair[0][0] != who, -pair[1]))
+    ]
+    headers = ("who asks", "request", "code", "version", "times")
+    return Table(f"All requests between {who} and the broker", headers, rows)
 
 
 def clock_gaps(run: Run) -> Table:

@@ -60,6 +60,17 @@ def test_properties_have_four_writers():
     }
 
 
+@pytest.mark.row("S-01", "S-12")
+def test_a_push_consumer_only_pulls():
+    rows = article.requests(EightMessages(), "A").rows
+    assert {row[1] for row in rows if row[0] == "A"} == {
+        "PULL_MESSAGE", "HEART_BEAT", "GET_CONSUMER_LIST_BY_GROUP", "QUERY_CONSUMER_OFFSET", "UPDATE_CONSUMER_OFFSET",
+        "UNREGISTER_CLIENT",
+    }  # fmt: skip
+    assert {row[1:3] for row in rows if row[0] == "broker"} == {("NOTIFY_CONSUMER_IDS_CHANGED", 40)}
+    assert {row[3] for row in rows} == {"4.8.0"}
+
+
 @pytest.mark.row("S-30")
 def test_clocks_disagree(run):
     table = article.clock_gaps(run)
