@@ -147,7 +147,11 @@ class Broker:
         self.transactional_message_check_service = TransactionalMessageCheckService(self)
 
         self._default_processor: Processor = AdminBrokerProcessor(self)
-        self._processors: dict[int, Processor] = {RequestCode.PULL_MESSAGE: self.pull_message_processor}
+        self._processors: dict[int, Processor] = {
+            RequestCode.PULL_MESSAGE: self.pull_message_processor,
+            # a 4.8.0 broker leaves it without an answer; newer lite pull consumers would get nothing
+            RequestCode.LITE_PULL_MESSAGE: self.pull_message_processor,
+        }
         for kind, codes in PROCESSORS:
             self._processors |= dict.fromkeys(codes, kind(self))
 

@@ -105,6 +105,7 @@ class RequestCode(IntEnum):
     SEND_REPLY_MESSAGE = 324
     SEND_REPLY_MESSAGE_V2 = 325
     PUSH_REPLY_MESSAGE_TO_CLIENT = 326
+    LITE_PULL_MESSAGE = 361  # not of 4.8.0: what lite pull consumers of 4.9 and 5.x send for PULL_MESSAGE
 
 
 @unique

@@ -1,0 +1,201 @@
+"""Real jars: found or fetched by Maven once, compiled once, run against brokers of ours and of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from rmqlab.java_runtime import find_java
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
+from rmqlab.runtime.sockets import SocketRuntime
+
+HERE = Path(__file__).resolve().parent / "java"
+POMS = {"4.8.0": HERE / "pom.xml", "5.3.3": HERE / "clients-5.xml"}
+OPENS = [
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+]
+QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+LOGBACK = '<configuration><root level="OFF"/></configuration>'
+
+
+class Jars:
+    """The jars of one version, and Interop compiled against them."""
+
+    def __init__(self, version, java, folder):
+        self.version, self.java, self.folder = version, java, folder
+        self.classpath = f"{folder / 'classes'}{os.pathsep}{folder / 'lib' / '*'}"
+
+    def command(self, main, *arguments, home, options=()):
+        logback = home / "logback.xml"
+        logback.write_text(LOGBACK, encoding="utf-8")
+        return [
+            str(self.java / "bin" / "java"), *OPENS, *QUICK, f"-Duser.home={home}",
+            "-Drocketmq.client.rebalance.waitInterval=1000", f"-Dlogback.configurationFile={logback}",
+            "-Drocketmq.client.logUseSlf4j=true", *options, "-cp", self.classpath, main, *arguments,
+        ]  # fmt: skip
+
+    def interop(self, namesrv, *checks, home, environment=None, seconds=60):
+        """Run checks in one JVM and return the lines they print."""
+        told = subprocess.run(
+            self.command("Interop", namesrv, *checks, home=home),
+            capture_output=True, text=True, timeout=seconds, check=False, env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+        lines = [line for line in told.stdout.splitlines() if line.split(" ")[0] in {"ok", "failed", "message", "sent"}]
+        assert told.returncode == 0, told.stdout + told.stderr
+        return lines, told.stderr
+
+    def mqadmin(self, *arguments, home, seconds=60):
+        """Run one command of the admin tool and return what it prints."""
+        told = subprocess.run(
+            self.command("org.apache.rocketmq.tools.command.MQAdminStartup", *arguments, home=home,
+                         options=[f"-Drocketmq.home.dir={home}"]),
+            capture_output=True, text=True, timeout=seconds, check=False,
+        )  # fmt: skip
+        return told.stdout + told.stderr
+
+
+def _jars(version, cache):
+    pom = POMS[version]
+    java = find_java(os.environ)
+    if java is None or not (java / "bin" / "javac").exists():
+        pytest.skip("no JDK 17 or newer: install openjdk-17-jdk-headless")
+    digest = hashlib.sha256(pom.read_bytes() + (HERE / "Interop.java").read_bytes() + str(java).encode())
+    given = os.environ.get("RMQLAB_INTEROP_CACHE")
+    base = Path(given) if given else cache.mkdir("rmqlab-interop")
+    libraries = base / f"lib-{version}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    if not libraries.is_dir():
+        if shutil.which("mvn") is None:
+            pytest.skip("no Maven to fetch the real jars with: install maven")
+        partial = base / f"partial-{os.getpid()}"
+        told = subprocess.run(
+            ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={partial}"],
+            capture_output=True, text=True, check=False, timeout=600,
+        )  # fmt: skip
+        if told.returncode != 0:
+            pytest.skip(f"Maven could not fetch the real jars: {told.stdout[-500:]}")
+        with contextlib.suppress(OSError):  # somebody else was first
+            partial.rename(libraries)
+    folder = base / f"{version}-{digest.hexdigest()[:12]}"
+    if not (folder / "classes" / "Interop.class").exists():
+        (folder / "classes").mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (folder / "lib").symlink_to(libraries)
+        subprocess.run(
+            [str(java / "bin" / "javac"), "-nowarn", "-Xlint:none", "-cp", f"{folder / 'lib' / '*'}",
+             "-d", str(folder / "classes"), str(HERE / "Interop.java")],
+            check=True, capture_output=True, timeout=120,
+        )  # fmt: skip
+    return Jars(version, java, folder)
+
+
+@pytest.fixture(scope="session")
+def jars(request):
+    """Give the jars of a version, by name."""
+    found = {}
+
+    def get(version="4.8.0"):
+        if version not in found:
+            found[version] = _jars(version, request.config.cache)
+        return found[version]
+
+    return get
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port, process, log, seconds=30):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"nothing listens on {port}: {log.read_text('utf-8', 'replace')[-2000:]}")
+
+
+class RealCluster:
+    """The real name server and broker on free ports, over a store folder."""
+
+    def __init__(self, jars, folder, store, **settings):
+        self.jars, self.folder, self.store, self.settings = jars, folder, store, settings
+        self.processes = []
+        self.namesrv = self.broker = ""
+
+    def __enter__(self):
+        home = self.folder
+        (home / "conf").mkdir(parents=True, exist_ok=True)
+        for name in ("logback_namesrv.xml", "logback_broker.xml"):
+            (home / "conf" / name).write_text(LOGBACK, encoding="utf-8")
+        ports = free_port(), free_port()
+        while abs(ports[0] - ports[1]) < 3 or ports[1] > 65_000:
+            ports = free_port(), free_port()
+        (home / "namesrv.conf").write_text(f"listenPort={ports[0]}\n", encoding="utf-8")
+        self.namesrv, self.broker = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}"
+        settings = {
+            "brokerClusterName": "DefaultCluster", "brokerName": "broker-a", "brokerId": "0",
+            "namesrvAddr": self.namesrv, "brokerIP1": "127.0.0.1", "listenPort": str(ports[1]),
+            "haListenPort": "0", "enablePropertyFilter": "true", "diskMaxUsedSpaceRatio": "99",
+            "mappedFileSizeCommitLog": "1048576", "mappedFileSizeConsumeQueue": "20000",
+            "mappedFileSizeConsumeQueueExt": "65536", "storePathRootDir": str(self.store),
+            "storePathCommitLog": str(self.store / "commitlog"), **self.settings,
+        }  # fmt: skip
+        conf = home / "broker.conf"
+        conf.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
+        self._start("org.apache.rocketmq.namesrv.NamesrvStartup", "-c", str(home / "namesrv.conf"), port=ports[0])
+        self._start("org.apache.rocketmq.broker.BrokerStartup", "-c", str(conf), port=ports[1])
+        asyncio.run(self._registered())
+        return self
+
+    async def _registered(self):
+        runtime = SocketRuntime()
+        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader("TBW102"))
+        async with asyncio.timeout(20):
+            while (await runtime.invoke(self.namesrv, request, 3000)).code != 0:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.02)
+        await runtime.aclose()
+
+    def _start(self, main, *arguments, port):
+        log = self.folder / f"{main.rpartition('.')[2]}.log"
+        command = self.jars.command(
+            main, *arguments, home=self.folder, options=[f"-Drocketmq.home.dir={self.folder}", "-Xmx512m"]
+        )
+        environment = {**os.environ, "ROCKETMQ_HOME": str(self.folder)}
+        with log.open("wb") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
+        self.processes.append(process)
+        wait_for_port(port, process, log)
+
+    def shut_down(self):
+        """Stop the broker in order: it writes what it holds, which takes seconds."""
+        self.processes[1].terminate()
+        self.processes[1].wait(30)
+
+    def __exit__(self, *error):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def real_cluster(jars, tmp_path):
+    """Start the real 4.8.0 over a store folder: `with real_cluster(store) as cluster`."""
+    return lambda store, **settings: RealCluster(jars(), tmp_path / "real", store, **settings)

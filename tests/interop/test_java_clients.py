@@ -1,0 +1,72 @@
+"""Real Java clients, 4.8.0 and 5.x, against our broker; our clients against the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+import rmqlab
+from rmqlab.client.listener import ConsumeConcurrentlyStatus
+from rmqlab.client.push_consumer_config import PushConsumerConfig
+from rmqlab.message.message import Message, MessageQueue
+from rmqlab.protocol.heartbeat import ConsumeFromWhere
+from rmqlab.runtime.socket_clients import SocketClients
+
+CHECKS = ["sends", "delay", "ordered", "transaction", "lite", "sql", "retry", "broadcast", "trace", "article"]
+SETTINGS = {
+    "enablePropertyFilter": True,
+    "messageDelayLevel": "1s 1s 1s 1s 1s",
+    "transactionCheckInterval": 300,
+    "transactionTimeOut": 100,
+    "transactionCheckMax": 100,
+    "traceTopicEnable": True,
+}
+
+
+@pytest.mark.parametrize("version", ["4.8.0", "5.3.3"])
+def test_java_clients_of_our_broker(jars, tmp_path, version):
+    """Every way to send and to consume, message trace and transactions that the broker asks about."""
+    with rmqlab.serve(**SETTINGS) as broker:
+        lines, errors = jars(version).interop(broker.namesrv_addr, *CHECKS, home=tmp_path)
+        assert sorted(lines) == sorted(f"ok {check}" for check in CHECKS), errors[-3000:]
+        deadline = time.monotonic() + 5
+        while not (dead := broker.messages("%DLQ%RetryG")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [message.body for message in dead] == [b"again"]
+
+
+def test_our_clients_of_the_real_broker(real_cluster, tmp_path):
+    async def run(namesrv):
+        got = []
+
+        def listener(messages, context):
+            got.extend(message.body for message in messages)
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+        async with SocketClients(namesrv) as clients:
+            producer = await clients.producer("PG")
+            await producer.create_topic("TBW102", "T", 2)
+            for number in range(10):
+                message = Message.of("T", b"%d" % number, "even" if number % 2 == 0 else "odd")
+                message.put_user_property("a", str(number))
+                await producer.send(message, MessageQueue("T", "broker-a", number % 2))
+            await producer.send([Message.of("T", b"batch", "even"), Message.of("T", b"batch", "odd")])
+            await producer.send(Message.of("T", bytes(50_000), "large"))
+            config = PushConsumerConfig(consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+            await clients.push_consumer("TagG", {"T": "odd || large"}, listener, config)
+            async with asyncio.timeout(15):
+                while len(got) < 7:  # noqa: ASYNC110 - a listener has no event
+                    await asyncio.sleep(0.01)
+            lite = await clients.lite_pull_consumer("SqlG", {"T": ("SQL92", "a > 6")})
+            some = []
+            async with asyncio.timeout(15):
+                while len(some) < 3:  # a new group begins at 0 as long as nothing was deleted
+                    some += [message.body for message in await lite.poll(200)]
+        return got, some
+
+    with real_cluster(tmp_path / "store") as cluster:
+        got, some = asyncio.run(run(cluster.namesrv))
+    assert sorted(got) == sorted([b"1", b"3", b"5", b"7", b"9", b"batch", bytes(50_000)])
+    assert sorted(some) == [b"7", b"8", b"9"]
