@@ -151,9 +151,10 @@ def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[
         return list(experiments.values())
     found: list[Experiment] = []
     for name in names:
-        hits = [one for key, one in experiments.items() if key == name] or [
-            one for key, one in experiments.items() if key.startswith(name) and key[len(name)].isdigit() != name[-1:].isdigit()
-        ]
+        hits = [experiments[name]] if name in experiments else [
+            one for key, one in experiments.items()
+            if key.startswith(name) and key[len(name)].isdigit() != name[-1:].isdigit()
+        ]  # fmt: skip
         if not hits:
             raise BadInput(f"no experiment {name!r}; there are {', '.join(experiments)}")
         found += [one for one in hits if one not in found]

@@ -75,7 +75,7 @@ class Settled:
         )
 
     def _commits_the_end(self, move: Parcel, moves: Sequence[Parcel]) -> bool:
-        """A commit of what is committed, at the end of a queue that gets no message, and nobody commits anything else."""
+        """A commit of what is committed, at the end of a queue without new messages, and nobody commits else."""
         header = move.arguments[0].decode_header(UpdateConsumerOffsetRequestHeader)
         group, topic, queue, offset = header.consumer_group, header.topic, header.queue_id, header.commit_offset
         broker = self._broker

@@ -10,12 +10,13 @@ lets a timer come first although frames are under way.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Connection
