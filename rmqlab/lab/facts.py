@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BROKER = "broker"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fact:
     """One report: ``t`` in ms since the run began, ``source`` "broker" or a client's name, ``kind``, and its fields."""
 

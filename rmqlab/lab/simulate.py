@@ -117,10 +117,8 @@ class Simulation:
 
     def run(self) -> Run:
         """Step until the scenario is over."""
-        step = self.world.step
         try:
-            while not self.done and step():
-                pass
+            self.world.scheduler.run()
             return self.finish()
         finally:
             self.world.scheduler.close()
@@ -182,6 +180,7 @@ class Simulation:
             await self._shutdown(consumer)
         await self.producer.shutdown()
         self.done = True
+        self.world.scheduler.stop()
 
     async def _goes_on(self, node: VirtualNode) -> None:
         """With open orders the next step is a move of its own, so that no frame starts or stops anybody."""
@@ -327,7 +326,7 @@ def refusal_of(scenario: Scenario) -> str | None:
     """Why a scenario cannot be simulated, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.kind == "pop":
-            return f"steps[{index}].kind is {step.kind!r}: POP mode came with 5.x and is not simulated; take push or lite"
+            return f"steps[{index}].kind is {step.kind!r}: POP mode is of 5.x and not simulated; use push or lite"
     return None
 
 

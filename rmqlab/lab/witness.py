@@ -8,6 +8,7 @@ from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import SentMessage
 from rmqlab.lab.group_view import GroupView, group_view
 from rmqlab.message.java import from_utf8
+from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import Observer
@@ -36,6 +37,8 @@ class Witness:
         self.timing = cluster.world.timing
         self._scenario = scenario
         self._cluster = cluster
+        self._scheduler = cluster.world.scheduler
+        self._facts = cluster.facts.facts
         self._suffix = "" if plain else "_" + scenario.id
         self._names = {client_id: who for who, client_id in (client_ids or {}).items()}
         self._views: dict[str, GroupView] = {}
@@ -57,8 +60,9 @@ class Witness:
 
     def fact(self, source: str, kind: str, fields: dict[str, Any]) -> None:
         """Keep one fact."""
-        short = {k: self.short(v) if isinstance(v, str) else v for k, v in fields.items()}
-        self._cluster.facts.facts.append(Fact(self._cluster.world.now_ms(), source, kind, short))
+        if self._suffix:
+            fields = {k: v.replace(self._suffix, "") if v.__class__ is str else v for k, v in fields.items()}
+        self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, source, kind, fields))
 
     def observer(self, who: str) -> Observer:
         """A hook for one client; the facts carry its short name as their source."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.runtime.network import Timing
@@ -25,8 +25,7 @@ class ScheduleMismatchError(BadInput):
     """A schedule answers a choice point that this run does not ask in the same way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One answered choice point: its number in the run, what was asked, and which of ``n`` options was taken."""
 
     number: int
