@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Run JupyterLab until it is stopped and return its exit status; or write notebooks and return 0.
+    """Run JupyterLab until it is stopped and return its exit status; or write notebooks: 0, or 1 if a cell failed.
 
     The notebooks of this tree are marked as trusted first: who runs its code trusts them too, and JupyterLab shows no
     picture of an untrusted one until it has been run.
@@ -42,12 +42,18 @@ def run(args: Namespace) -> int:
 
 
 def _write(args: Namespace, notebooks: Path) -> int:
+    from nbclient.exceptions import CellExecutionError
+
     from rmqlab.lab.exercises import generate
     from rmqlab.lab.notebooks import renew
 
     written: list[Path] = []
     for path in args.execute or ():
-        renew(path)
+        try:
+            renew(path)
+        except CellExecutionError as error:
+            print(f"{path}: a cell failed, so nothing was written\n{error}", file=sys.stderr)
+            return 1
         written.append(path)
     if args.exercises:
         written += generate(notebooks)

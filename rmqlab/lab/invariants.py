@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.reading import Reading
-from rmqlab.lab.scenario import Start
+from rmqlab.lab.scenario import Start, Subscribe
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import ResponseCode
@@ -75,22 +76,28 @@ def _codes(reading: Reading) -> Iterator[Violation]:
     """The broker drops a message if, and only if, its tag's code is not among those of the slot."""
     sent = {(fate.queue, fate.offset): fate for fate in reading.fates}
     dropped = {(fact.t, fact["queue"], fact["offset"]): fact for fact in reading.facts("filtered")}
+    own = {step.who for step in _starts(reading) if step.post}  # their pulls bring a subscription of their own
     for pull in reading.facts("pull"):
-        if pull["status"] not in {"FOUND", "NO_MATCHED_MESSAGE"}:
+        if pull["status"] not in {"FOUND", "NO_MATCHED_MESSAGE"} or pull["client"] in own:
             continue
-        slot = next((one.expression for one in reversed(reading.slots) if one.t <= pull.t - reading.zero), SUB_ALL)
-        wanted = filter_api.build(reading.topic, slot, None)
-        end = pull["offset"] + 1 if pull["status"] == "NO_MATCHED_MESSAGE" else pull["next"]
-        for offset in range(pull["offset"], max(end, pull["next"])):
+        slot = next((one for one in reversed(reading.slots) if one.t <= pull.t - reading.zero), None)
+        if slot is None or not is_tag_type(slot.kind):
+            continue
+        wanted = filter_api.build(reading.topic, slot.expression, slot.kind)
+        for offset in range(pull["offset"], max(pull["next"], pull["offset"] + 1)):
             fate = sent.get((pull["queue"], offset))
             if fate is None:
                 continue
             fact = dropped.get((pull.t, pull["queue"], offset))
-            matches = slot == SUB_ALL or string_hash(fate.tag or "") in wanted.code_set
+            matches = slot.expression == SUB_ALL or string_hash(fate.tag or "") in wanted.code_set
             if matches == (fact is not None):
                 did = "dropped" if fact else "returned"
-                evidence = [fact, pull] if fact else [pull]
-                yield Violation(f"the broker {did} {fate.body} ({fate.tag}) under the subscription {slot}", evidence)
+                text = f"the broker {did} {fate.body} ({fate.tag}) under the subscription {slot.expression}"
+                yield Violation(text, [fact, pull] if fact else [pull])
+
+
+def _starts(reading: Reading) -> list[Start]:
+    return [step for step in reading.run.scenario.steps if isinstance(step, Start) and step.group == reading.group]
 
 
 def _passed(reading: Reading) -> Iterator[Violation]:
@@ -103,30 +110,56 @@ def _passed(reading: Reading) -> Iterator[Violation]:
 
 def _client_check(reading: Reading) -> Iterator[Violation]:
     for fact in reading.facts("consumed"):
-        own = filter_api.build(reading.topic, reading.asked.get(fact.source, SUB_ALL), None)
-        if own.tags_set and fact["tag"] not in own.tags_set:
-            yield Violation(f"{fact.source} consumed a message whose tag it never asked for ({own.sub_string})", [fact])
+        asked = list(_asked(reading, fact.source))
+        if not all(is_tag_type(kind) for kind, _ in asked):
+            continue
+        tags = [filter_api.build(reading.topic, expression, kind).tags_set for kind, expression in asked]
+        if tags and all(tags) and not any(fact["tag"] in mine for mine in tags):
+            own = " or ".join(expression for _, expression in asked)
+            yield Violation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
+
+
+def _asked(reading: Reading, who: str) -> Iterator[tuple[str, str]]:
+    """Type and expression of everything that a consumer asked of the topic."""
+    for step in reading.run.scenario.steps:
+        if isinstance(step, Start) and step.who == who and reading.topic in step.subscribe:
+            yield step.subscribe[reading.topic].type, step.subscribe[reading.topic].expr
+        elif isinstance(step, Subscribe) and (step.who, step.topic) == (who, reading.topic):
+            yield step.type, step.expr
 
 
 def _ownership(reading: Reading) -> Iterator[Violation]:
-    """Queues go in ranges to the members in the order of their client ids (average strategy, everybody alive)."""
-    steps = [step for step in reading.run.scenario.steps if isinstance(step, Start) and step.group == reading.group]
-    if any(step.strategy != "avg" or step.mode != "clustering" for step in steps):
+    """Queues go in ranges to the members in the order of their client ids.
+
+    Judged where that is all there is to it: the average strategy, one topic, every start and connection sound.
+    """
+    steps = _starts(reading)
+    events = reading.run.events
+    if (
+        any(
+            step.strategy != "avg" or step.mode != "clustering" or set(step.subscribe) != {reading.topic}
+            for step in steps
+        )
+        or any(event["ev"] in {"startFailed", "control"} for event in events)
+        or not reading.owners
+    ):
         return
-    ids = {
-        event["who"]: event["clientId"]
-        for event in reading.run.events
-        if event["ev"] == "started" and event["who"] in reading.asked
-    }
+    last = max(index for index, event in enumerate(events) if event["ev"] == "alloc")
+    ids: dict[str, str] = {}
+    for event in events[:last]:
+        if event["ev"] == "started" and event["who"] in reading.asked:
+            ids[event["who"]] = event["clientId"]
+        elif event["ev"] == "stopped":
+            ids.pop(event["who"], None)
     queues = [MessageQueue(reading.topic, "broker", number) for number in range(reading.queues)]
     strategy, everybody = AllocateMessageQueueAveragely(), sorted(ids.values(), key=utf16_key)
     for who, client_id in sorted(ids.items()):
         mine = [queue.queue_id for queue in strategy.allocate(reading.group, client_id, queues, everybody)]
         owned = sorted(queue for queue, owner in reading.owners.items() if owner == who)
-        if reading.owners and mine != owned:
-            last = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
+        if mine != owned:
+            changes = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
             order = ", ".join(f"{name} {one}" for name, one in sorted(ids.items(), key=lambda pair: utf16_key(pair[1])))
-            yield Violation(f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", last)
+            yield Violation(f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", changes)
 
 
 def _corrected(reading: Reading) -> Iterator[Violation]:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.fates import MessageFate
     from rmqlab.lab.run import Run
 
-SCRIPTED = frozenset({"started", "subscribed", "sent", "alloc", "offset", "control", "stopped"})
+SCRIPTED = frozenset({
+    "starting", "started", "startFailed", "subscribed", "sent", "alloc", "offset", "control", "stopped",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,11 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The group's subscription in the broker from ``t`` on; ``who`` wrote it."""
+    """The group's subscription in the broker from ``t`` on: ``kind`` TAG or SQL92, written by ``who``."""
 
     t: float
     who: str
+    kind: str
     expression: str
     version: float
 
@@ -60,7 +63,9 @@ class Reading:
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
         self.zero: float = next(event["t"] for event in run.events if event["ev"] == "starting")
-        self.end: float = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
+        asked_at = run.scenario.steps[-1].at - starts[0].at  # a step may come late, and may leave no event
+        seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
+        self.end: float = max(asked_at, seen_at)
         self._long = f"{self.topic}_{run.scenario.id}"
 
     def version(self, sub_version: int) -> float:
@@ -87,9 +92,9 @@ class Reading:
     def slots(self) -> list[Slot]:
         """Every change of the group's subscription of the topic."""
         return [
-            Slot(fact.t - self.zero, fact["client"], fact["new"].sub_string, self.version(fact["new"].sub_version))
+            Slot(fact.t - self.zero, fact["client"], new.expression_type, new.sub_string, self.version(new.sub_version))
             for fact in self.facts("subscription")
-            if fact["new"] is not None
+            if (new := fact["new"]) is not None
         ]
 
     @cached_property

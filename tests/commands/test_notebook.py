@@ -34,6 +34,15 @@ def test_notebooks_are_run_anew_and_exercises_made(tree, capsys):
     assert read(tree / "exercises" / "01.ipynb")["cells"][0]["source"] == "# Your turn.\nprint(...)"
 
 
+def test_a_cell_that_fails_leaves_the_file_alone(tree, capsys):
+    path = tree / "solutions" / "01.ipynb"
+    write(path, new_notebook(cells=[new_code_cell("1 / 0", id="task")]))
+    before = path.read_bytes()
+    assert main(["notebook", "--execute", str(path)]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
 def test_a_file_that_is_no_notebook(tree, capsys):
     assert main(["notebook", "--execute", str(tree / "x.ipynb")]) == 2
     assert "x.ipynb: not a notebook" in capsys.readouterr().err

@@ -12,6 +12,8 @@ from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.invariants import INVARIANTS, violations
 from rmqlab.lab.mutants import MUTANTS, hunted, mutated
 from rmqlab.lab.reading import Reading
+from rmqlab.lab.scenario import read_scenarios
+from rmqlab.lab.simulate import simulate
 
 PIDS = st.lists(st.integers(1, 99_999), min_size=2, max_size=2, unique=True)
 TAGS = st.sampled_from(["tagA", "tagB", "tagA || tagB", "tagB||tagA", "*", "tagC", "Aa"])
@@ -43,6 +45,13 @@ def test_every_run_obeys_every_rule(order, gap, pids, queues, tags, messages, fi
         seed=seed,
     )
     assert violations(Reading(experiment.run())) == {}
+
+
+def test_every_recorded_scenario_obeys_every_rule(golden):
+    scenarios = read_scenarios(golden / "broker-4.8.0" / "base" / "scenarios.jsonl")
+    broken = {scenario.id: violations(Reading(simulate(scenario))) for scenario in scenarios}
+    assert len(broken) == 73
+    assert {name: found for name, found in broken.items() if found} == {}
 
 
 def test_sound_laboratory_is_sound():

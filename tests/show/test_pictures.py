@@ -9,6 +9,8 @@ import pytest
 from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages, eight_messages
 from rmqlab.lab.invariants import INVARIANTS
 from rmqlab.lab.reading import Reading
+from rmqlab.lab.scenario import read_scenarios
+from rmqlab.lab.simulate import simulate
 from rmqlab.show import fate_grid, slot_timeline
 from rmqlab.show.moments import Kind, scenes
 from rmqlab.show.outcome import outcome
@@ -143,3 +145,19 @@ def test_pictures_of_three_consumers_and_long_expressions():
 
 def test_rules_are_those_of_the_tests():
     assert [row[0] for row in rules().rows] == list(INVARIANTS)
+
+
+def test_every_kind_of_recorded_scenario_can_be_drawn(golden):
+    """One of each kind: broadcasting, orderly, cut, frozen, bad SQL92, another topic, ..."""
+    kinds = {}
+    for scenario in read_scenarios(golden / "broker-4.8.0" / "base" / "scenarios.jsonl"):
+        kinds[scenario.id.rsplit("-", 1)[0]] = scenario
+    assert len(kinds) > 15
+    for scenario in kinds.values():
+        run = simulate(scenario)
+        reading = Reading(run)
+        assert fate_grid.alt(reading)
+        assert slot_timeline.alt(reading)
+        assert scenes(reading)
+    for name in ("p-bcast", "p-freeze", "p-badsql", "p-retry"):
+        assert ET.fromstring(swimlane(simulate(kinds[name])).svg).get("role") == "img"
