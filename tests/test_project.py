@@ -250,7 +250,6 @@ def stray(folder, text):
     return match and match[0]
 
 
-@pytest.mark.xfail(reason="rows still without a test or a notebook cell: `rmqlab rows --missing` names them")
 def test_required_rows_are_shown():
     checklist = read_rows(ROOT / "data" / "mission" / "rows.tsv")
     shown = collect(ROOT, checklist)

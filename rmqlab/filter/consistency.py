@@ -6,16 +6,21 @@ repetition and blanks of tags do not matter to 4.8.0, which keeps tags in sets (
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.message.java import utf16_key
+from rmqlab.protocol.subscription_data import SubscriptionData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from rmqlab.protocol.subscription_data import SubscriptionData
+
+
+TOOL_WAITS_MS = 120_000
 
 
 class Violation(NamedTuple):
@@ -80,3 +85,28 @@ def _meaning(data: SubscriptionData) -> object:
         return str(compile_expression(data.expression_type, data.sub_string))
     except ExpressionRefused:
         return data.sub_string
+
+
+class RunningConsumer(NamedTuple):
+    """What a member tells the admin tool: whether it pushes, when it started (epoch ms), its subscriptions."""
+
+    push: bool
+    started: int
+    subscriptions: Iterable[SubscriptionData]
+
+
+def analyze_subscription(group: Mapping[str, RunningConsumer], now: int) -> bool:
+    """What 4.8.0's own tool says of a group, True for "Same subscription" (row S-94).
+
+    Source: `ConsumerRunningInfo.analyzeSubscription`. Only the member with the lowest client id is asked whether it
+    pushes and has run for more than two minutes; when not, everything counts as the same, which is why the tool is
+    silent at first. Then neighbours are compared by topic and text, versions left out, and a group without any
+    subscription is a mistake too. Raises `ValueError` for a group without members.
+    """
+    if not group:
+        raise ValueError("group has no members; give at least one client id with what it runs")
+    members = [group[name] for name in sorted(group, key=utf16_key)]
+    if not members[0].push or now - members[0].started <= TOOL_WAITS_MS:
+        return True
+    tables = [{(data.topic, data.sub_string) for data in member.subscriptions} for member in members]
+    return all(table == tables[0] for table in tables) and bool(tables[-1])

@@ -9,8 +9,8 @@ from rmqlab.message.java import hash_map_order
 # 4.8.0 NamesrvConfig and NettyServerConfig, the listening port as NamesrvStartup sets it
 _DEFAULTS: Final = {
     "rocketmqHome": "/opt/rocketmq",
-    "kvConfigPath": "/root/namesrv/kvConfig.json",
-    "configStorePath": "/root/namesrv/namesrv.properties",
+    "kvConfigPath": "/opt/rocketmq/namesrv/kvConfig.json",
+    "configStorePath": "/opt/rocketmq/namesrv/namesrv.properties",
     "productEnvName": "center",
     "clusterTest": "false",
     "orderMessageEnable": "false",

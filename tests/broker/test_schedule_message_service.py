@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmqlab.broker.schedule_message_service import message_time_up
@@ -84,6 +84,7 @@ def test_waking_a_level_shows_the_same_as_looking_all_the_time(gaps):
     now, expected = 0, []
     for gap in gaps:
         now += gap
+        assume(now % 100)  # a message that comes on the very ms of a look may be seen by it or by the next one
         broker.run_timers(now)
         broker.now = now
         message = MessageExtBrokerInner(topic="T", body=b"x", properties={"DELAY": "1"})
