@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class CheckFailed(AssertionError):
     """An answer is not right yet: what is wrong, the rule that says so, and the events that prove it."""
 
-    def __init__(self, problem: str, rule: str, lines: Iterable[Line] = ()) -> None:
+    def __init__(self, problem: str, rule: str, lines: Iterable[Line | str] = ()) -> None:
         """`rule` is a sentence, with its row where there is one."""
         self.problem, self.rule, self.lines = problem, rule, list(lines)
         shown = "\n".join(f"  {line}" for line in self.lines)

@@ -95,7 +95,7 @@ def filter_interfaces() -> Picture:
 def expression_classes() -> Picture:
     """The kinds of node an expression is made of, with 4.8.0's class for each."""
 
-    def branch(kind: type) -> Branch:
+    def branch(kind: type[nodes.Node]) -> Branch:
         lines = (JAVA_NAMES[kind.__name__],) if kind.__name__ in JAVA_NAMES else ()
         colour = WHITE if lines else PALE
         return Branch(kind.__name__.strip("_"), lines, colour, children=[branch(one) for one in kind.__subclasses__()])
