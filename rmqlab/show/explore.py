@@ -47,10 +47,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A control for a short text, ``first`` to begin with."""
+    """A control for a short text, ``first`` to begin with; a ``wide`` one takes the place of two."""
 
     label: str
     first: str
+    wide: bool = False
 
 
 Control = Choice | Text
@@ -116,6 +117,8 @@ def _widget(control: Control) -> ValueWidget:
         "layout": {"width": "27em"},
     }
     if isinstance(control, Text):
+        if control.wide:
+            common["layout"] = {"width": "54em"}
         # Every key would be a run: wait until the reader is done.
         return ipywidgets.Text(value=control.first, continuous_update=False, **common)
     options = list(control.options.items())

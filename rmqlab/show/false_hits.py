@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.filter.bloom import BloomFilter
-from rmqlab.lab.bloom_rates import rates, theory
+from rmqlab.lab.bloom_rates import TRIALS, rates, theory
 from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE
 from rmqlab.show.tables import Table
@@ -19,17 +19,17 @@ WIDTH, HEIGHT = 8.2, 3.6
 STEPS = 9
 
 
-def false_hits(error_rate: int, expected: int, *, matching: int | None = None) -> Picture:
+def false_hits(error_rate: int, expected: int, *, matching: int | None = None, trials: int = TRIALS) -> Picture:
     """The rate of false hits over the number of groups that match, for a broker configured with these two numbers.
 
-    ``matching`` marks a number of groups of one's own.
+    ``matching`` is a number of groups of one's own; the dots are counted in ``trials`` trials.
     """
     bloom = BloomFilter.create_by_fn(error_rate, expected)
     end = max(2 * expected, matching or 0)
     points = tuple(
         sorted({round(end * step / (STEPS - 1)) for step in range(STEPS)} | {expected, matching or expected})
     )
-    found = rates(bloom, points)
+    found = rates(bloom, points, trials)
     with canvas(WIDTH, HEIGHT) as figure:
         axes = figure.add_axes((0.09, 0.17, 0.88, 0.68))
         curve = range(0, end + 1, max(1, end // 80))
@@ -40,6 +40,9 @@ def false_hits(error_rate: int, expected: int, *, matching: int | None = None) -
         )  # fmt: skip
         axes.axhline(error_rate, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.axvline(expected, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)))
+        if matching is not None:
+            axes.axvline(matching, color=BLACK, linewidth=2)
+            axes.text(matching + end * 0.01, 84, f"here: {matching} groups", fontsize=8.5, color=BLACK)
         axes.set(xlim=(0, end), ylim=(0, 102))
         axes.set_xlabel("groups whose expression is true for the message")
         axes.set_ylabel("false hits, %")
