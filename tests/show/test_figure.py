@@ -129,9 +129,3 @@ def test_a_notebook_shows_picture_and_words(monkeypatch):
     formatter = DisplayFormatter()
     formatter.ipython_display_formatter(picture)
     assert [sorted(data) for data in shown] == [[SVG, "text/plain"], ["text/html", "text/plain"]]
-
-
-def test_picture_in_the_readme_is_the_one_drawn_now(root, run):
-    committed = (root / "docs" / "eight_messages.svg").read_text(encoding="utf-8")
-    assert committed == outcome(run).svg
-    assert "(docs/eight_messages.svg)" in (root / "README.md").read_text(encoding="utf-8")
