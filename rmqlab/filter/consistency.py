@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-
 TOOL_WAITS_MS = 120_000
 
 
