@@ -44,6 +44,7 @@ def bit_array(bloom: BloomFilter, topic: str, groups: Mapping[str, bool], bitmap
     colours = {
         group: COLOURS[n % len(COLOURS)] for n, group in enumerate(g for g, matches in groups.items() if matches)
     }
+    false = [group for group in groups if hits[group] and not groups[group]]
     shown = _shown(groups, hits)
     per_row = BYTES_IN_ROW * BITS_PER_BYTE
     count = min(bloom.m, MOST_BITS)
@@ -56,7 +57,11 @@ def bit_array(bloom: BloomFilter, topic: str, groups: Mapping[str, bool], bitmap
         number = sum(bits.get_bit(position) for position in range(bloom.m))
         title = f"{bloom.m} bits = {bloom.m // BITS_PER_BYTE} bytes, {number} of them set"
         brush.text(MARGIN, 0.2, title, size=10, ha="left", fontweight="bold")
-        brush.text(MARGIN, 0.42, "a number in a box: that many groups share the bit", ha="left", colour=GREY)
+        others = len(groups) - sum(groups.values())
+        text = (
+            f"{len(false)} false hits among {others} groups that do not match. A number: that many groups share the bit"
+        )
+        brush.text(MARGIN, 0.42, text, ha="left", size=8.5)
         for position in range(count):
             _bit(brush, position, top, bits.get_bit(position), owners.get(position, []), colours)
         for row in range(rows):
@@ -70,7 +75,6 @@ def bit_array(bloom: BloomFilter, topic: str, groups: Mapping[str, bool], bitmap
             brush.text(MARGIN, below + 0.27 * len(shown), text, ha="left", colour=GREY)
 
     svg = painted(width, below + 0.27 * (len(shown) + (len(shown) < len(groups))) + 0.05, draw)
-    false = [group for group in groups if hits[group] and not groups[group]]
     table_rows = [
         (group, _yes(groups[group]), ", ".join(map(str, positions[group])), _reads(groups[group], hits[group]))
         for group in groups
@@ -89,9 +93,11 @@ def bit_array(bloom: BloomFilter, topic: str, groups: Mapping[str, bool], bitmap
 
 
 def _shown(groups: Mapping[str, bool], hits: Mapping[str, bool]) -> list[str]:
-    """As many groups as fit: those with a false hit first, then those that match, then the others."""
-    ranked = sorted(groups, key=lambda group: (groups[group] or not hits[group], not groups[group]))
-    kept = set(ranked[:MOST_GROUPS])
+    """As many groups as fit, in their order: half of them match, and false hits come before what layer 1 drops."""
+    matching = [group for group in groups if groups[group]]
+    others = sorted((group for group in groups if not groups[group]), key=lambda group: not hits[group])
+    half = MOST_GROUPS // 2
+    kept = {*matching[: max(half, MOST_GROUPS - len(others))], *others[: max(half, MOST_GROUPS - len(matching))]}
     return [group for group in groups if group in kept]
 
 
