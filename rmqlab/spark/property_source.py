@@ -1,4 +1,4 @@
-"""Where a message's properties stand in a Spark row: a map, or one text column a property."""
+"""Where a message's properties stand in a Spark row: in columns of their own, a map, or the commit log's text."""
 
 from __future__ import annotations
 
@@ -26,6 +26,24 @@ def from_map(column: str | Column = "properties") -> PropertySource:
 
     properties = F.col(column) if isinstance(column, str) else column
     return lambda name: properties[name]
+
+
+def from_text(column: str | Column = "properties") -> PropertySource:
+    """Read properties out of the text that the commit log has, by the rules of `string_to_properties`.
+
+    An item that is not a name and a value is none, and of two with one name the later wins. Slow: every property is
+    looked for in the whole text. Pivot first what is filtered more than once.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    text = F.col(column) if isinstance(column, str) else column
+
+    def of(name: str) -> Column:
+        item = rf"\A\Q{name}\E\x01[^\x01]+\x01*\z"
+        items = F.filter(F.split(text, "\x02"), lambda one: one.rlike(item))
+        return F.regexp_extract(F.try_element_at(items, F.lit(-1)), r"\A[^\x01]*\x01([^\x01]+)", 1)
+
+    return of
 
 
 def from_columns(columns: Iterable[str], prefix: str = "", *, case_sensitive: bool = True) -> PropertySource:

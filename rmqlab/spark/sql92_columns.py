@@ -30,7 +30,7 @@ from rmqlab.filter.sql92.nodes import (
 from rmqlab.filter.sql92.steps import evaluate_in_steps
 from rmqlab.spark import sql92_conditions as conditions
 from rmqlab.spark import sql92_leaves as leaves
-from rmqlab.spark.sql92_leaves import ERROR, FALSE, NULL, TRUE
+from rmqlab.spark.sql92_leaves import ERROR, FALSE, NULL, OUTCOMES, TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,11 +64,18 @@ def matches(expression: str | CompiledSql92, source: PropertySource, version: Ve
 
 def outcome(expression: str | CompiledSql92, source: PropertySource, version: Version = "4.8.0") -> Column:
     """Give each row's value as a text: `true`, `false`, `null` or `error`. Raises `MQFilterException`."""
+    code = outcome_code(expression, source, version)
+    named = F.when(code == F.lit(TRUE), F.lit(OUTCOMES[TRUE]))
+    for value in (FALSE, NULL):
+        named = named.when(code == F.lit(value), F.lit(OUTCOMES[value]))
+    return named.otherwise(F.lit(OUTCOMES[ERROR]))
+
+
+def outcome_code(expression: str | CompiledSql92, source: PropertySource, version: Version = "4.8.0") -> Column:
+    """Give each row's value as an int: 0 false, 1 true, 2 null, 3 an error. Raises `MQFilterException`."""
     compiled = _compiled(expression, version)
     condition = _native(compiled, source)
-    if condition is None:
-        condition = conditions.of_code(_evaluated(compiled, source), 1)
-    return conditions.outcome(condition)
+    return _evaluated(compiled, source) if condition is None else condition.code
 
 
 def property_names(root: Node) -> list[str]:

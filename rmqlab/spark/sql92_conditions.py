@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from rmqlab.spark.sql92_leaves import Test
 
-OUTCOMES: Final = ("false", "true", "null", "error")
 _VALUES: Final = range(4)
 
 
@@ -115,14 +114,6 @@ def false_unless_error(asked: Condition) -> Condition:
 def null_left_stops(left: Condition, right: Condition) -> Condition:
     """Order against nothing: null if the left is null (the right is not asked then), else what the right is."""
     return of_code(_look_up_pair(_NULL_STOPS, left.code, right.code), max(left.depth, right.depth) + 4)
-
-
-def outcome(condition: Condition) -> Column:
-    """Name the value of a condition: one of `OUTCOMES`, never NULL."""
-    named = F.when(condition.code == F.lit(TRUE), F.lit("true"))
-    for value in (FALSE, NULL):
-        named = named.when(condition.code == F.lit(value), F.lit(OUTCOMES[value]))
-    return named.otherwise(F.lit("error"))
 
 
 def _any(forms: Sequence[Form]) -> Form:

@@ -33,6 +33,7 @@ OPERATORS: Final[dict[str, _Operator]] = {
     "<>": operator.ne,
 }
 FALSE, TRUE, NULL, ERROR = range(4)
+OUTCOMES: Final = ("false", "true", "null", "error")
 OPPOSITE: Final = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "<>"}
 MIRRORED: Final = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
 # Java's Character.digit sees single UTF-16 units, so digits beyond U+FFFF are none for it.
