@@ -58,6 +58,10 @@ class Timers:
         """Return the names of all timers, those due first in front."""
         return [entry[2] for entry in sorted(self._heap, key=lambda entry: entry[:2])]
 
+    def upcoming(self) -> list[tuple[int, str, Callable[[int], None]]]:
+        """Return due time, name and action of all timers, in the order they will run."""
+        return [(entry[0], entry[2], entry[4]) for entry in sorted(self._heap, key=lambda entry: entry[:2])]
+
     def _push(self, due: int, name: str, period: int | None, action: Callable[[int], None]) -> None:
         heapq.heappush(self._heap, (due, self._order, name, period, action))
         self._order += 1

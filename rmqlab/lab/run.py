@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rmqlab.lab.facts import FactLog
@@ -16,7 +16,11 @@ Event = dict[str, Any]
 
 @dataclass(slots=True)
 class Run:
-    """One finished run. ``events`` are in the recordings' format; ``facts`` is what broker and clients reported."""
+    """One finished run. ``events`` are in the recordings' format; ``facts`` is what broker and clients reported.
+
+    ``owners``: who held each queue (group, topic, queue id) at the end, with the next offset each would pull;
+    ``queues``: how many queues each topic had then.
+    """
 
     scenario: Scenario
     events: list[Event]
@@ -25,6 +29,8 @@ class Run:
     schedule: Schedule
     choices: list[Choice]
     steps: int
+    owners: dict[tuple[str, str, int], dict[str, int]] = field(default_factory=dict)
+    queues: dict[str, int] = field(default_factory=dict)
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""

@@ -125,8 +125,8 @@ class Simulation:
 
     def finish(self) -> Run:
         """Decide the fates as things stand now."""
-        facts = self.cluster.facts
-        ledger = Ledger(facts.facts, self._final or self._final_state())
+        facts, state = self.cluster.facts, self._final or self._final_state()
+        ledger = Ledger(facts.facts, state)
         return Run(
             self.scenario,
             self.witness.events,
@@ -135,6 +135,8 @@ class Simulation:
             Schedule.of(self.world.chooser.made, self.scenario.id, self.world.timing),
             self.world.chooser.made,
             self.world.scheduler.steps,
+            state.owners,
+            self._queues(),
         )
 
     # Clients.
@@ -299,6 +301,11 @@ class Simulation:
                     self.witness.event(
                         "offset", group=group, topic=topic, queue=queue, committed=committed, max=maximum
                     )
+
+    def _queues(self) -> dict[str, int]:
+        table = self.cluster.broker.topic_config_manager.topic_config_table
+        known = {topic: table.get(self.witness.long(topic)) for topic in self.scenario.topics}
+        return {topic: config.read_queue_nums for topic, config in known.items() if config is not None}
 
     def _final_state(self) -> FinalState:
         state = FinalState()

@@ -61,6 +61,7 @@ class Lanes:
     """What is under way, by lane. ``lag_us``: how long a frame may be under way when a timer is due.
 
     ``pending`` holds the codes of requests that wait for an answer, by connection number, direction and opaque.
+    ``asking``: the choice point that is asked now is one of these, so no coroutine runs meanwhile.
     ``free`` is asked which of the heads, oldest first, moves without a choice; None: that is open.
     """
 
@@ -71,6 +72,7 @@ class Lanes:
         self._count = 0
         self._armed = False
         self._burst = 0
+        self.asking = False
         self.free: Callable[[Sequence[Parcel]], int | None] = all_open
         self.pending: dict[tuple[int, str, int], int] = {}
         self.lanes: dict[tuple[object, str], deque[Parcel]] = {}
@@ -152,7 +154,11 @@ class Lanes:
         due = scheduler.next_time() if self._lag_us else None
         later = due is not None and scheduler.now_us < due <= parcels[0].sent_us + self._lag_us
         texts = [parcel.text for parcel in parcels] + [TIME] * later
-        index = self._chooser.choose(" | ".join(texts), len(texts)) if len(texts) > 1 else 0
+        index = 0
+        if len(texts) > 1:
+            self.asking = True
+            index = self._chooser.choose(" | ".join(texts), len(texts))
+            self.asking = False
         if index == len(parcels) and due is not None:
             scheduler.at(due, self._move, priority=AFTER_THE_REST)
         return index

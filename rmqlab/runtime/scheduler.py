@@ -123,6 +123,11 @@ class Scheduler:
         """Instant (us) of the next step, or None when nothing is left."""
         return self._heap[0][0] if self._heap else None
 
+    def live(self) -> list[tuple[int, int, Callable[..., None], tuple[Any, ...]]]:
+        """What is still to happen, in order: time (us), priority, action, arguments; without stale wake-ups."""
+        entries = sorted(self._heap, key=_order)
+        return [(entry[0], entry[1], entry[3], entry[4]) for entry in entries if not _is_stale(entry[3], entry[4])]
+
     def step(self) -> bool:
         """Do exactly one thing: the first of the heap. False when nothing is left."""
         if not self._heap:
@@ -158,6 +163,20 @@ class Scheduler:
         self.now_us = max(self.now_us, time_us)
 
 
+def _order(entry: tuple[int, int, int, Callable[..., None], tuple[Any, ...]]) -> tuple[int, int, int]:
+    return entry[:3]
+
+
+def _is_stale(action: Callable[..., None], arguments: tuple[Any, ...]) -> bool:
+    """Whether an entry wakes a task from a wait that is over: its task and ticket come first."""
+    task = getattr(action, "__self__", None)
+    if isinstance(task, VirtualTask):
+        return bool(task.done or task.ticket != arguments[0])
+    if len(arguments) > 1 and isinstance(arguments[0], VirtualTask):
+        return bool(arguments[0].done or arguments[0].ticket != arguments[1])
+    return False
+
+
 class Sleep(Trap):
     """Wait ``us`` microseconds."""
 
@@ -185,6 +204,10 @@ class VirtualEvent:
     def is_set(self) -> bool:
         """Whether the flag is up."""
         return self._flag
+
+    def waiting(self) -> list[VirtualTask]:
+        """The tasks that wait now, in the order they came."""
+        return [task for task, ticket in self._waiting if not task.done and task.ticket == ticket]
 
     def set(self) -> None:
         """Raise the flag and wake the waiting tasks at the present instant, in the order they came."""

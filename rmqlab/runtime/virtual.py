@@ -205,6 +205,15 @@ class VirtualNode:
         for connection in list(self.connections.values()):
             connection.close_by_client()
 
+    # What the lab looks at.
+    def running(self) -> list[VirtualTask]:
+        """This node's coroutines that have not ended, in the order they were spawned."""
+        return [task for task in self._tasks if not task.done]
+
+    def waiting(self) -> list[tuple[Connection, VirtualTask]]:
+        """The requests that wait for an answer, in the order they were sent: connection and coroutine."""
+        return [(connection, task) for _, (connection, task, _) in sorted(self.pending.items())]
+
     # What the world calls.
     def next_address(self) -> str:
         """Source address ("ip:port") of the next connection."""
