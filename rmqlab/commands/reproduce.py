@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import text_stream, write_json
-from rmqlab.lab.experiments import Result, chosen, read_manifest, reproduce
+from rmqlab.lab.experiments import VERDICT, Result, chosen, read_manifest, reproduce
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
 
     from rmqlab.lab.article_e1 import Figure
 
-WIDTH = 34
+LABEL = 26
+SCREEN = 100
+WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
+MARKS = {True: "=", False: "DIFFERS"}
 GREEN, RED, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
 
@@ -34,8 +40,10 @@ def run(args: Namespace) -> int:
         results.append(result)
         _print(result, out)
     agreeing = sum(result.agrees for result in results)
-    figures = sum(len(group) for result in results for group in result.figures.values())
-    print(f"{agreeing} of {len(results)} experiments agree, {figures} figures compared", file=out)
+    figures = [figure for result in results for group in result.figures.values() for figure in group]
+    compared = sum(figure.compared for figure in figures)
+    equal = sum(figure.compared and figure.equal for figure in figures)
+    print(f"{agreeing} of {len(results)} experiments agree; {equal} of {compared} figures are equal", file=out)
     write_json([result.as_json() for result in results], args.json)
     if args.report is not None:
         from rmqlab.lab.report import write_report
@@ -47,26 +55,32 @@ def run(args: Namespace) -> int:
 
 def _print(result: Result, out: TextIO) -> None:
     one = result.experiment
+    about = f"article: {one.article}; what must come out: {one.verdict}"
     print(f"{one.id}  {one.title}", file=out)
-    print(f"    article: {one.article}; what must come out: {one.verdict}", file=out)
+    print(textwrap.fill(about, SCREEN, initial_indent="  ", subsequent_indent="    "), file=out)
     for name, figures in result.figures.items():
         if not figures:
             continue
-        column = max(len(figure.what) for figure in figures)
-        print(f"\n    {name:<{column}}  {'article':<{WIDTH}}  here", file=out)
+        column = min(LABEL, max(len(name), *(len(figure.what) for figure in figures)))
+        theirs = "expected" if name == VERDICT else "article"
+        print(f"\n  {name:<{column}}  {theirs:<{WIDTH}}  here", file=out)
         for figure in figures:
-            print(f"    {_row(figure, column, out)}", file=out)
-    print(f"\n    {_coloured('agrees' if result.agrees else 'DIFFERS', result.agrees, out)}\n", file=out)
+            for line in _rows(figure, column, out):
+                print(f"  {line}", file=out)
+    print(f"\n  {one.id} {_coloured('agrees' if result.agrees else 'DIFFERS', result.agrees, out)}\n", file=out)
 
 
-def _row(figure: Figure, column: int, out: TextIO) -> str:
-    mark = _coloured("=" if figure.equal else "DIFFERS", figure.equal, out)
-    return f"{figure.what:<{column}}  {_short(figure.article):<{WIDTH}}  {_short(figure.here):<{WIDTH}}  {mark}"
+def _rows(figure: Figure, column: int, out: TextIO) -> Iterator[str]:
+    columns = textwrap.wrap(figure.what, column), _lines(figure.article), _lines(figure.here)
+    mark = _coloured(MARKS[figure.equal], figure.equal, out) if figure.compared else "ours"
+    for number, (what, theirs, ours) in enumerate(zip_longest(*columns, fillvalue="")):
+        end = "" if number else f"  {mark}"
+        yield f"{what:<{column}}  {theirs:<{WIDTH}}  {ours:<{WIDTH}}{end}".rstrip()
 
 
-def _short(value: object) -> str:
+def _lines(value: object) -> list[str]:
     text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+    return textwrap.wrap(text, WIDTH) or [""]
 
 
 def _coloured(text: str, good: bool, out: TextIO) -> str:

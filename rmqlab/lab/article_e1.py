@@ -19,8 +19,11 @@ _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\{[^}]*\}|'[^']*'|[^,\]}]+)")
 _NESTED = re.compile(r"toString\(\)=Message\{")
 
 
+NOT_PRINTED = "(not printed)"
+
+
 class Figure(NamedTuple):
-    """One figure: what it is, the article's value, ours."""
+    """One figure: what it is, the article's value (NOT_PRINTED: it has none, this one is ours alone), ours."""
 
     what: str
     article: object
@@ -28,8 +31,13 @@ class Figure(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether they agree."""
-        return self.article == self.here
+        """Whether they agree; what the article does not print agrees with anything."""
+        return not self.compared or self.article == self.here
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is anything to agree with."""
+        return self.article != NOT_PRINTED
 
 
 def printed() -> dict[str, Any]:

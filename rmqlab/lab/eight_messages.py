@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 TOPIC = "SUBSCRIBE_TEST"
 GROUP = "SUBSCRIBE_TEST_CONSUMER_GROUP"
+PRODUCER_GROUP = "SUBSCRIBE_TEST_PRODUCER_GROUP"
+SEND_TIMEOUT_MS = 15_000
 CLIENT_IP = "172.16.0.103"
 BROKER_IP = "172.16.1.15"
 FIRST_BORN_MS = 1_630_810_315_676  # the client's clock at the first send, from the article's first msgId
@@ -157,6 +159,8 @@ class EightMessages:
             zone=timezone(timedelta(hours=8)),
             client_ids=self.client_ids,
             plain_names=True,
+            producer_group=PRODUCER_GROUP,
+            send_timeout_ms=SEND_TIMEOUT_MS,
         )
         return Simulation(scenario, chooser=chooser, timing=timing, cluster=cluster, clients=clients)
 

@@ -7,8 +7,10 @@ article printed is compared as well, field by field.
 
 from __future__ import annotations
 
+import json
 import tomllib
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,20 +18,23 @@ import msgspec
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.article_e1 import Figure, conclusions, consumer_figures, send_figures
+from rmqlab.lab.article_e1 import NOT_PRINTED, Figure, conclusions, consumer_figures, send_figures
 from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.derived_e1 import derived, set_up
 from rmqlab.lab.eight_messages import EightMessages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run import Run
+from rmqlab.lab.run_figures import NAMES, STARTS, figure_of, is_known
 from rmqlab.lab.scenario import Scenario, parse_scenario
-from rmqlab.lab.simulate import simulate
+from rmqlab.lab.simulate import Simulation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 AT_LEAST = ">="
-SUBSCRIPTION_NOT_EXIST = 24
+VERDICT = "what must come out"
+PROPERTIES = "properties."
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,6 +48,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     eight: dict[str, Any] | None = None
     scenario: str | None = None
     prints: str | None = None
+    seeds: int | None = None
 
 
 class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +57,11 @@ class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment: ``verdict`` in words, ``expect`` figures by name, ``prints``: the article's prints are there."""
+    """One experiment: ``verdict`` in words, ``expect`` figures by name, ``prints``: the article's prints are there.
+
+    With ``seeds`` the article's run is made that often, with other delays each time, and every figure is the list of
+    all values that came out.
+    """
 
     id: str
     title: str
@@ -61,15 +71,28 @@ class Experiment:
     eight: EightMessages | None
     scenario: Scenario | None
     prints: bool
+    seeds: int | None = None
 
-    def run(self) -> Run:
-        """Run it in virtual time."""
+    def simulation(self) -> Simulation:
+        """The experiment before it runs, with the usual delays.
+
+        Raises:
+            BadInput: it has neither settings nor a scenario.
+        """
         if self.eight is not None:
-            return self.eight.run()
+            return self.eight.simulation()
         if self.scenario is None:
             raise BadInput(f"experiment {self.id}: neither eight nor scenario is given")
         # SQL92 needs the broker's switch; for the others it changes nothing.
-        return simulate(self.scenario, cluster=ClusterConfig(broker=BrokerConfig(enable_property_filter=True)))
+        return Simulation(self.scenario, cluster=ClusterConfig(broker=BrokerConfig(enable_property_filter=True)))
+
+    def run(self) -> Run:
+        """Run it in virtual time."""
+        return self.simulation().run()
+
+    def seeded_runs(self) -> list[Run]:
+        """The runs with other delays, if it has ``seeds``."""
+        return [replace(self.eight, seed=seed).run() for seed in range(self.seeds or 0)] if self.eight else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +111,19 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """Id, verdict, and all figures with both values."""
         rows = [
-            {"group": name, "figure": f.what, "article": f.article, "here": f.here, "equal": f.equal}
+            {
+                "group": name,
+                "figure": f.what,
+                "article": f.article if f.compared else None,
+                "here": f.here,
+                "equal": f.equal if f.compared else None,
+            }
             for name, group in self.figures.items()
             for f in group
         ]
         one = self.experiment
-        return {"id": one.id, "title": one.title, "verdict": one.verdict, "agrees": self.agrees, "figures": rows}
+        about = {"id": one.id, "title": one.title, "article": one.article, "verdict": one.verdict}
+        return about | {"agrees": self.agrees, "figures": rows}
 
 
 def read_manifest(path: Path | None = None) -> dict[str, Experiment]:
@@ -124,21 +154,28 @@ def read_manifest(path: Path | None = None) -> dict[str, Experiment]:
 def _experiment(entry: _Entry, where: str) -> Experiment:
     if (entry.eight is None) == (entry.scenario is None):
         raise BadInput(f"{where}: give either eight (settings of the article's run) or scenario (a scenario's text)")
-    unknown = [name for name in entry.expect if not _is_known(name)]
-    if unknown:
-        raise BadInput(
-            f"{where}: expect.{unknown[0]!r} is no figure; there are {', '.join(_FIXED)}, consumed by WHO, …"
-        )
+    if entry.seeds is not None and (entry.eight is None or entry.seeds < 1):
+        raise BadInput(f"{where}: seeds is {entry.seeds}; it is a number of runs, 1 or more, and goes with eight")
+    if not entry.expect:
+        raise BadInput(f"{where}: expect has no figure; an experiment tells at least one thing that must come out")
+    for name in entry.expect:
+        if not is_known(name):
+            there = ", ".join([*NAMES, *Fate, *(f"{start}…" for start in STARTS)])
+            raise BadInput(f"{where}: expect.{name!r} is no figure; there are {there}")
     eight = None
     if entry.eight is not None:
         try:
             eight = EightMessages(**entry.eight)
+            eight.scenario()
         except TypeError as error:
             raise BadInput(f"{where}: eight: {error}; its settings are {', '.join(EightMessages.__slots__)}") from error
+        except BadInput as error:
+            raise BadInput(f"{where}: eight: {error}") from error
     scenario = None if entry.scenario is None else parse_scenario(entry.scenario, f"{where}, scenario")
     return Experiment(
-        entry.id, entry.title, entry.article, entry.verdict, entry.expect, eight, scenario, entry.prints is not None
-    )
+        entry.id, entry.title, entry.article, entry.verdict, entry.expect, eight, scenario, entry.prints is not None,
+        entry.seeds,
+    )  # fmt: skip
 
 
 def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[Experiment]:
@@ -163,69 +200,43 @@ def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[
 
 def reproduce(experiment: Experiment) -> Result:
     """Run an experiment and set its figures beside those of the article."""
-    run = experiment.run()
-    figures = {"verdict": [_expected(run, name, value) for name, value in experiment.expect.items()]}
+    simulation = experiment.simulation()
+    run = simulation.run()
+    runs = experiment.seeded_runs()
+    expected = []
+    for name, value in experiment.expect.items():
+        if runs:
+            expected += _seeded(name, value, runs)
+        else:
+            expected.append(_expected(name, value, figure_of(run, name)))
+    figures = {VERDICT: expected}
     if experiment.prints:
-        figures |= {
-            "send results": send_figures(run),
-            "printed by the consumers": consumer_figures(run),
-            "conclusions": conclusions(run),
-        }
+        figures["set-up"] = set_up(simulation)
+        figures["send results"] = send_figures(run)
+        for figure in consumer_figures(run):
+            line, _, what = figure.what.rpartition(": ")
+            group = line or "printed"
+            if what.startswith(PROPERTIES):
+                group, what = f"{line}, properties", what.removeprefix(PROPERTIES)
+            figures.setdefault(group, []).append(figure._replace(what=what))
+        figures["conclusions"] = conclusions(run)
+        figures["from ids and bodies"] = derived(simulation)
     return Result(experiment, run, figures)
 
 
-def _expected(run: Run, name: str, value: object) -> Figure:
-    here = figure_of(run, name)
+def _seeded(name: str, value: object, runs: list[Run]) -> list[Figure]:
+    """The values of a figure in all runs, each once; and in how many runs each came out, if there are several."""
+    counts = Counter(json.dumps(figure_of(run, name)) for run in runs)
+    texts = sorted(counts)
+    figures = [Figure(name, value, [json.loads(text) for text in texts])]
+    if len(texts) > 1:
+        figures.append(Figure(f"… in runs of {len(runs)}", NOT_PRINTED, [counts[text] for text in texts]))
+    return figures
+
+
+def _expected(name: str, value: object, here: object) -> Figure:
     if isinstance(value, str) and value.startswith(AT_LEAST) and isinstance(here, int):
         bound = int(value[len(AT_LEAST) :])
         # The text stays when the bound holds, so that both sides read alike.
         return Figure(name, value, value if here >= bound else here)
     return Figure(name, value, here)
-
-
-def figure_of(run: Run, name: str) -> object:
-    """A figure of a run by its name in the manifest."""
-    if name in _FIXED:
-        return _FIXED[name](run)
-    if name in set(Fate):
-        return sum(fate.fate == name for fate in run.fates)
-    kind, _, who = name.partition(" by ")
-    if who and kind == "consumed":
-        return sum(event["ev"] == "consume" and event["who"] == who for event in run.events)
-    who = name.partition("bodies of ")[2]
-    return sorted({event["body"] for event in run.events if event["ev"] == "consume" and event["who"] == who})
-
-
-def _is_known(name: str) -> bool:
-    return name in _FIXED or name in set(Fate) or name.startswith(("consumed by ", "bodies of "))
-
-
-def _lag(run: Run) -> int:
-    offsets = [event for event in run.events if event["ev"] == "offset"]
-    return sum(event["max"] - event["committed"] for event in offsets)
-
-
-def _subscription(run: Run) -> object:
-    views = [event["view"] for event in run.events if event["ev"] == "broker" and "subs" in event["view"]]
-    both = [view for view in views if len(view["clients"]) > 1]
-    own = [text for topic, text in (both or views)[-1]["subs"].items() if not topic.startswith("%RETRY%")]
-    return own[0].partition(":")[2].rpartition("@")[0] if len(own) == 1 else sorted(own)
-
-
-def _topic_changes(run: Run) -> int:
-    changes = list(run.facts.of("subscription"))
-    return sum((fact["old"] is None) != (fact["new"] is None) for fact in changes)
-
-
-def _refused(run: Run) -> int:
-    return sum(fact["code"] == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of("pull"))
-
-
-_FIXED = {
-    "lost": lambda run: sum(fate.lost for fate in run.fates),
-    "consumed": lambda run: sum(event["ev"] == "consume" for event in run.events),
-    "lag": _lag,
-    "subscription": _subscription,
-    "topic changes": _topic_changes,
-    "pulls refused with 24": _refused,
-}

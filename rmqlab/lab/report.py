@@ -76,11 +76,17 @@ def _experiment(result: Result) -> str:
 def _table(name: str, figures: Sequence[Figure]) -> str:
     rows = "".join(
         f"<tr><td>{escape(figure.what)}</td><td>{escape(_text(figure.article))}</td><td>{escape(_text(figure.here))}</td>"
-        f"<td class='{'yes' if figure.equal else 'no'}'>{'equal' if figure.equal else 'differs'}</td></tr>"
+        f"{_mark(figure)}</tr>"
         for figure in figures
     )
     head = "<tr><th scope='col'>figure</th><th scope='col'>article</th><th scope='col'>here</th><th></th></tr>"
     return f"<table><caption>{escape(name)}</caption>{head}{rows}</table>"
+
+
+def _mark(figure: Figure) -> str:
+    if not figure.compared:
+        return "<td>ours</td>"
+    return f"<td class='{'yes' if figure.equal else 'no'}'>{'equal' if figure.equal else 'differs'}</td>"
 
 
 def _text(value: object) -> str:

@@ -34,6 +34,7 @@ class Witness:
     ) -> None:
         self.events: list[Event] = []
         self.sent: list[SentMessage] = []
+        self.results: list[SendResult] = []
         self.timing = cluster.world.timing
         self._scenario = scenario
         self._cluster = cluster
@@ -95,6 +96,7 @@ class Witness:
 
     def sends(self, number: int, topic: str, outgoing: OutgoingMessage, message: Message, result: SendResult) -> None:
         """Write a send result."""
+        self.results.append(result)
         queue = result.message_queue.queue_id
         self.event(
             "sent", i=number, tag=outgoing.tag, body=outgoing.body, queue=queue, offset=result.queue_offset,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.experiments import chosen, figure_of, read_manifest, reproduce
+from rmqlab.lab.article_e1 import NOT_PRINTED
+from rmqlab.lab.experiments import VERDICT, chosen, read_manifest, reproduce
+from rmqlab.lab.run_figures import figure_of
 
 MANIFEST = read_manifest()
 
@@ -26,12 +29,50 @@ def test_every_figure_that_the_article_printed_comes_out():
     assert len(sent) == 8 * 4
     assert sent["MsgStr0 offsetMsgId"][1] == "AC10010F00002A9F00000017038663BE"
     assert sent["MsgStr7 msgId"][1] == "AC10DFD6121618B4AAC216EE4DE50007"
-    printed = figures(result, "printed by the consumers")
-    assert printed["B's message 1: bodyCRC"] == ("686395636", "686395636")
-    assert printed["B's message 2: storeTimestamp"][1] == "1630810316223"
-    assert printed["B's message 1: properties.CONSUME_START_TIME"][1] == "1630810316068"
-    assert printed["B's message 1: storeSize"][1] == "197"
+    first, second = (figures(result, f"B's message {number}") for number in (1, 2))
+    properties = figures(result, "B's message 1, properties")
+    assert first["bodyCRC"] == ("686395636", "686395636")
+    assert second["storeTimestamp"][1] == "1630810316223"
+    assert properties["CONSUME_START_TIME"][1] == "1630810316068"
+    assert first["storeSize"][1] == "197"
+    assert len(first) + len(properties) == 25
     assert len(result.figures["conclusions"]) == 6
+    set_up = figures(result, "set-up")
+    assert set_up["permission"] == (6, 6)
+    assert set_up["send timeout, ms"] == (15_000, 15_000)
+    assert set_up["producer group"][1] == "SUBSCRIBE_TEST_PRODUCER_GROUP"
+
+
+@pytest.mark.row("S-21", "S-22", "S-27", "S-28", "S-29", "S-30")
+def test_what_follows_from_the_prints_is_in_the_store_too():
+    follows = figures(reproduce(MANIFEST["E1"]), "from ids and bodies")
+    assert follows["MsgStr0 commitLogOffset"] == (98_843_386_814, 98_843_386_814)
+    assert follows["MsgStr7 bornTimestamp"] == (1_630_810_316_261, 1_630_810_316_261)
+    checksums = [follows[f"MsgStr{i} bodyCRC"][0] for i in range(8)]
+    assert checksums == [
+        797201645, 1485005947, 1099576769, 915211607, 686395636, 1609474146, 1189605848, 836813134,
+    ]  # fmt: skip
+    assert {follows[f"MsgStr{i} storeSize"] for i in range(7)} == {(197, 197)}
+    assert follows["MsgStr4 storeTimestamp"] == (1_630_810_316_147, 1_630_810_316_147)
+    ours = [what for what, (article, _) in follows.items() if article == NOT_PRINTED]
+    assert ours == [f"MsgStr{i} storeTimestamp" for i in (0, 1, 2, 3, 6, 7)]
+
+
+def test_what_the_article_does_not_print_is_not_counted_as_equal():
+    told = reproduce(MANIFEST["E1"]).as_json()["figures"]
+    ours = [row for row in told if row["article"] is None]
+    assert [row["equal"] for row in ours] == [None] * 6
+    assert all(row["equal"] for row in told if row not in ours)
+
+
+@pytest.mark.row("S-84")
+def test_both_outcomes_of_the_race_are_counted():
+    figures_of = {f.what: f for f in reproduce(MANIFEST["E1race"]).figures[VERDICT]}
+    assert figures_of["subscription"].here == ["tagA", "tagB"]
+    assert figures_of["lost"].here == [6]
+    counts = figures_of["… in runs of 60"].here
+    assert sum(counts) == 60
+    assert min(counts) > 0
 
 
 @pytest.mark.row("S-03", "S-05", "S-06", "S-07", "S-09", "S-10", "S-32", "S-84", "S-85", "S-86", "S-87", "S-88", "S-90")
@@ -58,7 +99,7 @@ lost = 5
     path.write_text(text)
     result = reproduce(read_manifest(path)["X"])
     assert not result.agrees
-    assert {f.what: f.here for f in result.figures["verdict"]} == {
+    assert {f.what: f.here for f in result.figures[VERDICT]} == {
         "lost": 6,
         "pulls refused with 24": 0,
         "bodies of B": ["MsgStr4", "MsgStr5"],
@@ -72,6 +113,9 @@ lost = 5
         ("[experiment.expect]\nlots = 6", ["'X'", "'lots' is no figure", "lost"]),
         ('scenario = "{}"\n[experiment.expect]\nlost = 6', ["'X'", "scenario", "missing required field"]),
         ("[experiment.eight]\ngap = 1\n[experiment.expect]\nlost = 1", ["'X'", "gap", "gap_ms"]),
+        ("[experiment.eight]\ngap_ms = -1\n[experiment.expect]\nlost = 1", ["'X'", "eight: gap_ms is -1", "between 0"]),
+        ("seeds = 0\n[experiment.eight]\n[experiment.expect]\nlost = 1", ["'X'", "seeds is 0", "1 or more"]),
+        ("[experiment.expect]\n", ["'X'", "expect has no figure"]),
         ("[experiment", ["experiments.toml", "TOML"]),
     ],
 )
@@ -99,6 +143,19 @@ def test_figures_come_from_the_run_and_not_from_the_manifest():
     assert figure_of(run, "retrying") == 0
 
 
+def test_a_difference_is_printed_in_full_and_is_the_status(tmp_path, capsys, monkeypatch):
+    long = [f"MsgStr{i}" for i in range(8)]
+    wrong = MANIFEST["E7"]
+    monkeypatch.setattr(
+        "rmqlab.commands.reproduce.read_manifest", lambda: {"E7": replace(wrong, expect={"bodies of A": long})}
+    )
+    assert main(["reproduce"]) == 1
+    text = capsys.readouterr().out
+    assert all(body in text for body in long)
+    assert "DIFFERS" in text
+    assert "0 of 1 experiments agree; 0 of 1 figures are equal" in text
+
+
 def test_the_verb_prints_both_columns_and_its_status_counts(tmp_path, capsys):
     result = tmp_path / "result.json"
     assert main(["reproduce", "--only", "E1", "E7", "--json", str(result)]) == 0
@@ -106,7 +163,8 @@ def test_the_verb_prints_both_columns_and_its_status_counts(tmp_path, capsys):
     row = next(line for line in text.splitlines() if "MsgStr4 offsetMsgId" in line)
     assert row.split() == ["MsgStr4", "offsetMsgId", *["AC10010F00002A9F00000017038666D2"] * 2, "="]
     assert "2 of 2 experiments agree" in text
-    assert max(map(len, text.splitlines())) <= 140
+    assert max(map(len, text.splitlines())) <= 100
+    assert "MsgStr0 storeTimestamp   (not printed)" in text
     assert [one["id"] for one in json.loads(result.read_text())] == ["E1", "E7"]
     assert main(["reproduce", "--only", "E99"]) == 2
     assert "there are E1" in capsys.readouterr().err
