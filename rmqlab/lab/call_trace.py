@@ -23,6 +23,7 @@ from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.filter.sql92.compiler import CompiledSql92, ParseCache
 from rmqlab.lab.filter_bench import FilterBench, Switches
 from rmqlab.store.commit_log import CommitLog
+from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.consume_queue_ext import ConsumeQueueExt
 from rmqlab.store.message_store import MessageStore
 
@@ -42,7 +43,7 @@ PULL = (
 )  # fmt: skip
 WRITE = (
     MessageStore.async_put_message, CommitLog.put_message, CommitLogDispatcherCalcBitMap.dispatch,
-    CompiledSql92.evaluate, BloomFilter.hash_to, MessageStore._build_consume_queue, ConsumeQueueExt.put,  # noqa: SLF001
+    CompiledSql92.evaluate, BloomFilter.hash_to, ConsumeQueue.put_message_position_info, ConsumeQueueExt.put,
 )  # fmt: skip
 
 

@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
 from rmqlab.filter.bloom import BloomFilter, BloomFilterError
-from rmqlab.filter.expression_type import SQL92, TAG
+from rmqlab.filter.expression_type import TAG
 from rmqlab.lab.bloom_rates import counted, theory
 from rmqlab.lab.check import CheckFailed
-from rmqlab.lab.filter_bench import TOPIC, FilterBench, Switches
+from rmqlab.lab.filter_bench import TOPIC
+from rmqlab.lab.late_group import TASK
 
 if TYPE_CHECKING:
     from rmqlab.lab.passage import Passage, Step
 
 PLACES = ("layer 1", "layer 2", "client", "arrives")
 MATCHING = tuple(f"CID_{number:02d}" for number in range(32))
-# Name, tag, property a; stored before and after the SQL92 group subscribes.
-EARLY: tuple[tuple[str, str | None, str], ...] = (("m0", "TagA", "1"), ("m1", "BB", "9"))
-LATE: tuple[tuple[str, str | None, str], ...] = (
-    ("m2", "TagA", "9"), ("m3", None, "1"), ("m4", "Aa", "6"), ("m5", "TagB", "5.5"),
-)  # fmt: skip
 GROUPS, MOST_BYTES, MOST_RATE, NEAR = 200, 170, 0.05, 0.02
 BY_BITS = "Layer 1 drops what lacks one of the group's bits, and lets pass what it cannot judge (F-59..F-62)."
 BY_LAYER_2 = "Layer 2 evaluates the expression on the message; only true passes (F-65)."
@@ -30,23 +26,9 @@ FALSE_HIT = "A false hit: every bit of the group was set by others, though it di
 RATE = "After n groups a bit is 0 with the chance (1 - 1/m)^(k·n); a false hit needs k bits that are 1 (F-76)."
 
 
-def six_messages() -> list[Passage]:
-    """Six messages and two groups, both switches on: one SQL92 group that subscribes late, and one TAG group."""
-    bench = FilterBench(Switches(calc_bit_map=True, queue_ext=True))
-    bench.subscribe("BY_TAG", "Aa || TagA", TAG)
-    for name, tag, a in EARLY:
-        bench.send(name, tag, a=a)
-    bench.pass_time(1_000)
-    bench.subscribe("BY_SQL", "a > 5", SQL92)
-    bench.pass_time(1_000)
-    for name, tag, a in LATE:
-        bench.send(name, tag, a=a)
-    return [bench.passage("BY_TAG"), bench.passage("BY_SQL")]
-
-
 def stages(answer: Any) -> str:
     """Where each of the six messages stops for each group: {group: {message: place}}."""
-    passages = six_messages()
+    passages = TASK.passages()
     names = [passage.group for passage in passages]
     if not isinstance(answer, dict) or set(answer) != set(names):
         raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, names))}.", "Two groups, six messages.")

@@ -17,7 +17,10 @@ GROUPS: Mapping[str, str] = {"CID_A": "a > 5", "CID_B": "TAGS = 'TagA'"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One of the four: the two switches, evaluations at write and on pull, drops by layer 1, bytes of the extension."""
+    """One of the four: the two switches, evaluations at write and on pull, drops by layer 1, bytes of the extension.
+
+    ``bench`` is the broker it ran on.
+    """
 
     calc_bit_map: bool
     queue_ext: bool
@@ -26,6 +29,16 @@ class Cell:
     dropped_by_layer_1: int
     ext_bytes: int
     passages: list[Passage]
+    bench: FilterBench
+
+    @property
+    def evaluations(self) -> int:
+        """At write and on pull together."""
+        return self.at_write + self.on_pull
+
+    def matching(self, name: str) -> dict[str, bool]:
+        """For each group whether it got the message with this name."""
+        return {group: name in names for group, names in self.delivered.items()}
 
     @property
     def delivered(self) -> dict[str, list[str]]:
@@ -52,4 +65,4 @@ def _cell(calc: bool, ext: bool, messages: int, groups: Mapping[str, str]) -> Ce
     queue = bench.store.find_consume_queue(bench.topic, 0)
     ext_bytes = queue.consume_queue_ext.mapped_file_queue.max_offset if queue.consume_queue_ext else 0
     dropped = sum(len(passage.stops(Stage.LAYER_1)) for passage in passages)
-    return Cell(calc, ext, bench.counts.at_write, bench.counts.on_pull, dropped, ext_bytes, passages)
+    return Cell(calc, ext, bench.counts.at_write, bench.counts.on_pull, dropped, ext_bytes, passages, bench)

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from rmqlab.errors import BadInput
+from rmqlab.filter.expression_type import TAG
+from rmqlab.lab.filter_bench import FilterBench
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import ClientSettings, simulate
 
@@ -58,7 +62,7 @@ class TagFilter:
         if self.queues < 1:
             raise BadInput(f"queues is {self.queues}; a topic has at least one queue")
         steps: list[Step] = [
-            Start(at * BETWEEN_STARTS_MS, who=group, group=group, subscribe={TOPIC: Subscription("TAG", expression)})
+            Start(at * BETWEEN_STARTS_MS, who=group, group=group, subscribe={TOPIC: Subscription(TAG, expression)})
             for at, (group, expression) in enumerate(self.groups.items())
         ]
         at = steps[-1].at + SETTLE_MS
@@ -68,3 +72,27 @@ class TagFilter:
     def run(self) -> Run:
         """Run the experiment in virtual time. Raises as ``scenario``."""
         return simulate(self.scenario(), clients=ClientSettings(plain_names=True))
+
+
+def one_group(first: str, second: str, *, messages: int = MESSAGES, queues: int = 4) -> Run:
+    """The same messages for two members, A and B, of one group G that write their subscription in two ways.
+
+    Raises:
+        BadInput: as ``TagFilter.scenario``.
+    """
+    scenario = TagFilter(groups={"A": first}, messages=messages, queues=queues).scenario()
+    members: list[Step] = [
+        Start(at * BETWEEN_STARTS_MS, who=who, group="G", subscribe={TOPIC: Subscription(TAG, expression)})
+        for at, (who, expression) in enumerate({"A": first, "B": second}.items())
+    ]
+    scenario = replace(scenario, steps=[*members, *scenario.steps[1:]])
+    return simulate(scenario, clients=ClientSettings(plain_names=True))
+
+
+def subscribed(expression: str, tags: Sequence[str | None]) -> FilterBench:
+    """A broker with group G, which subscribed ``expression``, and one message for each tag: m0, m1, ..."""
+    bench = FilterBench(topic=TOPIC)
+    bench.subscribe("G", expression, TAG)
+    for number, tag in enumerate(tags):
+        bench.send(f"m{number}", tag)
+    return bench

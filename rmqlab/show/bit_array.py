@@ -58,9 +58,7 @@ def bit_array(bloom: BloomFilter, topic: str, groups: Mapping[str, bool], bitmap
         title = f"{bloom.m} bits = {bloom.m // BITS_PER_BYTE} bytes, {number} of them set"
         brush.text(MARGIN, 0.2, title, size=10, ha="left", fontweight="bold")
         others = len(groups) - sum(groups.values())
-        text = (
-            f"{len(false)} false hits among {others} groups that do not match. A number: that many groups share the bit"
-        )
+        text = f"False hits: {len(false)} of {others} that do not match. A number in a box: as many groups share it"
         brush.text(MARGIN, 0.42, text, ha="left", size=8.5)
         for position in range(count):
             _bit(brush, position, top, bits.get_bit(position), owners.get(position, []), colours)

@@ -36,7 +36,7 @@ def false_hits(error_rate: int, expected: int, *, matching: int | None = None, t
         axes.plot(list(curve), [100 * theory(bloom, groups) for groups in curve], color=BLUE, linewidth=2)
         axes.plot(
             [one.groups for one in found], [100 * one.counted for one in found], "o", color=ORANGE,
-            markeredgecolor=BLACK, markersize=7,
+            markeredgecolor=BLACK, markersize=7, clip_on=False, zorder=4,
         )  # fmt: skip
         axes.axhline(error_rate, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.axvline(expected, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)))

@@ -22,11 +22,24 @@ from rmqlab.show.tables import Table
 from rmqlab.store.consume_queue_ext import CqExtUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from rmqlab.lab.switch_matrix import Cell
 
 GROUP, EXPRESSION = "CID_A", "a > 5"
 SETTINGS = ((20, 32), (20, 64), (1, 32), (10, 128))
 PASSES, DROPS = "passes", "drops it"
+
+
+def guessed(cells: Sequence[Cell], guess: Mapping[str, int]) -> Table:
+    """Evaluations in all with both switches off and on, beside the guess."""
+    rows = [
+        (name, guess.get(name), cell.evaluations, cell.at_write, cell.on_pull)
+        for name, cell in (("off", cells[0]), ("on", cells[-1]))
+    ]
+    marked = frozenset(number for number, row in enumerate(rows) if row[1] != row[2])
+    headers = ("both switches", "your guess", "evaluations", "at write", "on pull")
+    return Table("Evaluations in all (marked: not as you guessed)", headers, rows, marked)
 
 
 def exits() -> Table:

@@ -10,7 +10,7 @@ from rmqlab.filter.consistency import check
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.filter_expression import FilterExpression
 from rmqlab.filter.tags import both_steps, client_keeps, code_is_subscribed
-from rmqlab.lab.passage import passage_of
+from rmqlab.lab.passage import Stage, passage_of
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.message.message import Message
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
@@ -20,6 +20,7 @@ from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rmqlab.lab.passage import Passage
     from rmqlab.lab.run import Run
 
 TEXTS = (None, "", "*", "TagA", "TagA||TagB", " TagA || TagB ", "TagA || ", " || ", "||", "taga", "TagA || TagA")
@@ -34,8 +35,17 @@ def received(run: Run, article: Mapping[str, int], guess: Mapping[str, int]) -> 
             (passage.subscription, len(passage.steps), guess.get(group), article.get(group), len(passage.delivered))
         )
     wrong = frozenset(number for number, row in enumerate(rows) if row[2] is not None and row[2] != row[4])
-    headers = ("subscription", "sent", "your guess", "article", "arrived here")
+    headers = ("subscription", "sent", "your guess", "by the article", "arrived here")
     return Table("Messages that arrive (marked: not as you guessed)", headers, rows, wrong)
+
+
+def returned(passage: Passage, guess: int) -> Table:
+    """How many messages the broker returns, beside the guess and beside what the client keeps."""
+    told = passage.reaches(Stage.CLIENT)
+    rows = [("returned by the broker", guess, told), ("kept by the client", None, len(passage.delivered))]
+    marked = frozenset({0} if guess != told else ())
+    caption = f"Subscribed {passage.subscription}; {len(passage.steps)} messages (marked: not as you guessed)"
+    return Table(caption, ("messages", "your guess", "here"), rows, marked)
 
 
 def hash_steps(tag: str) -> Table:

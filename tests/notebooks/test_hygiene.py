@@ -51,7 +51,8 @@ GLOSSARY = dict(
 )
 TERM = re.compile(r"\]\((?:\.\./)?glossary\.md#([^)]+)\)(.{0,12})", re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-# Numbers in prose: not those in code, links, names (MsgStr4, tagA) or headings of the header cell.
+# Numbers in prose: not those in code, links, versions, names (MsgStr4, tagA, layer 1) or headings of the header cell.
+NAMED = re.compile(r"`[^`]*`|\([^)]*\)|\[[^\]]*\](?=\()|\b4\.[\dx](\.\w)?|5\.x|[Ll]ayer [12]\b|[Nn]otebook \d\d")
 NUMBER = re.compile(r"(?<![\w.@/-])\d[\d,]*(?:\.\d+)?(?![\w@])")
 
 
@@ -162,7 +163,7 @@ def test_numbers_in_the_text_are_computed_above(name):
             for output in cell["outputs"]:
                 computed += "".join(map("".join, [output.get("text", ""), *output.get("data", {}).values()]))
             continue
-        prose = re.sub(r"`[^`]*`|\([^)]*\)|4\.\d\.\w|5\.x", "", cell["source"])
+        prose = NAMED.sub("", cell["source"])
         for number in NUMBER.findall(re.sub(r"^#.*$", "", prose, flags=re.MULTILINE)):
             assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", computed), (
                 f"{cell['id']}: {number} comes from nowhere"

@@ -17,7 +17,21 @@ NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
 # For each lesson parameters that differ from its own, and what one of its pictures must then say.
-OTHERS = {"01_eight_messages": ({"mode": "static", "gap_ms": 3_000, "queues": 8, "seeds": 2}, "Grid of 8 queues")}
+OTHERS = {
+    "01_eight_messages": ({"mode": "static", "gap_ms": 3_000, "queues": 8, "seeds": 2}, "Grid of 8 queues"),
+    "02_tags": (
+        {"mode": "static", "messages": 30, "queues": 2, "subscription": "BB"},
+        "of 30 messages, 10 stop at layer 1",
+    ),
+    "03_sql92": (
+        {"mode": "static", "messages": 20, "expression": "NOT (a > 5)", "message": "a=3"},
+        "For a message with a = '3': true",
+    ),
+    "04_two_layers": (
+        {"mode": "static", "messages": 20, "error_rate": 10, "expected": 16, "groups": 6},
+        "At the 16 groups it was configured for",
+    ),
+}
 CHECK = "rmqlab.check("
 
 
