@@ -129,7 +129,7 @@ class Fingerprint:
                 walk.node = sender.node if isinstance(sender, Connection) else None
                 told.append((str(lane), parcel.text, walk.of(parcel.arguments)))
         walk.node = None
-        heads = tuple(parcel.text for parcel, _ in lanes.heads())
+        heads = tuple(parcel.text for parcel in lanes.heads())
         return (tuple(told), heads, tuple(sorted(lanes.pending.values())))
 
     def _entry(

@@ -15,8 +15,10 @@ four cases:
    two owners in its group. None of these writes members or subscriptions, and only such writes, timers and steps (which
    wait for the end of the burst) cause anything else. So slot and owners stay what they are until the burst is over:
    each message meets the same filter and the same owner in every order, and each offset is written by one client in its
-   own order. Heartbeats and member lists may be among them if the groups are settled (``Settled``): the beats leave the
-   tables as they are, and the lists make nobody take or drop a queue. What is left of the burst goes on oldest first.
+   own order. The client's second check must not differ either: no pull is older than its consumer's last change of
+   subscription (``Settled.has_old_pulls``). Heartbeats and member lists may be among them if the groups are settled
+   (``Settled``): the beats leave the tables as they are, and the lists make nobody take or drop a queue. What is left
+   of the burst goes on oldest first.
 4. What changes nothing at the broker (``Settled.idle``): the commit of an offset that is committed already, at the end
    of a queue to which nobody sends, and the end of a connection that no group knows any more.
 """
@@ -76,17 +78,18 @@ class OpenOrders:
             elif parcel.code not in self._may_stamp and sum(other.node == parcel.node for other in heads) == 1:
                 return index
         moves = [parcel for (_, kind), lane in self._lanes.lanes.items() if kind != WAKE for parcel in lane]
-        if not WRITES.intersection(self._lanes.pending.values()):
+        awaited = self._lanes.awaited()
+        if not WRITES.intersection(awaited):
             for index, parcel in enumerate(heads):
                 if self._settled.idle(parcel, moves):
                     return index
-        return 0 if self._calm(moves) else None
+        return 0 if self._calm(moves, awaited) else None
 
-    def _calm(self, moves: Sequence[Parcel]) -> bool:
-        lanes, settled = self._lanes, self._settled
-        if not SETTLED.issuperset(lanes.pending.values()):
+    def _calm(self, moves: Sequence[Parcel], awaited: set[int]) -> bool:
+        settled = self._settled
+        if not SETTLED.issuperset(awaited) or settled.has_old_pulls(self._lanes):
             return False
         if not all(parcel.code in SETTLED for parcel in moves) or settled.shared():
             return False
-        quiet = CALM.issuperset(lanes.pending.values()) and all(parcel.code in CALM for parcel in moves)
+        quiet = CALM.issuperset(awaited) and all(parcel.code in CALM for parcel in moves)
         return quiet or settled.holds(moves)

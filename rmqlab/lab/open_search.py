@@ -21,7 +21,7 @@ from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import Chooser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.scenario import Scenario
@@ -101,20 +101,25 @@ class OpenSearch:
             self.endings[number].run = run
         return number
 
-    def arrive(self, digest: bytes | None, label: str, n: int, source: tuple[int, int] | None, path: bytes) -> int:
-        """A run asks something behind its path; the number of the new node. Raises KnownStateError."""
+    def arrive(
+        self, digest: bytes | None, label: str, moves: Sequence[int], source: tuple[int, int] | None, path: bytes
+    ) -> int:
+        """A run asks something behind its path; the number of the new node. Raises KnownStateError.
+
+        ``moves``: what each option moves. Equal states may offer the same moves in another order.
+        """
         if digest is not None and digest in self._states:
             self.graph.merged += 1
             self.graph.lead(source, self._states[digest])
             raise KnownStateError
-        number = self.graph.add(label, n)
+        number = self.graph.add(label, len(moves))
         if digest is not None:
             self._states[digest] = number
         self.graph.lead(source, number)
         deviations = 1 + sum(map(bool, path))
-        for option in range(1, n):
+        for option in range(1, len(moves)):
             self._count += 1
-            heappush(self._waiting, (deviations, self._count, path + bytes([option]), (number, option)))
+            heappush(self._waiting, (deviations, self._count, path + bytes([option]), (number, moves[option])))
         return number
 
 
@@ -151,10 +156,10 @@ class _Pathfinder(Chooser):
         else:
             # While a coroutine asks (which queue is first?), its state cannot be read: such a node is never merged.
             lanes = None if self._where is None else self._where.simulation.world.lanes
-            readable = self._where is not None and lanes is not None and lanes.asking
-            digest = self._where.fingerprint.digest() if readable and self._where is not None else None
-            node = self._search.arrive(digest, label, n, self.source, bytes(self._taken))
-            self.source = (node, 0)
+            moves = tuple(range(n)) if lanes is None or not lanes.asking else lanes.asking
+            digest = self._where.fingerprint.digest() if self._where and lanes and lanes.asking else None
+            node = self._search.arrive(digest, label, moves, self.source, bytes(self._taken))
+            self.source = (node, moves[0])
         self._taken.append(option)
         return option
 

@@ -44,10 +44,7 @@ def no_loss(run: Run) -> str | None:
     lost = [fate for fate in run.fates if fate.lost]
     if not lost:
         return None
-    first = lost[0]
-    by = f" by {first.culprit}" if first.culprit else ""
-    bodies = ", ".join(dict.fromkeys(fate.body for fate in lost))
-    return f"{len(lost)} lost ({bodies}); {first.body} was {first.fate.replace('_', ' ')}{by}"
+    return f"{len(lost)} lost: {', '.join(f'{fate.body} {fate.fate} ({fate.culprit})' for fate in lost)}"
 
 
 def no_duplicates(run: Run) -> str | None:

@@ -11,6 +11,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
 from rmqlab.runtime.lanes import GOODBYE
+from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.channel import Channel
     from rmqlab.lab.consumers import Consumer
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.lanes import Parcel
+    from rmqlab.runtime.lanes import Lanes, Parcel
 
 
 WRITES = frozenset({
@@ -47,6 +48,22 @@ class Settled:
             for queue in consumer.client.rebalance_impl.process_queue_table
         ]
         return len(set(held)) < len(held)
+
+    def has_old_pulls(self, lanes: Lanes) -> bool:
+        """Whether a pull is under way or held from before its consumer subscribed anew.
+
+        The client checks tags once more with the subscription that the pull was made under, so what such a pull brings
+        has another fate than what the next one brings.
+        """
+        for consumer in self._consumers.values():
+            asked = consumer.member.asked
+            if len(asked) == len(consumer.step.subscribe):
+                continue
+            mine = {connection.number for connection in consumer.node.connections.values()}
+            for (number, _, _), (code, sent_us) in lanes.pending.items():
+                if code == RequestCode.PULL_MESSAGE and number in mine and sent_us <= asked[-1][0] * US_PER_MS:
+                    return True
+        return False
 
     def holds(self, moves: Iterable[Parcel]) -> bool:
         """Whether heartbeats and member lists among ``moves`` tell nobody anything new.

@@ -2,7 +2,9 @@
 
 With delays in microseconds a run is one of endlessly many, and most of them differ in nothing but times. Here the
 network takes no time worth naming, but what overtakes what is open. A lane is one direction of one connection, or the
-work that a server has woken for itself; inside a lane order is kept, as TCP keeps it. While frames are under way the
+work that a server has woken for itself; inside a lane order is kept, as TCP keeps it. The first option is always the
+oldest frame. Whoever is overtaken has a slow link: it waits until no other lane of the burst has anything left, unless
+a later choice says otherwise; so one deviation holds a whole conversation back. While frames are under way the
 clock stands still (``FIRST_FRAME_US`` after the moment that caused them), so timers find the lanes empty; a ``lag``
 lets a timer come first although frames are under way.
 """
@@ -43,6 +45,7 @@ class Parcel(NamedTuple):
     """
 
     number: int
+    lane: tuple[object, str]
     sent_us: int
     text: str
     code: int
@@ -60,8 +63,9 @@ def all_open(_: Sequence[Parcel]) -> int | None:
 class Lanes:
     """What is under way, by lane. ``lag_us``: how long a frame may be under way when a timer is due.
 
-    ``pending`` holds the codes of requests that wait for an answer, by connection number, direction and opaque.
-    ``asking``: the choice point that is asked now is one of these, so no coroutine runs meanwhile.
+    ``pending`` holds the requests that wait for an answer, by connection number, direction and opaque: code, and when
+    they were sent (us).
+    ``asking``: while one of these choices is asked (no coroutine runs then), which head each option moves, by age.
     ``free`` is asked which of the heads, oldest first, moves without a choice; None: that is open.
     """
 
@@ -72,9 +76,10 @@ class Lanes:
         self._count = 0
         self._armed = False
         self._burst = 0
-        self.asking = False
+        self.asking: tuple[int, ...] = ()
+        self._overtaken: dict[tuple[object, str], int] = {}
         self.free: Callable[[Sequence[Parcel]], int | None] = all_open
-        self.pending: dict[tuple[int, str, int], int] = {}
+        self.pending: dict[tuple[int, str, int], tuple[int, int]] = {}
         self.lanes: dict[tuple[object, str], deque[Parcel]] = {}
 
     def carry(
@@ -88,9 +93,9 @@ class Lanes:
         name, code, answer = connection.node.name, int(command.code), command.is_response
         upward = direction == "c2s"
         if answer:
-            code = self.pending.pop((connection.number, "s2c" if upward else "c2s", command.opaque), 0)
+            code, _ = self.pending.pop((connection.number, "s2c" if upward else "c2s", command.opaque), (NO_FRAME, 0))
         elif not command.is_oneway:
-            self.pending[connection.number, direction, command.opaque] = code
+            self.pending[connection.number, direction, command.opaque] = (code, self._scheduler.now_us)
         text = f"{name}{'>' if upward else '<'}{'re ' if answer else ''}{code}"
         node = "" if upward else name
         lane = (connection.number, direction)
@@ -113,7 +118,7 @@ class Lanes:
     ) -> None:
         """Put a move at the end of a lane."""
         self._count += 1
-        parcel = Parcel(self._count, self._scheduler.now_us, text, code, node, server, action, arguments)
+        parcel = Parcel(self._count, lane, self._scheduler.now_us, text, code, node, server, action, arguments)
         self.lanes.setdefault(lane, deque()).append(parcel)
         if not self._armed:
             self._armed, self._burst = True, 0
@@ -124,23 +129,27 @@ class Lanes:
         for key in [key for key in self.pending if key[0] == connection.number]:
             del self.pending[key]
 
-    def heads(self) -> list[tuple[Parcel, deque[Parcel]]]:
+    def awaited(self) -> set[int]:
+        """The codes of the requests that wait for an answer."""
+        return {code for code, _ in self.pending.values()}
+
+    def heads(self) -> list[Parcel]:
         """The first of each lane, the oldest first."""
-        return sorted((lane[0], lane) for lane in self.lanes.values() if lane)
+        return sorted(lane[0] for lane in self.lanes.values() if lane)
 
     def _move(self) -> None:
         heads = self.heads()
         if not heads:
             self._armed = False
+            self._overtaken.clear()
             return
-        parcels = [parcel for parcel, _ in heads]
-        index = 0 if len(heads) == 1 and not self._lag_us else self.free(parcels)
+        index = 0 if len(heads) == 1 and not self._lag_us else self.free(heads)
         if index is None:
-            index = self._choose(parcels)
+            index = self._choose(heads)
             if index == len(heads):
                 return
-        parcel, lane = heads[index]
-        lane.popleft()
+        parcel = heads[index]
+        self.lanes[parcel.lane].popleft()
         parcel.action(*parcel.arguments)
         self._burst += 1
         if self._burst > LONGEST_BURST:
@@ -148,17 +157,23 @@ class Lanes:
         # what the move causes at this instant comes first, and belongs to the same burst
         self._scheduler.at(self._scheduler.now_us, self._move, priority=AFTER_THE_REST)
 
-    def _choose(self, parcels: list[Parcel]) -> int:
-        """Ask which lane moves; one more than there are lanes: time passes, up to the next timer."""
+    def _choose(self, heads: list[Parcel]) -> int:
+        """Ask which head moves; one more than there are: time passes, up to the next timer."""
         scheduler = self._scheduler
         due = scheduler.next_time() if self._lag_us else None
-        later = due is not None and scheduler.now_us < due <= parcels[0].sent_us + self._lag_us
-        texts = [parcel.text for parcel in parcels] + [TIME] * later
-        index = 0
+        later = due is not None and scheduler.now_us < due <= heads[0].sent_us + self._lag_us
+        slow = self._overtaken
+        order = sorted(range(len(heads)), key=lambda index: slow.get(heads[index].lane, 0))
+        texts = [heads[index].text for index in order] + [TIME] * later
+        option = 0
         if len(texts) > 1:
-            self.asking = True
-            index = self._chooser.choose(" | ".join(texts), len(texts))
-            self.asking = False
-        if index == len(parcels) and due is not None:
+            self.asking = (*order, len(heads)) if later else tuple(order)
+            option = self._chooser.choose(" | ".join(texts), len(texts))
+            self.asking = ()
+        if option == len(heads) and due is not None:
             scheduler.at(due, self._move, priority=AFTER_THE_REST)
-        return index
+            return option
+        for index in order[:option]:
+            lane = heads[index].lane
+            slow[lane] = slow.get(lane, 0) + 1
+        return order[option]

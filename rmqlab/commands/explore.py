@@ -1,0 +1,158 @@
+"""The verb `explore`: every outcome a scenario can have, its share, its shortest schedule, and who is to blame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.errors import BadInput
+from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
+from rmqlab.lab.compare import settings_beside
+from rmqlab.lab.explore import BUDGET, SAMPLES, Explored, Explorer
+from rmqlab.lab.properties import BUILT_IN, RECEIVES, Kind, property_named
+from rmqlab.lab.scenario import numbered_scenarios
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from rmqlab.lab.explore import FoundOutcome, Verdict
+    from rmqlab.lab.run import Outcome
+    from rmqlab.lab.scenario import Scenario
+
+MOST_SHOWN = 20
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario file, one scenario a line")
+    parser.add_argument("--id", metavar="ID", help="which of its scenarios; not needed when there is one")
+    parser.add_argument("--budget", type=int, default=BUDGET, metavar="N", help=f"at most about N runs ({BUDGET})")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the first seed of the runs drawn by chance (0)"
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=SAMPLES,
+        metavar="N",
+        help=f"runs drawn by chance, with times as recorded, beside a search that comes to its end ({SAMPLES})",
+    )
+    parser.add_argument(
+        "--lag",
+        type=int,
+        default=0,
+        metavar="MS",
+        help="frames may be under way MS longer than a timer that is due (0)",
+    )
+    parser.add_argument("--conf", type=Path, metavar=FILE_NAME, help="the broker's settings, as for simulate")
+    parser.add_argument(
+        "--property",
+        action="append",
+        metavar="NAME",
+        help=f"check this one: {', '.join(BUILT_IN)}, {RECEIVES}WHO (all of them); may be given several times",
+    )
+    parser.add_argument(
+        "--schedules",
+        type=Path,
+        metavar="DIR",
+        help="write the schedule of each outcome there, for simulate --schedule",
+    )
+
+
+def run(args: Namespace) -> int:
+    """Explore one scenario and print what was found; return 0, or 1 if a property asked for does not hold.
+
+    Raise `BadInput` for a file, a scenario or a setting that cannot be used.
+    """
+    scenario = _chosen(args.scenario, args.id)
+    cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenario.parent)
+    properties = None if args.property is None else [property_named(name, scenario) for name in args.property]
+    explorer = Explorer(
+        scenario,
+        budget=args.budget,
+        seed=args.seed,
+        samples=args.samples,
+        lag_ms=args.lag,
+        cluster=cluster,
+        properties=properties,
+    )
+    explored = explorer.explore()
+    _print(explored, text_stream(args))
+    if args.schedules is not None:
+        _save(explored, args.schedules)
+    write_json(explored.as_json(), args.json)
+    return 1 if args.property and not all(verdict.holds for verdict in explored.verdicts) else 0
+
+
+def _chosen(path: Path, wanted: str | None) -> Scenario:
+    scenarios = {scenario.id: scenario for scenario in numbered_scenarios(path).values()}
+    known = ", ".join(list(scenarios)[:8]) + (", ..." if len(scenarios) > 8 else "")
+    if wanted is None:
+        if len(scenarios) > 1:
+            raise BadInput(f"{path.name} has {len(scenarios)} scenarios; choose one with --id: {known}")
+        return next(iter(scenarios.values()))
+    if wanted not in scenarios:
+        raise BadInput(f"--id {wanted}: not in {path.name}; it has {known}")
+    return scenarios[wanted]
+
+
+def _print(explored: Explored, out: TextIO) -> None:
+    count = len(explored.outcomes)
+    print(f"{explored.scenario.id}: {count} outcome{'s' if count != 1 else ''}, {_claim(explored)}", file=out)
+    for number, found in enumerate(explored.outcomes[:MOST_SHOWN], 1):
+        print(f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}", file=out)
+        if found.lost:
+            print(f"     lost: {', '.join(found.lost)}", file=out)
+        for line in found.blame():
+            print(f"     {line}", file=out)
+        if found.schedule.taken:
+            print(f"     {found.schedule.to_json()}", file=out)
+    if count > MOST_SHOWN:
+        print(f"     and {count - MOST_SHOWN} more (--json has them all)", file=out)
+    for verdict in explored.verdicts:
+        _print_verdict(verdict, out)
+
+
+def _claim(explored: Explored) -> str:
+    searched = f"{explored.searched} runs through {explored.states} states ({explored.merged} merged)"
+    if explored.exhausted:
+        paths = sum(found.schedules or 0 for found in explored.outcomes)
+        beside = f"; {explored.sampled} runs by chance found no other" if explored.sampled else ""
+        return f"exhausted: every order of frames, {paths:,} schedules in {searched}{beside}"
+    if explored.beyond:
+        only = len(explored.beyond)
+        return f"not exhausted: {only} of them by other times only; {searched}, {explored.sampled} by chance"
+    return f"not exhausted: {searched}, {explored.sampled} by chance"
+
+
+def _share(found: FoundOutcome, explored: Explored) -> str:
+    text = f"{found.share:7.2%}"
+    if explored.exhausted and explored.sampled:
+        return f"{text} (by chance {found.sampled / explored.sampled:.0%})"
+    return f"{text} ({found.sampled} of {explored.sampled})" if not explored.exhausted else text
+
+
+def _told(outcome: Outcome) -> str:
+    told = outcome.as_json()
+    consumed = "; ".join(f"{who}: {' '.join(bodies)}" for who, bodies in told["consumed"].items()) or "nobody anything"
+    committed = " ".join(f"{queue}={offset}" for queue, offset in told["committed"].items())
+    return f"{consumed}   committed {committed}" if committed else consumed
+
+
+def _print_verdict(verdict: Verdict, out: TextIO) -> None:
+    one = verdict.property
+    print(f"{one.kind}: {one.name}: {'holds' if verdict.holds else 'FAILS'}", file=out)
+    if verdict.text is not None and not (one.kind is Kind.SOMETIMES and verdict.holds):
+        print(f"     {verdict.text}", file=out)
+        if verdict.run is not None and verdict.run.schedule.taken:
+            print(f"     {verdict.run.schedule.to_json()}", file=out)
+
+
+def _save(explored: Explored, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--schedules {folder}: {error.strerror}; name a folder that can be made") from error
+    for number, found in enumerate(explored.outcomes, 1):
+        replace_file(folder / f"{explored.scenario.id}-{number}.json", found.schedule.to_json() + "\n")
