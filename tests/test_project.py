@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "namesrv": {"message", "protocol"},
     "client": {"message", "protocol", "filter"},
     "runtime": set(CORE),
-    "lab": {*CORE, "runtime"},
+    "lab": {*CORE, "runtime", "java_runtime"},  # java_runtime is no room: it finds a Java and imports nothing of ours
     "spark": {*CORE, "lab", "java_runtime"},
     "show": {*CORE, "runtime", "lab"},
 }
