@@ -23,7 +23,7 @@ WITHOUT_EFFECT = frozenset({
     "commercialEnable", "commercialTimerCount", "commercialTransCount", "compressedRegister",
     "consumerFallbehindThreshold", "consumerManageThreadPoolNums", "consumerManagerThreadPoolQueueCapacity",
     "disableConsumeIfConsumerReadSlowly", "endTransactionPoolQueueCapacity", "endTransactionThreadPoolNums",
-    "fetchNamesrvAddrByAddressServer", "flushConsumerOffsetHistoryInterval", "flushConsumerOffsetInterval",
+    "fetchNamesrvAddrByAddressServer", "flushConsumerOffsetHistoryInterval",
     "heartbeatThreadPoolNums", "heartbeatThreadPoolQueueCapacity", "highSpeedMode",
     "maxDelayTime", "messageStorePlugIn", "processReplyMessageThreadPoolNums", "pullMessageThreadPoolNums",
     "pullThreadPoolQueueCapacity", "queryMessageThreadPoolNums", "queryThreadPoolQueueCapacity",
@@ -88,6 +88,7 @@ class BrokerConfig:
     enable_property_filter: bool = False
     force_register: bool = True
     register_name_server_period: int = 30_000
+    flush_consumer_offset_interval: int = 5_000
     store_reply_message_enable: bool = True
 
     @classmethod

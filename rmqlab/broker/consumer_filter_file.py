@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from rmqlab.broker.config_manager import pretty
 from rmqlab.filter.bloom import BloomFilterData
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.message.java import hash_map_order
-from rmqlab.protocol import fastjson
 from rmqlab.protocol.serializable import RemotingSerializable, to_json
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def encode_filter_data(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY)
             for topic in _order(topics, capacity)
         }
     )
-    return _pretty(to_json(stored))
+    return pretty(to_json(stored))
 
 
 def decode_filter_data(text: str) -> FilterDataByTopic | None:
@@ -107,12 +107,3 @@ def _loaded(stored: _Data) -> ConsumerFilterData:
         bloom_filter_data=None if bloom is None else BloomFilterData(bloom.bit_pos, bloom.bit_num),
         client_version=stored.client_version,
     )
-
-
-def _pretty(value: object, indent: str = "") -> str:
-    """Write as fastjson does with `PrettyFormat`: tabs, objects over several lines, arrays of numbers in one."""
-    if not isinstance(value, dict) or not value:
-        return fastjson.write(value).decode("utf-8")
-    inner = f"{indent}\t"
-    lines = (f"{inner}{fastjson.write(name).decode()}:{_pretty(item, inner)}" for name, item in value.items())
-    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 from dataclasses import replace
@@ -12,13 +13,22 @@ from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.clock import epoch_ms
+from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
 from rmqlab.runtime.serve_config import LOOPBACK, ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
-from rmqlab.store.message_store import MessageStore
+from rmqlab.runtime.store_folder import StoreFolder
+from rmqlab.store.broker_role import FlushDiskType
+from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
+from rmqlab.store.segments import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.store.recovery import RecoveryReport
+    from rmqlab.store.segments import SegmentFactory
 
 _EVERY_ADDRESS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, never bound without being asked for
 
@@ -33,6 +43,9 @@ class BrokerStartup:
         self._name_server: SocketServer | None = None
         self._broker_server: SocketServer | None = None
         self._outer: BrokerOuterAPI | None = None
+        self._folder: StoreFolder | None = None
+        self._durable: DurableStore | None = None
+        self.recovery: RecoveryReport | None = None
         self.broker: Broker | None = None
         self.namesrv_addr = ""
         self.broker_addr = ""
@@ -48,6 +61,7 @@ class BrokerStartup:
         except BaseException:
             for one in sockets:
                 one.close()
+            await self.stop()
             raise
 
     async def _start(self, broker_socket: socket.socket, namesrv_socket: socket.socket | None = None) -> None:
@@ -65,15 +79,43 @@ class BrokerStartup:
         settings = replace(config.broker, listen_port=_port(broker_socket), namesrv_addr=self.namesrv_addr)
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
-        store = MessageStore(config.store, store_host=Host(settings.broker_ip1, settings.listen_port))
+        self.broker = Broker(settings, self._open_store(settings), now=now, choose=self._choose)
+        durable = self._load(self.broker)
         self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
-        self.broker = self._outer.broker = Broker(
-            settings, store, now=now, choose=self._choose, on_register=self._outer.register_broker_all
-        )
+        self._outer.broker = self.broker
+        self.broker.on_register = self._outer.register_broker_all
+        self.broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
         self.broker_addr = settings.broker_addr
-        self._broker_server = SocketServer(self.broker, on_closed=self._closed)
+        is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        self._broker_server = SocketServer(
+            self.broker if durable is None else DurableBroker(self.broker, durable),
+            barrier=durable if is_sync else None,
+            on_closed=self._closed,
+        )
         await self._broker_server.start(broker_socket)
         await self._outer.registered()
+
+    def _open_store(self, settings: BrokerConfig) -> MessageStore:
+        """Make the store, in the folder if there is one. Raises StoreFolderError."""
+        config = self.config
+        segments: SegmentFactory = in_memory
+        if config.folder is not None:
+            folder = StoreFolder(config.folder, commit_log=config.commit_log, buffered=uses_store_pool(config.store))
+            folder.open()
+            self._folder = folder
+            segments = folder.segments
+        host = Host(settings.broker_ip1, settings.listen_port)
+        return MessageStore(config.store, segments, host, physical_memory_size=physical_memory())
+
+    def _load(self, broker: Broker) -> DurableStore | None:
+        """Take in what the folder holds. Raises StoreFolderError."""
+        if self._folder is None:
+            return None
+        durable = DurableStore(self._folder, broker)
+        self.recovery = durable.load()
+        durable.start()
+        self._durable = durable
+        return durable
 
     def _closed(self, channel: SocketChannel) -> None:
         """Pulls that a lost connection holds would wait until their time is over, for nobody."""
@@ -87,9 +129,43 @@ class BrokerStartup:
             await self._outer.unregister_broker_all(self.broker.config)
         if self._broker_server is not None:
             await self._broker_server.stop()
+        if self._durable is not None:
+            self._durable.stop()
+        elif self._folder is not None:
+            self._folder.release(in_order=False)
+        self._durable = self._folder = None
         await self._runtime.aclose()
         if self._name_server is not None:
             await self._name_server.stop()
+
+
+class DurableBroker:
+    """A broker whose topics and groups are on disk before the request that changed them is answered."""
+
+    def __init__(self, broker: Broker, durable: DurableStore) -> None:
+        self._broker = broker
+        self._durable = durable
+        self.on_channel_close = broker.on_channel_close
+        self.next_timer = broker.next_timer
+
+    def handle(self, channel: SocketChannel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a command."""
+        answer = self._broker.handle(channel, command, now)
+        self._durable.persist_changed()
+        return answer
+
+    def run_timers(self, now: int) -> None:
+        """Run what is due."""
+        self._broker.run_timers(now)
+        self._durable.persist_changed()
+
+
+def physical_memory() -> int:
+    """Return this machine's memory in bytes; a guess where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return PHYSICAL_MEMORY_SIZE
 
 
 def _reachable(host: str) -> str:

@@ -57,7 +57,8 @@ class ServeConfig:
     """What to serve, and where.
 
     The name server is ours, unless `name_servers` ("ip:port" each) names others that run already. `folder` is the
-    store's (`storePathRootDir`); None keeps everything in memory. The broker tells clients `brokerIP1` when
+    store's (`storePathRootDir`), `commit_log` that of its log if it lies elsewhere; without a folder everything is kept
+    in memory. The broker tells clients `brokerIP1` when
     `advertise` is set, else the host it listens on. `unknown` are settings that no 4.8.0 broker has.
     """
 
@@ -67,6 +68,7 @@ class ServeConfig:
     namesrv: Endpoint = field(default_factory=Endpoint)
     name_servers: tuple[str, ...] = ()
     folder: Path | None = None
+    commit_log: Path | None = None
     advertise: bool = False
     unknown: list[str] = field(default_factory=list)
 
@@ -108,6 +110,10 @@ class ServeConfig:
         if folder is not None:
             config.folder = Path(folder).expanduser()
             config.store.store_path_root_dir = str(config.folder)
+            config.store.store_path_commit_log = str(config.folder / "commitlog")
+            if store is None and "storePathCommitLog" in properties:
+                config.commit_log = Path(properties["storePathCommitLog"]).expanduser()
+                config.store.store_path_commit_log = str(config.commit_log)
         return config
 
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.store.running_flags import DISK_FULL_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,17 +17,52 @@ if TYPE_CHECKING:
     from rmqlab.store.message_store import MessageStore
 
 DELETE_FILES_BATCH_MAX = 10
+MAX_MANUAL_DELETE_FILE_TIMES = 20
+DISK_SPACE_WARNING_LEVEL_RATIO = 0.90
+DISK_SPACE_CLEAN_FORCIBLY_RATIO = 0.85
 _HOUR_MS = 3_600_000
 
 
 class CleanService:
     """What 4.8.0 does every `cleanResourceInterval`; here the owner of the store decides when."""
 
-    __slots__ = ("_last_physical_min_offset", "store")
+    __slots__ = ("_last_physical_min_offset", "_manual_delete_times", "store")
 
     def __init__(self, store: MessageStore) -> None:
         self.store = store
         self._last_physical_min_offset = 0
+        self._manual_delete_times = 0
+
+    def execute_delete_files_manually(self) -> None:
+        """Let the next twenty runs delete what is old enough, whatever the hour."""
+        self._manual_delete_times = MAX_MANUAL_DELETE_FILE_TIMES
+
+    def run(self, now: int, hour: int, used: float) -> int:
+        """Delete old files at the hours of `deleteWhen`, on a disk that fills up, or when told to.
+
+        `hour` is the hour of the day where the broker stands, `used` the part of the disk in use, 0 to 1. Returns how
+        many commit log files were deleted.
+        """
+        config = self.store.config
+        is_time = any(when.strip() and int(when) == hour for when in config.delete_when.split(";"))
+        self.note_disk_space(used)
+        is_space_needed = used < 0 or used > config.disk_max_used_space_ratio / 100.0
+        is_manual = self._manual_delete_times > 0
+        deleted = 0
+        if is_time or is_space_needed or is_manual:
+            self._manual_delete_times -= is_manual
+            at_once = config.clean_file_forcibly_enable and used > DISK_SPACE_CLEAN_FORCIBLY_RATIO
+            deleted = self.delete_expired_commit_log_files(now, at_once=at_once)
+        self.clean_consume_queues()
+        return deleted
+
+    def note_disk_space(self, used: float) -> None:
+        """Take no message while more than 90 % of the disk are in use; take them again once they are not."""
+        flags = self.store.running_flags
+        if used > DISK_SPACE_WARNING_LEVEL_RATIO:
+            flags.set(DISK_FULL_BIT)
+        else:
+            flags.clear(DISK_FULL_BIT)
 
     def delete_commit_log_files(self, count: int) -> int:
         """Delete the `count` oldest commit log files, never the last one. Returns how many were deleted."""
@@ -54,6 +90,7 @@ class CleanService:
             for queues in self.store.consume_queue_table.values():
                 for queue in queues.values():
                     queue.delete_expired_file(min_offset)
+            self.store.index_service.delete_expired_file(min_offset)
 
     def clean_expired_consumer_queue(self) -> None:
         """Delete the queues all of whose messages are gone; they begin at offset 0 again."""

@@ -5,6 +5,7 @@ Entry: commit log offset (8 bytes), record size (4), tags code (8). Indexes coun
 
 from __future__ import annotations
 
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.segments import SegmentFactory
+    from rmqlab.store.segments import SegmentFactory, StoredSegments
 
 ENTRY = Struct(">qiq")
 _BLANK_ENTRY = ENTRY.pack(0, 0x7FFFFFFF, 0)
@@ -91,17 +92,19 @@ class ConsumeQueue:
     def put_message_position_info(self, request: DispatchRequest) -> bool:
         """Store the entry of a message, and its unit in the extension when there is one.
 
-        An entry that is there already is passed over. False only when the file does not take it, which 4.8.0 tries
-        thirty times and then stops writing consume queues.
+        An entry that is there already is passed over (4.8.0 stores its unit once more all the same). False only when
+        the file does not take it, which 4.8.0 tries thirty times and then stops writing consume queues. Where entries
+        are missing before this one, their messages are lost: it stands in for them, so that later entries keep their
+        places (4.8.0 moves them).
         """
         tags_code = request.tags_code
+        offset, size = request.commit_log_offset, request.msg_size
+        if offset + size <= self.max_physic_offset:
+            return True
         if self.consume_queue_ext is not None:
             address = self.consume_queue_ext.put(CqExtUnit(tags_code, request.store_timestamp, request.bit_map))
             if is_ext_addr(address):
                 tags_code = address
-        offset, size = request.commit_log_offset, request.msg_size
-        if offset + size <= self.max_physic_offset:
-            return True
         expected = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         mapped_file = self.mapped_file_queue.last_mapped_file_or_new(expected)
         if expected:
@@ -110,9 +113,15 @@ class ConsumeQueue:
                 mapped_file.append(_BLANK_ENTRY * ((expected - mapped_file.file_from_offset) // CQ_STORE_UNIT_SIZE))
             if expected < mapped_file.file_from_offset + mapped_file.wrote_position:
                 return True
-        self.max_physic_offset = offset + size
+        entry = ENTRY.pack(offset, size, tags_code)
+        while mapped_file.file_from_offset + mapped_file.wrote_position < expected:
+            mapped_file.append(entry)
+            mapped_file = self.mapped_file_queue.last_mapped_file_or_new(expected)
+        if not mapped_file.append(entry):
+            return False
         mapped_file.last_modified = request.store_timestamp
-        return mapped_file.append(ENTRY.pack(offset, size, tags_code))
+        self.max_physic_offset = offset + size
+        return True
 
     def get_offset_in_queue_by_time(
         self, timestamp: int, min_phy_offset: int, pickup_store_timestamp: Callable[[int, int], int]
@@ -180,6 +189,51 @@ class ConsumeQueue:
                 break
         if self.consume_queue_ext is not None:
             self.consume_queue_ext.truncate_by_min_address(min_ext_addr)
+
+    def load(self, stored: StoredSegments) -> bool:
+        """Take in the files that are there and find the last entry; False when a file is missing between others.
+
+        Raises SegmentError.
+        """
+        queue = self.mapped_file_queue
+        queue.load(stored)
+        files = queue.mapped_files
+        for one in files[:-1]:
+            one.set_wrote_position(self.mapped_file_size)
+        if files:
+            last = files[-1]
+            data = last.select_from(0) or b""
+            count = -(-len(data) // CQ_STORE_UNIT_SIZE)
+            last.append(bytes(count * CQ_STORE_UNIT_SIZE - len(data)))  # a tags code may end in zeros
+            sizes = [size for _, size, _ in ENTRY.iter_unpack(data.ljust(count * CQ_STORE_UNIT_SIZE, b"\0"))]
+            while sizes and sizes[-1] <= 0:
+                sizes.pop()
+            self.truncate_to(last.file_from_offset // CQ_STORE_UNIT_SIZE + len(sizes))
+        if self.consume_queue_ext is not None:
+            self.consume_queue_ext.load(stored)
+        size = self.mapped_file_size
+        return all(after.file_from_offset - one.file_from_offset == size for one, after in pairwise(files))
+
+    def entry(self, index: int) -> tuple[int, int, int] | None:
+        """Return commit log offset, size and tags code of an entry, whether its message still exists or not."""
+        offset = index * CQ_STORE_UNIT_SIZE
+        mapped_file = self.mapped_file_queue.find_by_offset(offset)
+        data = None if mapped_file is None else mapped_file.select(offset % self.mapped_file_size, CQ_STORE_UNIT_SIZE)
+        return None if data is None else ENTRY.unpack(data)
+
+    def overwrite_entry(self, index: int, entry: tuple[int, int, int]) -> None:
+        """Put another entry in the place of one that is there. Raises SegmentError."""
+        mapped_file = self.mapped_file_queue.find_by_offset(index * CQ_STORE_UNIT_SIZE)
+        if mapped_file is not None:
+            mapped_file.segment.overwrite(index * CQ_STORE_UNIT_SIZE % self.mapped_file_size, ENTRY.pack(*entry))
+
+    def truncate_to(self, index: int) -> None:
+        """Forget the entry at `index` and all behind it. Raises SegmentError."""
+        files = self.mapped_file_queue.mapped_files
+        self.mapped_file_queue.truncate_dirty_files(index * CQ_STORE_UNIT_SIZE)
+        if files and files[-1].wrote_position == 0:
+            self.mapped_file_queue.delete_last()
+        self.max_physic_offset = self.last_offset
 
     def destroy(self) -> None:
         """Delete every entry."""

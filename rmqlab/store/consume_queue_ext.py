@@ -14,7 +14,7 @@ from rmqlab.message.java import LONG_MIN
 from rmqlab.store.mapped_file_queue import MappedFileQueue
 
 if TYPE_CHECKING:
-    from rmqlab.store.segments import SegmentFactory
+    from rmqlab.store.segments import SegmentFactory, StoredSegments
 
 END_BLANK_DATA_LENGTH = 4
 MAX_ADDR = -(1 << 31) - 1
@@ -62,6 +62,11 @@ class CqExtUnit:
         return cls(tags_code, msg_store_time, bitmap)
 
 
+def _unit_size(data: bytes, position: int) -> int:
+    """Return the size of the unit at `position`, 0 or less when there is none."""
+    return int.from_bytes(data[position : position + 2], signed=True)
+
+
 class ConsumeQueueExt:
     """The units of one queue, one behind the other, in files of `mapped_file_size` bytes."""
 
@@ -96,13 +101,28 @@ class ConsumeQueueExt:
             mapped_file.append(_END_MARK.ljust(queue.mapped_file_size - position, b"\0"))
         return NO_ADDRESS
 
+    def load(self, stored: StoredSegments) -> None:
+        """Take in the files that are there and find the last unit (4.8.0 `recover`). Raises SegmentError."""
+        queue = self.mapped_file_queue
+        queue.load(stored)
+        for one in queue.mapped_files:
+            position, data = 0, one.select_from(0) or b""
+            while (size := _unit_size(data, position)) > 0:
+                position += size
+            # behind a size of -1 the rest of a file is blank; the last file goes on behind its last unit
+            one.set_wrote_position(queue.mapped_file_size if one is not queue.mapped_files[-1] else position)
+
+    def truncate_by_max_address(self, max_address: int) -> None:
+        """Forget the units behind the one at `max_address`."""
+        unit = self.get(max_address)
+        if unit is not None:
+            self.mapped_file_queue.truncate_dirty_files(max_address - LONG_MIN + unit.size)
+
     def truncate_by_min_address(self, min_address: int) -> None:
         """Delete the files that end before `min_address`."""
         if not is_ext_addr(min_address):
             return
-        queue, offset = self.mapped_file_queue, min_address - LONG_MIN
-        ended = [one.file_from_offset + queue.mapped_file_size < offset for one in queue.mapped_files]
-        del queue.mapped_files[: ended.count(True)]
+        self.mapped_file_queue.delete_before(min_address - LONG_MIN)
 
     def destroy(self) -> None:
         """Delete every unit."""

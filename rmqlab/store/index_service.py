@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
 from rmqlab.message.properties import KEY_SEPARATOR
@@ -20,6 +20,22 @@ class QueryOffsetResult:
     phy_offsets: list[int] = field(default_factory=list)
     index_last_update_timestamp: int = 0
     index_last_update_phyoffset: int = 0
+
+
+class MessageIndex(Protocol):
+    """What a store asks of its index."""
+
+    def build_index(self, request: DispatchRequest) -> None:
+        """Enter a message under its keys."""
+        ...
+
+    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
+        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
+        ...
+
+    def delete_expired_file(self, offset: int) -> None:
+        """Forget what lies below a commit log offset."""
+        ...
 
 
 class IndexService:
@@ -57,12 +73,15 @@ class IndexService:
         self._waiting.clear()
         return self._entries
 
+    def delete_expired_file(self, offset: int) -> None:
+        """Forget what lies below a commit log offset: nothing, here. Messages that are gone are not found anyway."""
+
     def _put_key(self, topic: str, key: str, offset: int, store_timestamp: int) -> None:
         if not self._entries:
             self.begin_timestamp = store_timestamp
         seconds = (store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
         entry = (offset, min(max(seconds, 0), INT_MAX))
-        self._entries.setdefault(_key_hash(topic, key), []).append(entry)
+        self._entries.setdefault(key_hash(topic, key), []).append(entry)
         self.end_phy_offset = offset
         self.end_timestamp = store_timestamp
 
@@ -72,7 +91,7 @@ class IndexService:
         result = QueryOffsetResult([], self.end_timestamp, self.end_phy_offset)
         if not entries or not self._is_time_matched(begin, end):
             return result
-        for phy_offset, seconds in reversed(entries.get(_key_hash(topic, key), [])):
+        for phy_offset, seconds in reversed(entries.get(key_hash(topic, key), [])):
             stored = self.begin_timestamp + seconds * 1000
             if len(result.phy_offsets) >= max_num:
                 break
@@ -88,6 +107,7 @@ class IndexService:
         return self.begin_timestamp <= begin <= self.end_timestamp or self.begin_timestamp <= end <= self.end_timestamp
 
 
-def _key_hash(topic: str, key: str) -> int:
+def key_hash(topic: str, key: str) -> int:
+    """Return what a key is known by: the hash code of "topic#key" without its sign."""
     hashed = string_hash(f"{topic}#{key}")
     return 0 if hashed == INT_MIN else abs(hashed)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab.store.segments import Segment, SegmentFactory
+    from collections.abc import Collection
+
+    from rmqlab.store.segments import Segment, SegmentFactory, StoredSegments
 
 
 class MappedFile:
@@ -80,6 +82,13 @@ class MappedFileQueue:
         self.factory = factory
         self.mapped_files: list[MappedFile] = []
 
+    def load(self, stored: StoredSegments) -> None:
+        """Take in the files that are there; each counts as written to its size. Raises SegmentError."""
+        for one in stored.load(self.directory, self.mapped_file_size):
+            mapped_file = MappedFile(one.segment, one.file_from_offset, self.mapped_file_size)
+            mapped_file.last_modified = one.last_modified
+            self.mapped_files.append(mapped_file)
+
     def last_mapped_file(self) -> MappedFile | None:
         """Return the file that is written to, None before the first."""
         return self.mapped_files[-1] if self.mapped_files else None
@@ -145,14 +154,27 @@ class MappedFileQueue:
         for one in kept:
             if one.file_from_offset + self.mapped_file_size > offset:
                 one.set_wrote_position(offset - one.file_from_offset)
-        self.mapped_files[:] = kept
+        self._delete(self.mapped_files[len(kept) :])
 
     def delete_first(self, count: int) -> int:
         """Delete the `count` oldest files, never the one that is written to. Returns how many were deleted."""
         deleted = max(0, min(count, len(self.mapped_files) - 1))
-        del self.mapped_files[:deleted]
+        self._delete(self.mapped_files[:deleted])
         return deleted
+
+    def delete_last(self) -> None:
+        """Delete the file that is written to, if there is one."""
+        self._delete(self.mapped_files[-1:])
+
+    def delete_before(self, offset: int) -> None:
+        """Delete the files that end before `offset`, the one that is written to included."""
+        self._delete([one for one in self.mapped_files if one.file_from_offset + self.mapped_file_size < offset])
 
     def destroy(self) -> None:
         """Delete every file."""
-        self.mapped_files.clear()
+        self._delete(self.mapped_files[:])
+
+    def _delete(self, files: Collection[MappedFile]) -> None:
+        for one in files:
+            one.segment.delete()
+        self.mapped_files[:] = [one for one in self.mapped_files if one not in files]

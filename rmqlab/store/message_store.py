@@ -18,8 +18,8 @@ from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
 from rmqlab.store.query_message import query_message
 from rmqlab.store.queue_reader import get_message
 from rmqlab.store.reput_message_service import MASTER_ID, ReputMessageService
-from rmqlab.store.running_flags import RunningFlags
-from rmqlab.store.segments import in_memory
+from rmqlab.store.running_flags import DISK_FULL_BIT, RunningFlags
+from rmqlab.store.segments import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.store_stats_service import StoreStatsService
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.get_message_result import GetMessageResult
+    from rmqlab.store.index_service import MessageIndex
     from rmqlab.store.query_message import QueryMessageResult
     from rmqlab.store.segments import SegmentFactory
 
@@ -49,7 +50,9 @@ class MessageStore:
     `base_offset` is where the commit log begins (bytes), `physical_memory_size` (bytes) decides what counts as "on
     disk". `message_arriving(topic, queue id, next queue offset, tags code, store time, bitmap, properties)` hears of
     every dispatched message; `dispatchers` see it before, in order. `flush_status` and `replica_status` are what disk
-    and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default.
+    and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default. With
+    `verify_reads` a record that is not what its queue's entry says is passed over: 4.8.0 sends it as it is.
+    `flush_requests` counts the puts that may be answered only when the log is on disk.
     """
 
     def __init__(
@@ -70,16 +73,18 @@ class MessageStore:
         self.delay_levels = DelayLevels(config.message_delay_level)
         self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset)
         self.consume_queue_table: dict[str, dict[int, ConsumeQueue]] = {}
-        self.index_service = IndexService()
+        self.index_service: MessageIndex = IndexService()
         self.store_stats_service = StoreStatsService()
         self.running_flags = RunningFlags()
         self.reput_message_service = ReputMessageService(self, base_offset)
         self.clean_service = CleanService(self)
-        self.dispatchers: list[CommitLogDispatcher] = [self._build_consume_queue, self._build_index]
+        self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue, self._build_index]
         self.message_arriving: MessageArriving | None = None
         self.flush_status = PutMessageStatus.PUT_OK
         self.replica_status = PutMessageStatus.SLAVE_NOT_AVAILABLE
+        self.flush_requests = 0
         self.is_shutdown = False
+        self.verify_reads = False
 
     def shutdown(self) -> None:
         """Refuse puts and reads from now on."""
@@ -116,7 +121,7 @@ class MessageStore:
             text is not None and len(text) > _MAX_PROPERTIES_LENGTH // 2 and utf16_length(text) > _MAX_PROPERTIES_LENGTH
         ):
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        return self._stored(self.commit_log.put_message(msg, now, set_v6_flags=set_v6_flags), msg)
+        return self._put(lambda: self.commit_log.put_message(msg, now, set_v6_flags=set_v6_flags), msg)
 
     def _put_many(self, batch: MessageExt, now: int, *, set_v6_flags: bool) -> PutMessageResult:
         status = self._check_store_status(now)
@@ -124,7 +129,21 @@ class MessageStore:
             return PutMessageResult(status)
         if utf16_length(batch.topic) > _MAX_TOPIC_LENGTH or len(batch.body or b"") > self.config.max_message_size:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        return self._stored(self.commit_log.put_messages(batch, now, set_v6_flags=set_v6_flags), batch)
+        return self._put(lambda: self.commit_log.put_messages(batch, now, set_v6_flags=set_v6_flags), batch)
+
+    def _put(self, put: Callable[[], PutMessageResult], msg: MessageExt) -> PutMessageResult:
+        """Store a message; a medium that takes nothing counts as a full disk until somebody finds that it does again.
+
+        4.8.0 writes through a mapping, where such a medium ends the process.
+        """
+        try:
+            result = put()
+        except SegmentCreateError:
+            result = PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
+        except SegmentError:
+            self.running_flags.set(DISK_FULL_BIT)
+            result = PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        return self._stored(result, msg)
 
     def _check_store_status(self, now: int) -> PutMessageStatus:
         if self.is_shutdown or self.config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
@@ -143,6 +162,7 @@ class MessageStore:
         config = self.config
         if config.flush_disk_type is FlushDiskType.SYNC_FLUSH and msg.wait_store_msg_ok:
             result.status = self.flush_status
+            self.flush_requests += 1
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
             result.status = result.status if self.replica_status is PutMessageStatus.PUT_OK else self.replica_status
         if not config.async_dispatch:
@@ -171,7 +191,8 @@ class MessageStore:
         """Bytes of commit log not dispatched yet."""
         return self.reput_message_service.behind()
 
-    def _build_consume_queue(self, request: DispatchRequest) -> None:
+    def build_consume_queue(self, request: DispatchRequest) -> None:
+        """Enter a message into its queue; a dispatcher, the first of 4.8.0's two."""
         # prepared and rolled back messages are in no queue
         if transaction_value(request.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}:
             queue = self.find_consume_queue(request.topic, request.queue_id)
@@ -201,7 +222,10 @@ class MessageStore:
         if self.is_shutdown or not self.running_flags.is_readable:
             return None
         queue = self.find_consume_queue(topic, queue_id)
-        return get_message(self, queue, group, offset, max_msg_nums, message_filter, on_filtered)
+        try:
+            return get_message(self, queue, group, offset, max_msg_nums, message_filter, on_filtered)
+        except SegmentError:
+            return None
 
     def find_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
         """Return a queue, made when it is not there (as in 4.8.0, whoever asks)."""

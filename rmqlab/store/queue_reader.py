@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import to_int32
+from rmqlab.message.java import to_int32, to_utf8
 from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.consume_queue_ext import MAX_ADDR
 from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
+from rmqlab.store.record_check import is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +128,7 @@ class _Reading:
         store, result, config = self.store, self.result, self.store.config
         commit_log, message_filter = store.commit_log, self.message_filter
         max_offset_py, memory = commit_log.max_offset, store.memory_for_messages
+        verify, topic, queue_id = store.verify_reads, to_utf8(self.queue.topic), self.queue.queue_id
         result.status = GetMessageStatus.NO_MATCHED_MESSAGE
         next_phy_file_start_offset: int | None = None
         max_phy_offset_pulling = 0
@@ -148,6 +150,8 @@ class _Reading:
                 if total == 0:
                     result.status = GetMessageStatus.MESSAGE_WAS_REMOVING
                 next_phy_file_start_offset = commit_log.roll_next_file(offset_py)
+                continue
+            if verify and not is_sound(record, topic, queue_id, offset + looked_at, (offset_py, size_py, tags_code)):
                 continue
             if message_filter is not None and not message_filter.is_matched_by_commit_log(record, None):
                 self._rejected(offset + looked_at, "commit_log")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import from_utf8, parse_int, string_hash
 from rmqlab.message.properties import (
+    NAME_VALUE_SEPARATOR,
     PROPERTY_DELAY_TIME_LEVEL,
     PROPERTY_KEYS,
+    PROPERTY_SEPARATOR,
     PROPERTY_TAGS,
     PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
     string_to_properties,
@@ -31,6 +34,10 @@ _TAILS = {
     for store in (0, STOREHOSTADDRESS_V6_FLAG)
 }
 _PROPERTIES_LENGTH = struct.Struct(">h")
+_MAX_ADDR = -(1 << 31) - 1  # tags codes up to here are addresses in the extension
+_TAGS = f"{PROPERTY_TAGS}{NAME_VALUE_SEPARATOR}".encode()
+_SEPARATOR = PROPERTY_SEPARATOR.encode()
+_SCHEDULE_TOPIC = SCHEDULE_TOPIC.encode()
 
 
 def check_message_and_return_size(
@@ -101,3 +108,42 @@ def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: 
         prepared,
         properties,
     )
+
+
+def is_sound(record: bytes, topic: bytes, queue_id: int, queue_offset: int, entry: tuple[int, int, int]) -> bool:
+    """Tell whether the record that a queue's entry leads to is that queue's message, unchanged as far as can be told.
+
+    `topic` is UTF-8; `entry` is commit log offset, size and tags code. Compared are the places, the body's checksum and
+    the tag; no checksum guards other properties.
+    """
+    offset, size, tags_code = entry
+    try:
+        total, magic, crc, stored_queue, _, stored_offset, phy_offset, sys_flag, _ = _HEAD.unpack_from(record)
+        tail = _TAILS[sys_flag & BORNHOST_V6_FLAG, sys_flag & STOREHOSTADDRESS_V6_FLAG]
+        body_length = tail.unpack_from(record, _HEAD.size)[3]
+        cursor = _HEAD.size + tail.size
+        body = record[cursor : cursor + body_length]
+        cursor += body_length
+        properties_at = cursor + 1 + record[cursor]
+        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(record, properties_at)
+    except (struct.error, IndexError):
+        return False
+    if (magic, total, phy_offset) != (MESSAGE_MAGIC_CODE, size, offset) or len(record) != size:
+        return False
+    if (stored_queue, stored_offset) != (queue_id, queue_offset) or record[cursor + 1 : properties_at] != topic:
+        return False
+    if body_length < 0 or body_crc(body) != crc:
+        return False
+    if tags_code <= _MAX_ADDR or topic == _SCHEDULE_TOPIC:
+        return True
+    properties = record[properties_at + 2 : properties_at + 2 + properties_length]
+    begin = 0 if properties.startswith(_TAGS) else properties.find(_SEPARATOR + _TAGS) + 1
+    if begin == 0 and not properties.startswith(_TAGS):
+        return tags_code == 0
+    tag, _, _ = properties[begin + len(_TAGS) :].partition(_SEPARATOR)
+    return tags_code == _tags_code(tag)
+
+
+@lru_cache(maxsize=1024)
+def _tags_code(tag: bytes) -> int:
+    return string_hash(from_utf8(tag))

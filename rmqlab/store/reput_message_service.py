@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.running_flags import DISK_FULL_BIT
+from rmqlab.store.segments import SegmentError
 
 if TYPE_CHECKING:
     from rmqlab.store.dispatch_request import DispatchRequest
@@ -30,8 +32,15 @@ class ReputMessageService:
     def do_reput(self, until: int | None = None) -> None:
         """Dispatch all that is there, or only what begins before commit log offset `until`.
 
-        Bytes that are no record end it; a master skips the rest of the file then.
+        Bytes that are no record end it; a master skips the rest of the file then. A medium that does not take an entry
+        ends it too: the next call begins at the message whose entry is missing, and until then no message is taken.
         """
+        try:
+            self._do_reput(until)
+        except SegmentError:
+            self.store.running_flags.set(DISK_FULL_BIT)
+
+    def _do_reput(self, until: int | None) -> None:
         commit_log = self.store.commit_log
         self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)
         limit = max(_LEAST_CHUNK, self.store.config.max_message_size)

@@ -1,0 +1,327 @@
+"""A broker's store on disk while it runs: when bytes are flushed, committed, dispatched, deleted.
+
+Source: 4.8.0 `FlushRealTimeService`, `GroupCommitService`, `CommitRealTimeService`, `FlushConsumeQueueService`,
+`DefaultMessageStore.addScheduleTask`. Java's threads are timers of the broker here; only waiting for the disk happens
+on a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.config_manager import config_files
+from rmqlab.runtime.clock import epoch_ms
+from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
+from rmqlab.store.broker_role import BrokerRole, FlushDiskType
+from rmqlab.store.index_file import FileIndexService
+from rmqlab.store.recovery import Recovery, RecoveryReport
+from rmqlab.store.running_flags import DISK_FULL_BIT
+from rmqlab.store.segments import SegmentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from rmqlab.broker.broker import Broker
+    from rmqlab.runtime.store_folder import StoreFolder
+    from rmqlab.store.config import MessageStoreConfig
+
+logger = logging.getLogger(__name__)
+
+FLUSH_FILTERS_MS = 10_000
+DISK_CHECK_MS = 10_000
+FIRST_CLEAN_MS = 60_000
+RETRY_DISPATCH_MS = 1_000
+WRITE_INDEX_MS = 1_000
+
+
+def disk_used(path: Path) -> float:
+    """Return the part of a path's disk that is in use, 0 to 1; -1 when nobody can tell."""
+    try:
+        usage = shutil.disk_usage(path)
+    except OSError:
+        return -1.0
+    return (usage.total - usage.free) / usage.total if usage.total else -1.0
+
+
+class DurableStore:
+    """Ties a broker, made with the folder's segments, to the folder.
+
+    Use: `load`, then `start` on the loop, then `stop`. Implements the `Barrier` of the socket server: with SYNC_FLUSH
+    answers wait until the log is on disk, those of one moment together.
+    """
+
+    def __init__(self, folder: StoreFolder, broker: Broker, *, used: Callable[[Path], float] = disk_used) -> None:
+        self._folder = folder
+        self._broker = broker
+        self._store = broker.message_store
+        self._used = used
+        self._files = {file.name: file for file in config_files(broker)}
+        self._index: FileIndexService | None = None
+        self._executor = ThreadPoolExecutor(1, "rmqlab flush")
+        self._flushing: dict[str, Future[None]] = {}
+        self._versions = (-1, -1)
+        self._seen_requests = 0
+        self._next_commit: asyncio.Future[bool] | None = None
+        self._commit_running = False
+        self._thorough = {"commitlog": 0, "consumequeue": 0}
+        self._checkpoint = Checkpoint()
+
+    # start and stop
+
+    def load(self) -> RecoveryReport:
+        """Take in what the folder holds. Raises StoreFolderError."""
+        folder, store = self._folder, self._store
+        config = store.config
+        for file in self._files.values():
+            folder.load_config(file)
+        self._checkpoint = folder.checkpoint()
+        if config.message_index_enable:
+            self._index = store.index_service = FileIndexService(config, folder.segments, _file_number)
+        try:
+            if self._index is not None:
+                self._load_index(self._index)
+            report = Recovery(
+                store,
+                folder.segments,
+                last_exit_ok=folder.last_exit_ok,
+                checkpoint=min(self._checkpoint.physic_msg_timestamp, self._checkpoint.logics_msg_timestamp),
+                index_end=-1 if self._index is None else self._index.end_phy_offset,
+            ).run()
+        except SegmentError as error:
+            raise StoreFolderError(str(error)) from error
+        for offset, size in report.holes:
+            logger.warning("store %s: %s damaged bytes at commit log offset %s", folder.root, size, offset)
+        store.verify_reads = True
+        store.config.async_dispatch = self._is_buffered
+        schedule = self._broker.schedule_message_service
+        schedule.shutdown()
+        schedule.start(self._broker.now)
+        folder.mark_running()
+        return report
+
+    def _load_index(self, index: FileIndexService) -> None:
+        """Take in the index. One of other settings is made anew: everything in it is in the log."""
+        try:
+            index.load(last_exit_ok=self._folder.last_exit_ok)
+        except SegmentError as error:
+            logger.warning("%s; the index is made anew", error)
+            index.files.clear()
+            for path in (self._folder.root / "index").iterdir():
+                path.unlink()
+
+    @property
+    def _is_buffered(self) -> bool:
+        return uses_store_pool(self._store.config)
+
+    def start(self) -> None:
+        """Put the store's timers among the broker's."""
+        broker, config = self._broker, self._store.config
+        now = broker.now
+
+        def every(name: str, period: int, action: Callable[[int], None], first: int | None = None) -> None:
+            broker.timers.at_fixed_rate(name, now + (period if first is None else first), max(period, 1), action)
+
+        every("flush commit log", config.flush_interval_commit_log, self._flush_log)
+        every("flush consume queues", config.flush_interval_consume_queue, self._flush_queues)
+        if self._is_buffered:
+            every("commit commit log", config.commit_interval_commit_log, self._commit)
+        offsets = broker.config.flush_consumer_offset_interval
+        every("persist offsets", offsets, lambda _: self._persist("consumerOffset.json"))
+        every("persist filters", FLUSH_FILTERS_MS, lambda _: self._persist("consumerFilter.json"))
+        every("persist delays", config.flush_delay_offset_interval, lambda _: self._persist("delayOffset.json"))
+        every("write index", WRITE_INDEX_MS, lambda _: self._write_index())
+        every("dispatch again", RETRY_DISPATCH_MS, self._dispatch_again)
+        every("disk space", DISK_CHECK_MS, lambda _: self._note_disk_space(), 1_000)
+        every("clean files", config.clean_resource_interval, self._clean, FIRST_CLEAN_MS)
+
+    def stop(self) -> None:
+        """Bring everything to disk and give the folder back."""
+        store, folder = self._store, self._folder
+        in_order = False
+        try:
+            folder.segments.commit()
+            store.dispatch()
+            if self._index is not None:
+                self._index.write()
+            for name in self._files:
+                folder.persist(self._files[name])
+            folder.segments.flush()
+            self._note_flushed(logics=True, index=True)
+            in_order = store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
+        except (SegmentError, OSError) as error:
+            logger.error("store %s: %s; the next broker will look for what is missing", folder.root, error)  # noqa: TRY400
+        finally:
+            self._executor.shutdown()
+            folder.release(in_order=in_order)
+
+    # the barrier of SYNC_FLUSH
+
+    def pending(self) -> bool:
+        """Tell whether the command just handled wrote something that must be on disk before it is answered."""
+        requests = self._store.flush_requests
+        wanted, self._seen_requests = requests != self._seen_requests, requests
+        return wanted
+
+    async def passed(self) -> bool:
+        """Wait until the log is on disk; False when it is not within `syncFlushTimeout`."""
+        loop = asyncio.get_running_loop()
+        if self._next_commit is None:
+            self._next_commit = loop.create_future()
+            if not self._commit_running:
+                self._commit_running = True
+                loop.call_soon(loop.create_task, self._group_commit())
+        waiting = self._next_commit
+        try:
+            return await asyncio.wait_for(asyncio.shield(waiting), self._store.config.sync_flush_timeout / 1000)
+        except TimeoutError:
+            return False
+
+    async def _group_commit(self) -> None:
+        """Flush for all who wait, then for those who came meanwhile."""
+        loop = asyncio.get_running_loop()
+        while self._next_commit is not None:
+            group, self._next_commit = self._next_commit, None
+            try:
+                await loop.run_in_executor(self._executor, self._folder.segments.flush, "commitlog")
+                group.set_result(True)
+            except SegmentError as error:
+                logger.error("flush: %s", error)  # noqa: TRY400
+                group.set_result(False)
+        self._commit_running = False
+
+    # what the timers do
+
+    def persist_changed(self) -> None:
+        """Write topics and groups if they changed: before the request that changed them is answered."""
+        versions = (
+            self._broker.topic_config_manager.data_version.counter,
+            self._broker.subscription_group_manager.data_version.counter,
+        )
+        if versions == self._versions:
+            return
+        before, self._versions = self._versions, versions
+        for name, old, new in zip(("topics.json", "subscriptionGroup.json"), before, versions, strict=True):
+            if old != new:
+                self._persist(name)
+
+    def _persist(self, name: str) -> None:
+        try:
+            self._folder.persist(self._files[name])
+        except OSError as error:
+            logger.error("config/%s: %s", name, error)  # noqa: TRY400 - the next time may be better
+
+    def _in_background(self, directory: str, least_pages: int, then: Callable[[], None]) -> None:
+        """Flush a directory on the thread, unless it still does."""
+        running = self._flushing.get(directory)
+        if running is not None and not running.done():
+            return
+
+        def flush() -> None:
+            try:
+                self._folder.segments.flush(directory, least_pages)
+                then()
+            except (SegmentError, OSError) as error:
+                logger.error("flush: %s", error)  # noqa: TRY400
+
+        self._flushing[directory] = self._executor.submit(flush)
+
+    def _least_pages(self, directory: str, now: int, pages: int, thorough_interval: int) -> int:
+        """Return how many pages make a flush worth while: none at all now and then (`…ThoroughInterval`)."""
+        if now < self._thorough[directory] + thorough_interval:
+            return pages
+        self._thorough[directory] = now
+        return 0
+
+    def _flush_log(self, now: int) -> None:
+        config = self._store.config
+        pages = self._least_pages(
+            "commitlog", now, config.flush_commit_log_least_pages, config.flush_commit_log_thorough_interval
+        )
+        self._in_background("commitlog", pages, lambda: None)
+
+    def _flush_queues(self, now: int) -> None:
+        config = self._store.config
+        pages = self._least_pages(
+            "consumequeue", now, config.flush_consume_queue_least_pages, config.flush_consume_queue_thorough_interval
+        )
+        last = self._last_store_time()
+        is_whole = pages == 0 and self._store.dispatch_behind_bytes() == 0
+
+        def note() -> None:
+            if is_whole:
+                self._folder.segments.flush("consumequeue_ext")
+                self._folder.segments.flush("commitlog")
+                self._checkpoint = Checkpoint(last, last, self._checkpoint.index_msg_timestamp)
+                self._folder.write_checkpoint(self._checkpoint)
+
+        self._in_background("consumequeue", pages, note)
+
+    def _note_flushed(self, *, logics: bool, index: bool) -> None:
+        last = self._last_store_time()
+        old = self._checkpoint
+        self._checkpoint = Checkpoint(
+            last,
+            last if logics else old.logics_msg_timestamp,
+            last if index and self._index is not None and self._index.files else old.index_msg_timestamp,
+        )
+        self._folder.write_checkpoint(self._checkpoint)
+
+    def _last_store_time(self) -> int:
+        files = self._store.commit_log.mapped_file_queue.mapped_files
+        return files[-1].last_modified if files else 0
+
+    def _commit(self, now: int) -> None:
+        try:
+            self._folder.segments.commit()
+        except SegmentError as error:
+            logger.error("commit: %s", error)  # noqa: TRY400
+            self._store.running_flags.set(DISK_FULL_BIT)
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        if self._store.dispatch_behind_bytes() > 0:
+            self._store.dispatch()
+
+    def _dispatch_again(self, now: int) -> None:
+        """Dispatch what a full disk kept from the queues; what waits for its commit waits on."""
+        if not self._is_buffered:
+            self._dispatch()
+
+    def _write_index(self) -> None:
+        if self._index is None:
+            return
+        try:
+            self._index.write()
+        except SegmentError as error:
+            logger.error("index: %s", error)  # noqa: TRY400
+
+    def _note_disk_space(self) -> None:
+        self._store.clean_service.note_disk_space(self._used(self._folder.root))
+
+    def _clean(self, now: int) -> None:
+        try:
+            self._store.clean_service.run(now, time.localtime(now / 1000).tm_hour, self._used(self._folder.root))
+        except SegmentError as error:
+            logger.error("deleting old files: %s", error)  # noqa: TRY400
+
+
+def uses_store_pool(config: MessageStoreConfig) -> bool:
+    """Tell whether messages wait in memory until they are committed (4.8.0 `isTransientStorePoolEnable`)."""
+    return (
+        config.transient_store_pool_enable
+        and config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
+        and config.broker_role is not BrokerRole.SLAVE
+    )
+
+
+def _file_number() -> int:
+    """Return the time as yyyyMMddHHmmssSSS, the name of an index file."""
+    now = epoch_ms()
+    return int(time.strftime("%Y%m%d%H%M%S", time.localtime(now // 1000)) + f"{now % 1000:03d}")

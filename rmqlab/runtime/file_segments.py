@@ -1,0 +1,312 @@
+"""The store's segments as files, laid out as 4.8.0 lays them out: `commitlog/00000000000000000000` and so on.
+
+Files are as large as their segment from the beginning and sparse. Bytes are written with `pwrite`, not through a
+mapping: a full disk is an error to answer then, where a mapping would end the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from rmqlab.store.index_file import DIRECTORY as INDEX
+from rmqlab.store.segments import Segment, SegmentCreateError, SegmentError, StoredSegment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_OPEN_FILES = 2_000
+PAGE = 4096
+_CHUNK = 1 << 20
+_fdatasync = getattr(os, "fdatasync", os.fsync)
+
+
+class StoreFileError(SegmentError):
+    """A file of the store that does not fit the settings; the text says which, and what would."""
+
+
+class FileSegment:
+    """One file. With `buffered` it keeps what is appended until `commit` (4.8.0 `transientStorePoolEnable`)."""
+
+    __slots__ = ("_buffer", "_buffered", "_fd", "_files", "capacity", "flushed", "path", "size")
+
+    def __init__(
+        self, files: FileSegments, path: Path, capacity: int, *, size: int = 0, buffered: bool = False
+    ) -> None:
+        self._files = files
+        self._fd: int | None = None
+        self._buffer = bytearray()
+        self._buffered = buffered
+        self.path = path
+        self.capacity = capacity
+        self.size = 0
+        self.flushed = 0
+
+    @property
+    def committed(self) -> int:
+        """Where the bytes end that the file has."""
+        return self.size - len(self._buffer)
+
+    def append(self, data: bytes) -> None:
+        """Write `data` behind what is there. Raises SegmentError, and then the segment is as before."""
+        if self._buffered:
+            self._buffer += data
+        else:
+            self._write(data, self.size)
+        self.size += len(data)
+        self._files.dirty.add(self)
+
+    def commit(self) -> None:
+        """Give what is kept to the file. Raises SegmentError."""
+        if self._buffer:
+            self._write(self._buffer, self.committed)
+            self._buffer.clear()
+
+    def read(self, position: int, length: int) -> bytes:
+        """Return `length` bytes from `position`, fewer when the written part ends before. Raises SegmentError."""
+        length = min(length, self.size - position)
+        if length <= 0:
+            return b""
+        committed = self.committed
+        if position >= committed:
+            return bytes(self._buffer[position - committed : position - committed + length])
+        try:
+            data = os.pread(self.fd(), min(length, committed - position), position)
+        except OSError as error:
+            raise SegmentError(f"{self.path}: {error.strerror}") from error
+        if self._buffer and len(data) < length:
+            data += self._buffer[: length - len(data)]
+        return data
+
+    def overwrite(self, position: int, data: bytes) -> None:
+        """Write `data` over bytes that are there. Raises SegmentError."""
+        self.commit()
+        self._write(data, position)
+        self.flushed = min(self.flushed, position)
+        self._files.dirty.add(self)
+
+    def truncate(self, size: int) -> None:
+        """Forget what lies at `size` and behind: zeros are there then, and no older bytes. Raises SegmentError."""
+        self.commit()
+        if size < self.size:
+            try:
+                self._blank_from(size)
+            except OSError as error:
+                raise SegmentError(f"{self.path}: {error.strerror}") from error
+        self.size = size
+        self.flushed = min(self.flushed, size)
+
+    def delete(self) -> None:
+        """Delete the file, and its folder when that is empty now. Raises SegmentError."""
+        self.close()
+        self._files.dirty.discard(self)
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise SegmentError(f"{self.path}: {error.strerror}") from error
+        with contextlib.suppress(OSError):
+            self.path.parent.rmdir()
+
+    def fd(self) -> int:
+        """Return the open file."""
+        if self._fd is None:
+            self._fd = os.open(self.path, os.O_RDWR)
+            self._files.opened(self)
+        return self._fd
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+            self._files.closed(self)
+
+    def _write(self, data: bytes | bytearray, position: int) -> None:
+        try:
+            fd = self.fd()
+            written = os.pwrite(fd, data, position)
+            while written < len(data):
+                written += os.pwrite(fd, data[written:], position + written)
+        except OSError as error:
+            if position >= self.committed:
+                with contextlib.suppress(OSError):
+                    self._blank_from(position)  # a part may have been written
+            raise SegmentError(f"{self.path}: {error.strerror}") from error
+
+    def _blank_from(self, size: int) -> None:
+        os.ftruncate(self.fd(), size)
+        os.ftruncate(self.fd(), self.capacity)
+
+
+class FileSegments:
+    """Makes and finds segments below a folder. `dirty` are those with bytes that are not on disk for sure.
+
+    `commit_log` is the folder of the commit log, when that is elsewhere (`storePathCommitLog`).
+    """
+
+    def __init__(self, root: Path, *, commit_log: Path | None = None, buffered: bool = False) -> None:
+        self.root = root
+        self.commit_log = commit_log or root / "commitlog"
+        self.dirty: set[FileSegment] = set()
+        self._buffered = buffered
+        self._open: OrderedDict[int, FileSegment] = OrderedDict()
+
+    def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
+        """Make a file. Raises SegmentCreateError."""
+        path = self.folder(directory) / f"{file_from_offset:0{_digits(directory)}d}"
+        segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            try:
+                os.ftruncate(fd, capacity)
+            finally:
+                os.close(fd)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise SegmentCreateError(f"{path}: {error.strerror}") from error
+        return segment
+
+    def folder(self, directory: str) -> Path:
+        """Return where the files of a directory of the store lie."""
+        return self.commit_log if directory == "commitlog" else self.root / directory
+
+    def load(self, directory: str, capacity: int) -> list[StoredSegment]:
+        """Return the files of a directory; a file too short is one whose end was never written.
+
+        Raises StoreFileError for files that are too large, or not where files of that size begin.
+        """
+        folder = self.folder(directory)
+        if not folder.is_dir():
+            return []
+        found = []
+        named = re.compile(rf"\d{{{_digits(directory)}}}")
+        for path in sorted(path for path in folder.iterdir() if named.fullmatch(path.name)):
+            state = path.stat()
+            if state.st_size > capacity or (directory != INDEX and int(path.name) % capacity):
+                raise StoreFileError(
+                    f"{path} has {state.st_size} bytes, the settings say {capacity}: {_setting(directory)} must be as "
+                    "it was when the file was made"
+                )
+            segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
+            try:
+                if state.st_size < capacity:
+                    os.ftruncate(segment.fd(), capacity)
+                segment.size = segment.flushed = _end_of_data(segment.fd(), state.st_size)
+            except OSError as error:
+                raise SegmentError(f"{path}: {error.strerror}") from error
+            found.append(StoredSegment(int(path.name), segment, state.st_mtime_ns // 1_000_000))
+        return found
+
+    def directories(self, directory: str) -> list[str]:
+        """Return the names of the folders in a directory of the store, sorted."""
+        folder = self.root / directory
+        return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+    def commit(self) -> None:
+        """Give files what their segments keep. Raises SegmentError."""
+        for segment in list(self.dirty):
+            segment.commit()
+
+    def flush(self, directory: str | None = None, least_pages: int = 0) -> None:
+        """Bring what was committed to disk; may be called on another thread than the one that appends.
+
+        Only files below `directory`, and only those with `least_pages` pages or more to write, or full ones (4.8.0
+        `isAbleToFlush`). Raises SegmentError.
+        """
+        folder = None if directory is None else self.folder(directory)
+        for segment in list(self.dirty):
+            if folder is not None and not segment.path.is_relative_to(folder):
+                continue
+            committed = segment.committed
+            if committed // PAGE - segment.flushed // PAGE < least_pages and committed < segment.capacity:
+                continue
+            _sync_file(segment.path)
+            segment.flushed = max(segment.flushed, committed)
+            if segment.flushed >= segment.size:
+                self.dirty.discard(segment)
+                if segment.flushed < segment.size:  # appended to in this very moment
+                    self.dirty.add(segment)
+
+    def opened(self, segment: FileSegment) -> None:
+        """Note an open file; the one that was opened longest ago is closed when there are too many."""
+        self._open[id(segment)] = segment
+        if len(self._open) > MAX_OPEN_FILES:
+            next(iter(self._open.values())).close()
+
+    def closed(self, segment: FileSegment) -> None:
+        """Note a closed file."""
+        self._open.pop(id(segment), None)
+
+    def close(self) -> None:
+        """Close every file."""
+        for segment in list(self._open.values()):
+            segment.close()
+
+
+def _sync_file(path: Path) -> None:
+    """Bring a file to disk, opened for this once: its owner may close it on another thread. Raises SegmentError."""
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SegmentError(f"{path}: {error.strerror}") from error
+    try:
+        _fdatasync(fd)
+    except OSError as error:
+        raise SegmentError(f"{path}: {error.strerror}") from error
+    finally:
+        os.close(fd)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's list of names to disk, where the system can do that."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _digits(directory: str) -> int:
+    """Return how long file names are: an offset, or for the index a time."""
+    return 17 if directory == INDEX else 20
+
+
+def _setting(directory: str) -> str:
+    if directory == INDEX:
+        return "maxHashSlotNum and maxIndexNum"
+    if directory == "commitlog":
+        return "mappedFileSizeCommitLog"
+    return "mappedFileSizeConsumeQueueExt" if directory.startswith("consumequeue_ext") else "mappedFileSizeConsumeQueue"
+
+
+def _end_of_data(fd: int, size: int) -> int:
+    """Return where the last byte that is not zero ends; holes of a sparse file are passed over unread."""
+    end = _last_extent(fd, size)
+    while end > 0:
+        begin = max(end - _CHUNK, 0)
+        data = os.pread(fd, end - begin, begin).rstrip(b"\0")
+        if data:
+            return begin + len(data)
+        end = begin
+    return 0
+
+
+def _last_extent(fd: int, size: int) -> int:
+    """Return where the last part of a file ends that is no hole."""
+    if not hasattr(os, "SEEK_DATA"):
+        return size
+    end = at = 0
+    try:
+        while at < size:
+            at = os.lseek(fd, at, os.SEEK_DATA)
+            at = end = os.lseek(fd, at, os.SEEK_HOLE)
+    except OSError:  # no data behind here
+        return min(end, size)
+    return min(end, size)

@@ -1,0 +1,173 @@
+"""A store's folder: who holds it, how the last broker left it, what lies beside the messages.
+
+`lock`, `abort`, `checkpoint` and `config/*.json` with their `.bak`, as 4.8.0 keeps them (`DefaultMessageStore`,
+`StoreCheckpoint`, `MixAll.string2File`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.runtime.file_segments import FileSegments, sync_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rmqlab.broker.config_manager import ConfigFile
+
+_CHECKPOINT = struct.Struct(">qqq")
+_CHECKPOINT_BYTES = 4096
+_held: set[Path] = set()
+
+
+class StoreFolderError(BadInput):
+    """A store folder that cannot be used; the text says which file, and what would help."""
+
+
+class Checkpoint(NamedTuple):
+    """Store times (epoch ms) of the last message that is on disk for sure: in the log, in its queue, in the index."""
+
+    physic_msg_timestamp: int = 0
+    logics_msg_timestamp: int = 0
+    index_msg_timestamp: int = 0
+
+
+class StoreFolder:
+    """One broker's folder. `open` takes it, `release` gives it back; `last_exit_ok` says how it was left."""
+
+    def __init__(self, root: Path, *, commit_log: Path | None = None, buffered: bool = False) -> None:
+        self.root = root
+        self.segments = FileSegments(root, commit_log=commit_log, buffered=buffered)
+        self.last_exit_ok = True
+        self._lock: int | None = None
+
+    def open(self) -> None:
+        """Take the folder for this process, make it if need be, and look how it was left. Raises StoreFolderError."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+            self.last_exit_ok = not (self.root / "abort").exists()
+        except OSError as error:
+            raise StoreFolderError(f"store {self.root}: {error.strerror}; name a folder that can be written") from error
+
+    def _take_lock(self) -> None:
+        """Lock the first byte of `lock`, as Java does: a real broker keeps us out, and we keep it out."""
+        path = self.root / "lock"
+        key = self.root.resolve()
+        if key in _held:
+            raise self._taken()
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            _lock_first_byte(lock)
+        except OSError:
+            os.close(lock)
+            raise self._taken() from None
+        os.pwrite(lock, b"lock", 0)
+        _held.add(key)
+        self._lock = lock
+
+    def _taken(self) -> StoreFolderError:
+        return StoreFolderError(f"store {self.root}: another broker has it; stop that one, or name another folder")
+
+    def release(self, *, in_order: bool) -> None:
+        """Give the folder back. `in_order`: everything is written, so the next broker need not look."""
+        self.segments.close()
+        if in_order:
+            with contextlib.suppress(OSError):
+                (self.root / "abort").unlink(missing_ok=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+            _held.discard(self.root.resolve())
+
+    def mark_running(self) -> None:
+        """Leave `abort` until an orderly end. Raises StoreFolderError."""
+        try:
+            (self.root / "abort").touch()
+            sync_folder(self.root)
+        except OSError as error:
+            raise StoreFolderError(f"store {self.root}: {error.strerror}") from error
+
+    # checkpoint
+
+    def checkpoint(self) -> Checkpoint:
+        """Read the checkpoint; one that is missing or too short says nothing."""
+        try:
+            data = (self.root / "checkpoint").read_bytes()
+        except OSError:
+            return Checkpoint()
+        return Checkpoint(*_CHECKPOINT.unpack_from(data)) if len(data) >= _CHECKPOINT.size else Checkpoint()
+
+    def write_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Write the checkpoint and bring it to disk. Raises OSError."""
+        fd = os.open(self.root / "checkpoint", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            os.pwrite(fd, _CHECKPOINT.pack(*checkpoint).ljust(_CHECKPOINT_BYTES, b"\0"), 0)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    # config
+
+    def load_config(self, file: ConfigFile) -> None:
+        """Take in a file of `config/`, or its `.bak` when it is empty or damaged; without both nothing happens.
+
+        Raises StoreFolderError when neither can be read.
+        """
+        path = self.root / "config" / file.name
+        wrong: Exception | None = None
+        for candidate in (path, path.with_name(f"{file.name}.bak")):
+            try:
+                text = candidate.read_text(encoding="utf-8")
+                if text:
+                    file.decode(text)
+                    return
+            except FileNotFoundError:
+                continue
+            except (OSError, UnicodeError, FrameError) as error:
+                wrong = error
+        if wrong is not None:
+            raise StoreFolderError(f"{path} and its .bak cannot be read: {wrong}; mend one of them, or delete both")
+
+    def persist(self, file: ConfigFile) -> None:
+        """Write a file of `config/`; what it held becomes its `.bak`. At every moment one of the two is whole.
+
+        Raises OSError.
+        """
+        path = self.root / "config" / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = file.encode().encode("utf-8", "surrogatepass")
+        before = None
+        with contextlib.suppress(FileNotFoundError):
+            before = path.read_bytes()
+        if before is not None:
+            _write(path.with_name(f"{file.name}.bak"), before)
+        _write(path, data)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file in one step."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(fd, data[written:])
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    temporary.replace(path)
+
+
+def _lock_first_byte(fd: int) -> None:
+    """Lock byte 0 for this process; raises OSError when another has it. Without such locks on a system: nothing."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)

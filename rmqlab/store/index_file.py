@@ -1,0 +1,227 @@
+"""Messages by key on disk (4.8.0 `IndexFile`, `IndexHeader`, `IndexService`).
+
+A file: a header of 40 bytes, `maxHashSlotNum` slots of 4 bytes, `maxIndexNum` entries of 20. A slot holds the number of
+the last entry whose key's hash leads to it, an entry the number of the one before; number 0 is none.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.message.java import INT_MAX, split
+from rmqlab.message.properties import KEY_SEPARATOR
+from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE, transaction_value
+from rmqlab.store.index_service import QueryOffsetResult, key_hash
+from rmqlab.store.segments import SegmentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.store.config import MessageStoreConfig
+    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.segments import Segment, StoredSegments
+
+DIRECTORY = "index"
+_HEADER = Struct(">qqqqii")
+_SLOT = Struct(">i")
+_ENTRY = Struct(">iqii")
+
+
+class Key(NamedTuple):
+    """One key of one message: its hash, the message's commit log offset and store time (epoch ms)."""
+
+    hashed: int
+    phy_offset: int
+    store_timestamp: int
+
+
+class IndexFile:
+    """One file. `index_count` is the number of the next entry; times are epoch ms, offsets those of the commit log."""
+
+    def __init__(self, segment: Segment, hash_slot_num: int, index_num: int) -> None:
+        self.segment = segment
+        self._slots = hash_slot_num
+        self._most = index_num
+        self._entries_at = _HEADER.size + hash_slot_num * _SLOT.size
+        segment.truncate(file_size(hash_slot_num, index_num))
+        header: tuple[int, ...] = _HEADER.unpack(segment.read(0, _HEADER.size))
+        self.begin_timestamp, self.end_timestamp, self.begin_phy_offset, self.end_phy_offset, *counts = header
+        self.hash_slot_count, self.index_count = counts[0], max(counts[1], 1)
+
+    @property
+    def is_write_full(self) -> bool:
+        """Whether no entry fits any more."""
+        return self.index_count >= self._most
+
+    def begin_after(self, end_phy_offset: int, end_timestamp: int) -> None:
+        """Note where the file before ended."""
+        if end_phy_offset > 0:
+            self.begin_phy_offset = self.end_phy_offset = end_phy_offset
+        if end_timestamp > 0:
+            self.begin_timestamp = self.end_timestamp = end_timestamp
+        self.segment.overwrite(0, self._header())
+
+    def put_keys(self, keys: Sequence[Key]) -> int:
+        """Write as many keys as fit and return how many that were. Raises SegmentError.
+
+        Entries go first, then slots, then the header: whoever reads in between finds what the header counts.
+        """
+        keys = keys[: self._most - self.index_count]
+        entries: list[bytes] = []
+        slots: dict[int, int] = {}
+        first = self.index_count
+        for number, (hashed, phy_offset, store_timestamp) in enumerate(keys, start=first):
+            slot = hashed % self._slots
+            before = slots.get(slot)
+            if before is None:
+                before = self._slot(slot)
+                self.hash_slot_count += before == 0
+            if number <= 1:
+                self.begin_phy_offset, self.begin_timestamp = phy_offset, store_timestamp
+            seconds = (store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
+            entries.append(_ENTRY.pack(hashed, phy_offset, min(max(seconds, 0), INT_MAX), before))
+            slots[slot] = number
+        if not keys:
+            return 0
+        segment = self.segment
+        segment.overwrite(self._entries_at + first * _ENTRY.size, b"".join(entries))
+        for slot, number in slots.items():
+            segment.overwrite(_HEADER.size + slot * _SLOT.size, _SLOT.pack(number))
+        self.index_count = first + len(keys)
+        self.end_phy_offset, self.end_timestamp = keys[-1].phy_offset, keys[-1].store_timestamp
+        segment.overwrite(0, self._header())
+        return len(keys)
+
+    def _header(self) -> bytes:
+        return _HEADER.pack(
+            self.begin_timestamp,
+            self.end_timestamp,
+            self.begin_phy_offset,
+            self.end_phy_offset,
+            self.hash_slot_count,
+            self.index_count,
+        )
+
+    def _slot(self, slot: int) -> int:
+        number = int.from_bytes(self.segment.read(_HEADER.size + slot * _SLOT.size, _SLOT.size), signed=True)
+        return number if 0 < number <= self.index_count else 0
+
+    def is_time_matched(self, begin: int, end: int) -> bool:
+        """Tell whether the file may hold messages stored from `begin` to `end`."""
+        first, last = self.begin_timestamp, self.end_timestamp
+        return (begin < first and end > last) or first <= begin <= last or first <= end <= last
+
+    def select_phy_offset(self, found: list[int], hashed: int, max_num: int, begin: int, end: int) -> None:
+        """Add offsets of messages with that key hash, the newest first, until there are `max_num`."""
+        number = self._slot(hashed % self._slots) if self.index_count > 1 else 0
+        while number and len(found) < max_num:
+            position = self._entries_at + number * _ENTRY.size
+            read_hash, phy_offset, seconds, before = _ENTRY.unpack(self.segment.read(position, _ENTRY.size))
+            if seconds < 0:
+                return
+            stored = self.begin_timestamp + seconds * 1000
+            if read_hash == hashed and begin <= stored <= end:
+                found.append(phy_offset)
+            if not 0 < before <= self.index_count or before == number or stored < begin:
+                return
+            number = before
+
+
+def file_size(hash_slot_num: int, index_num: int) -> int:
+    """Bytes of a file."""
+    return _HEADER.size + hash_slot_num * _SLOT.size + index_num * _ENTRY.size
+
+
+class FileIndexService:
+    """The index in files. Keys wait in memory until `write` or a query puts them into a file.
+
+    `file_number` names a new file: the time as yyyyMMddHHmmssSSS. After a crash (`last_exit_ok` False) the last file
+    is made anew: its slots may lead nowhere.
+    """
+
+    def __init__(self, config: MessageStoreConfig, stored: StoredSegments, file_number: Callable[[], int]) -> None:
+        self._config = config
+        self._stored = stored
+        self._file_number = file_number
+        self._waiting: list[Key] = []
+        self._loaded_end = -1
+        self._last_number = 0
+        self.files: list[IndexFile] = []
+
+    def load(self, *, last_exit_ok: bool) -> None:
+        """Take in the files that are there. Raises SegmentError."""
+        config = self._config
+        size = file_size(config.max_hash_slot_num, config.max_index_num)
+        for number, segment, _ in self._stored.load(DIRECTORY, size):
+            self.files.append(IndexFile(segment, config.max_hash_slot_num, config.max_index_num))
+            self._last_number = number
+        if not last_exit_ok and self.files:
+            self.files.pop().segment.delete()
+        self._loaded_end = self.end_phy_offset
+
+    @property
+    def end_phy_offset(self) -> int:
+        """Commit log offset of the last message in a file, -1 when there is none."""
+        return self.files[-1].end_phy_offset if self.files and self.files[-1].index_count > 1 else -1
+
+    def build_index(self, request: DispatchRequest) -> None:
+        """Enter a message under its unique key and each of its keys; a rollback is not entered."""
+        offset = request.commit_log_offset
+        if offset <= self._loaded_end or transaction_value(request.sys_flag) == TRANSACTION_ROLLBACK_TYPE:
+            return
+        waiting, time = self._waiting, request.store_timestamp
+        if request.uniq_key is not None:
+            waiting.append(Key(key_hash(request.topic, request.uniq_key), offset, time))
+        for key in split(request.keys, KEY_SEPARATOR) if request.keys else ():
+            if key:
+                waiting.append(Key(key_hash(request.topic, key), offset, time))
+
+    def write(self) -> None:
+        """Put what waits into files. Raises SegmentError; what was not written waits on."""
+        while self._waiting:
+            written = self._last_file().put_keys(self._waiting)
+            del self._waiting[:written]
+
+    def _last_file(self) -> IndexFile:
+        before = self.files[-1] if self.files else None
+        if before is not None and not before.is_write_full:
+            return before
+        config = self._config
+        self._last_number = max(self._file_number(), self._last_number + 1)
+        segment = self._stored(DIRECTORY, self._last_number, file_size(config.max_hash_slot_num, config.max_index_num))
+        created = IndexFile(segment, config.max_hash_slot_num, config.max_index_num)
+        if before is not None:
+            created.begin_after(before.end_phy_offset, before.end_timestamp)
+        self.files.append(created)
+        return created
+
+    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
+        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
+        with suppress(SegmentError):  # what is in files can still be found
+            self.write()
+        result = QueryOffsetResult()
+        if self.files:
+            result.index_last_update_timestamp = self.files[-1].end_timestamp
+            result.index_last_update_phyoffset = self.files[-1].end_phy_offset
+        hashed = key_hash(topic, key)
+        for one in reversed(self.files):
+            if one.is_time_matched(begin, end):
+                one.select_phy_offset(result.phy_offsets, hashed, max_num, begin, end)
+            if one.begin_timestamp < begin or len(result.phy_offsets) >= max_num:
+                break
+        return result
+
+    def delete_expired_file(self, offset: int) -> None:
+        """Delete files all of whose messages lie below a commit log offset, never the last one. Raises SegmentError."""
+        while len(self.files) > 1 and self.files[0].end_phy_offset < offset:
+            self.files.pop(0).segment.delete()
+
+    def destroy(self) -> None:
+        """Delete every file. Raises SegmentError."""
+        for one in self.files:
+            one.segment.delete()
+        self.files.clear()
+        self._waiting.clear()
+        self._loaded_end = -1
