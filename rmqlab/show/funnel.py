@@ -47,7 +47,7 @@ def funnel(passages: Sequence[Passage]) -> Picture:
             _lane(brush, passage, TOP + number * (LANE + GAP), LANE / most)
 
     svg = painted(width, TOP + (LANE + GAP) * len(passages), draw)
-    alt = " ".join(_sentence(passage) for passage in passages)
+    alt = " ".join(_sentence(passage) for passage in passages) or "No group has pulled anything."
     return Picture(svg, title="Messages through both layers and the client", alt=alt, table=_counts(passages))
 
 

@@ -1,0 +1,127 @@
+"""The checks of notebooks 02, 03 and 04: right answers, wrong ones, and the proof that they show."""
+
+from __future__ import annotations
+
+import pytest
+
+import rmqlab
+from rmqlab.lab import checks_03, checks_04
+from rmqlab.lab.check import CheckFailed, checks
+from rmqlab.lab.checks_02 import COUNTED
+from rmqlab.lab.late_group import BY_SQL, BY_TAG, LESSON, TASK
+
+ENDS = {"m1": "client", "m2": "broker", "m3": "broker"}
+ARRIVE = {"TagA||TagB": 40, "taga": 0, " || ": 0, "TagC || TagC": 20, "": 60}
+VALUES = {"1": "true", "2": "null", "3": "error", "4": "true", "5": "null", "6": "false"}
+REPAIRED = {
+    "not one": "a <> '1' OR a IS NULL",
+    "price": "price > 100.0",
+    "vip": "level = 'vip' OR (city = 'Hangzhou' AND age = '18')",
+    "tags": "TAGS IN ('TagA', 'TagB')",
+    "open": "state <> 'closed' OR state IS NULL",
+}
+STAGES = {
+    BY_TAG: {"m0": "client", "m1": "layer 1", "m2": "layer 1", "m3": "arrives", "m4": "arrives", "m5": "arrives"},
+    BY_SQL: {"m0": "arrives", "m1": "layer 2", "m2": "layer 2", "m3": "arrives", "m4": "layer 1", "m5": "arrives"},
+}
+
+
+def settings(rate, groups, hits):
+    return {"maxErrorRateOfBloomFilter": rate, "expectConsumerNumUseFilter": groups, "false_hits": hits}
+
+
+RIGHT = [
+    ("02-collide", ("Ab", "BC")),
+    ("02-collide", ["Shop-Ab", "Shop-BC"]),
+    ("02-three", ENDS),
+    ("02-sixty", ARRIVE),
+    ("03-values", VALUES),
+    ("03-ten", [0, 6, 8, 9]),
+    ("03-repair", REPAIRED),
+    ("04-stages", STAGES),
+    ("04-false-hit", "G13"),
+    ("04-settings", settings(4, 200, 0.04)),
+    ("04-settings", settings(5, 210, 0.04)),
+]
+# Every wrong answer with a piece of the problem, of the rule, and of a line that its message must have.
+WRONG = [
+    ("02-collide", "AaBB", "Give two tags", "hash", ""),
+    ("02-collide", ("Ab", "Ab"), "the same tag", "Two different", ""),
+    ("02-collide", ("Aa", "BB"), "the lesson's", "of your own", ""),
+    ("02-collide", ("Ab ", "BC"), "no tag that can be subscribed", "trimmed", ""),
+    ("02-collide", ("", "BC"), "no tag", "trimmed", ""),
+    ("02-collide", ("TagA", "TagB"), "codes differ", "31^(n-1)", "'TagA' has the code 2598919"),
+    ("02-three", {"m1": "client"}, "Give a dict", "one end", ""),
+    ("02-three", ENDS | {"m1": "lost"}, "m1: 'lost' is none of", "three ends", ""),
+    ("02-three", ENDS | {"m1": "broker"}, 'm1 (BB) does not end at "broker"', "as text", "BB: code 2112"),
+    ("02-three", ENDS | {"m2": "client"}, "m2 (TagA)", "set of codes", "dropped"),
+    ("02-three", ENDS | {"m3": "arrives"}, "m3 (no tag)", "code 0", "no tag: code 0"),
+    ("02-sixty", {}, "Give a dict", "One number", ""),
+    ("02-sixty", dict.fromkeys(COUNTED, 60), "'TagA||TagB': not 60 of 60", "F-57", "TagC: code 2598921"),
+    ("03-values", {"1": "true"}, "Give a dict", "four values", ""),
+    ("03-values", VALUES | {"1": "maybe"}, "1: 'maybe' is none of", "four values", ""),
+    ("03-values", VALUES | {"5": "true"}, "5: NOT (a > 10)", "NOT null is null", "= null"),
+    ("03-values", VALUES | {"6": "error"}, "6: ", "keeps it from being asked", "not asked"),
+    ("03-ten", 7, "Give a list", "a = i", ""),
+    ("03-ten", [0, 1, 6, 8, 9], "Message 1 does not match", "F-21", "TAGS"),
+    ("03-ten", [0, 6, 8], "Message 9 matches", "F-21", "'9'"),
+    ("03-ten", [0, 6, 8, 9, 12], "messages 0 to 9 only", "Ten", ""),
+    ("03-repair", {}, "Give a dict", "Five", ""),
+    ("03-repair", REPAIRED | {"price": "price > '100'"}, "price: the broker refuses it", "decimals", ""),
+    ("03-repair", REPAIRED | {"tags": "TAGS LIKE 'Tag%'"}, "tags: the broker ignores", "TagA or TagB", "TAGS"),
+    ("04-stages", {}, "Give a dict", "six messages", ""),
+    ("04-stages", STAGES | {BY_TAG: {"m0": "client"}}, "a place for m0 to m5", "Places", ""),
+    ("04-stages", STAGES | {BY_TAG: STAGES[BY_TAG] | {"m0": "lost"}}, "'lost' is none", "one place", ""),
+    ("04-stages", STAGES | {BY_TAG: STAGES[BY_TAG] | {"m0": "arrives"}}, "m0 for BY_TAG", "the text", "Aa, a=5"),
+    ("04-stages", STAGES | {BY_SQL: STAGES[BY_SQL] | {"m2": "layer 1"}}, "m2 for BY_SQL", "only true", "no tag, a=x"),
+    ("04-stages", STAGES | {BY_SQL: STAGES[BY_SQL] | {"m4": "arrives"}}, "m4 for BY_SQL", "cannot judge", "a=4.0"),
+    ("04-false-hit", 5, "Give the name", "false hit", ""),
+    ("04-false-hit", "CID_00", "one of the groups that match", "false hit", ""),
+    ("04-false-hit", "G0", "Layer 1 is right about G0", "false hit", "not set"),
+    ("04-settings", {}, "Give {", "k bits", ""),
+    ("04-settings", settings(0, 200, 0.0), "would not start", "1 to 99", ""),
+    ("04-settings", settings("5", 200, 0.0), "would not start", "1 to 99", ""),
+    ("04-settings", settings(1, 200, 0.01), "240 bytes a message", "m grows", "k = 7"),
+    ("04-settings", settings(5, 200, 0.05), "5.1% false hits", "k·n", "156 bytes"),
+    ("04-settings", settings(4, 200, 0.4), "You expect 0.4", "k·n", "168 bytes"),
+    ("04-settings", settings(4, 200, "few"), "You expect few", "k·n", "168 bytes"),
+]  # fmt: skip
+
+
+def test_every_check_has_a_right_answer_and_a_wrong_one():
+    every = {name for number in ("02", "03", "04") for name in checks(number)}
+    assert every == {name for name, _ in RIGHT} == {name for name, *_ in WRONG}
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_right_answer(name, answer):
+    assert repr(rmqlab.check(name, answer)).startswith(f"{name}: right. ")
+
+
+@pytest.mark.parametrize(("name", "answer", "problem", "rule", "line"), WRONG)
+def test_wrong_answer_gets_rule_and_proof(name, answer, problem, rule, line):
+    with pytest.raises(CheckFailed) as caught:
+        rmqlab.check(name, answer)
+    failed = caught.value
+    assert problem in failed.problem
+    assert rule in failed.rule
+    assert any(line in str(one) for one in failed.lines) if line else not failed.lines
+
+
+@pytest.mark.row("F-16", "F-23", "F-25", "F-27")
+@pytest.mark.parametrize("name", checks_03.REPAIRS)
+def test_every_broken_expression_is_broken(name):
+    with pytest.raises(CheckFailed, match="should pass, and does not"):
+        rmqlab.check("03-repair", REPAIRED | {name: checks_03.REPAIRS[name].broken})
+
+
+def test_a_repair_that_lets_too_much_through_is_noticed():
+    with pytest.raises(CheckFailed, match=r"tags: a message with TAGS='TagC' passes, and should not"):
+        rmqlab.check("03-repair", REPAIRED | {"tags": "TAGS IN ('TagA', 'TagB', 'TagC')"})
+
+
+def test_the_task_is_not_the_lesson():
+    assert TASK != LESSON
+    ends = [[str(step.stage) for passage in one.passages() for step in passage.steps] for one in (LESSON, TASK)]
+    assert all({"layer 1", "layer 2", "client", "None"} == set(found) for found in ends)
+    assert len(checks_04.MATCHING) == 32
