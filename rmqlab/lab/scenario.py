@@ -15,6 +15,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.fault_steps import (
+    BROKER,
+    FAULT_KINDS,
+    MAY_BE_BROKER,
+    MAY_BE_PRODUCER,
+    Cut,
+    FaultStep,
+    Freeze,
+    Kill,
+    LoseHeartbeat,
+    NamesrvDown,
+    NamesrvUp,
+    Pause,
+    RestartBroker,
+    ScenarioStep,
+    SetClock,
+    Slow,
+    fault_problems,
+)
 from rmqlab.message.topics import is_valid_name, validate_topic
 
 if TYPE_CHECKING:
@@ -42,13 +61,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     queue: int | None = None
 
 
-class _Step(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="do", rename="camel"
-):
-    at: int
-
-
-class Start(_Step, frozen=True, tag="start", kw_only=True):
+class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     """Start consumer ``who`` of ``group``; ``later_times``: answer RECONSUME_LATER the first n times a body is seen."""
 
     who: str
@@ -64,13 +77,13 @@ class Start(_Step, frozen=True, tag="start", kw_only=True):
     kind: Literal["push", "lite", "pop"] = "push"
 
 
-class Stop(_Step, frozen=True, tag="stop"):
+class Stop(ScenarioStep, frozen=True, tag="stop"):
     """Shut consumer ``who`` down in good order."""
 
     who: str
 
 
-class Subscribe(_Step, frozen=True, tag="subscribe", kw_only=True):
+class Subscribe(ScenarioStep, frozen=True, tag="subscribe", kw_only=True):
     """Consumer ``who`` subscribes again while it runs."""
 
     who: str
@@ -79,41 +92,32 @@ class Subscribe(_Step, frozen=True, tag="subscribe", kw_only=True):
     type: Literal["TAG", "SQL92"] = "TAG"
 
 
-class Send(_Step, frozen=True, tag="send"):
+class Send(ScenarioStep, frozen=True, tag="send"):
     """Send messages one after another, each awaited."""
 
     topic: str
     messages: list[OutgoingMessage]
 
 
-class Cut(_Step, frozen=True, tag="cut"):
-    """Reset ``who``'s connection to the broker; it will connect again."""
-
-    who: str
-
-
-class Freeze(_Step, frozen=True, tag="freeze"):
-    """Swallow everything on ``who``'s connection to the broker from now on, both ways."""
-
-    who: str
-
-
-class Alloc(_Step, frozen=True, tag="alloc"):
+class Alloc(ScenarioStep, frozen=True, tag="alloc"):
     """Ask every running consumer which queues it owns."""
 
 
-class Offsets(_Step, frozen=True, tag="offsets"):
+class Offsets(ScenarioStep, frozen=True, tag="offsets"):
     """Ask the broker for the committed and the maximum offset of each queue."""
 
 
-class Resize(_Step, frozen=True, tag="resize"):
+class Resize(ScenarioStep, frozen=True, tag="resize"):
     """Give a topic more queues, as mqadmin's updateTopic does; ours, the recordings have no such step."""
 
     topic: str
     queues: int
 
 
-Step: TypeAlias = Start | Stop | Subscribe | Send | Cut | Freeze | Alloc | Offsets | Resize
+Fault: TypeAlias = (
+    Cut | Freeze | Kill | Pause | Slow | SetClock | LoseHeartbeat | RestartBroker | NamesrvDown | NamesrvUp
+)
+Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | Fault
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -143,11 +147,10 @@ _KINDS: dict[str, type] = {
     "stop": Stop,
     "subscribe": Subscribe,
     "send": Send,
-    "cut": Cut,
-    "freeze": Freeze,
     "alloc": Alloc,
     "offsets": Offsets,
     "resize": Resize,
+    **FAULT_KINDS,
 }
 
 
@@ -246,11 +249,14 @@ def _problems(scenario: Scenario) -> Iterator[str]:
             case Start():
                 yield from _start_problems(step, field, scenario.topics, running)
                 running[step.who] = True
-            case Stop(who=who) | Cut(who=who) | Freeze(who=who) | Subscribe(who=who) if not running.get(who):
-                if who in running:
-                    yield f"{field}.who is {who!r}, who was stopped before"
-                started = ", ".join(sorted(running)) or "nobody"
-                yield f"{field}.who is {who!r}, who was not started before; started: {started}"
+            case Stop(who=who) | Subscribe(who=who) if not running.get(who):
+                yield _not_running(field, who, running)
+            case FaultStep():
+                yield from fault_problems(step, field)
+                if not _can_fail(step, running):
+                    yield _not_running(field, getattr(step, "who", ""), running)
+                if isinstance(step, Kill):
+                    running[step.who] = False
             case Stop(who=who):
                 running[who] = False
             case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) if topic not in scenario.topics:
@@ -268,9 +274,24 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                 pass
 
 
+def _can_fail(step: FaultStep, running: dict[str, bool]) -> bool:
+    """Whether the one whom a fault hits is there."""
+    who = getattr(step, "who", None)
+    if who is None or (who == BROKER and isinstance(step, MAY_BE_BROKER)):
+        return True
+    return running.get(who, False) or (who == PRODUCER and isinstance(step, MAY_BE_PRODUCER))
+
+
+def _not_running(field: str, who: str, running: dict[str, bool]) -> str:
+    if who in running:
+        return f"{field}.who is {who!r}, who was stopped before"
+    return f"{field}.who is {who!r}, who was not started before; started: {', '.join(sorted(running)) or 'nobody'}"
+
+
 def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
-    if not step.who or step.who == PRODUCER:
-        yield f"{field}.who is {step.who!r}; give the consumer a name of its own ({PRODUCER!r} is the producer)"
+    if not step.who or step.who in {PRODUCER, BROKER}:
+        taken = f"{PRODUCER!r} is the producer, {BROKER!r} the broker"
+        yield f"{field}.who is {step.who!r}; give the consumer a name of its own ({taken})"
     if running.get(step.who):
         yield f"{field}.who is {step.who!r}, who runs already; stop it first, or give another name"
     if not step.group:

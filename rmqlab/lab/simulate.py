@@ -16,6 +16,7 @@ from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
+from rmqlab.lab.fault_steps import Cut, FaultStep, Freeze
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.open_orders import STEP, OpenOrders
@@ -23,8 +24,6 @@ from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import (
     PRODUCER,
     Alloc,
-    Cut,
-    Freeze,
     Offsets,
     Resize,
     Scenario,
@@ -334,6 +333,8 @@ def refusal_of(scenario: Scenario) -> str | None:
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.kind == "pop":
             return f"steps[{index}].kind is {step.kind!r}: POP mode is of 5.x and not simulated; use push or lite"
+        if isinstance(step, FaultStep) and not isinstance(step, Cut | Freeze):
+            return f"steps[{index}]: this fault is not simulated yet"
     return None
 
 
