@@ -61,6 +61,8 @@ class Jars:
 
     def mqadmin(self, *arguments, home, seconds=60):
         """Run one command of the admin tool and return what it prints."""
+        (home / "conf").mkdir(exist_ok=True)
+        (home / "conf" / "logback_tools.xml").write_text(LOGBACK, encoding="utf-8")
         told = subprocess.run(
             self.command("org.apache.rocketmq.tools.command.MQAdminStartup", *arguments, home=home,
                          options=[f"-Drocketmq.home.dir={home}"]),
