@@ -1,0 +1,194 @@
+"""Sweeps: seeds of rows, results on disk, going on, rows and tasks that fail, and independence of partitioning."""
+
+from __future__ import annotations
+
+import json
+import random
+from types import SimpleNamespace
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmqlab.errors import BadInput
+from rmqlab.spark.sweep import Outcome, Sweep, grid
+from rmqlab.spark.sweep_files import SweepFiles
+from rmqlab.spark.sweep_run import SparkLostError, run_sweep
+
+
+def counting(calls=None, *, fails=()):
+    """A run that draws from its seed; made in a function, so that workers get it by value."""
+
+    def run(seed, gap, queues):
+        if calls is not None:
+            calls.append((gap, queues))
+        if (gap, queues) in fails:
+            raise ValueError(f"gap {gap}")
+        drawn = random.Random(seed)
+        return {"lost": drawn.randrange(1_000), "share": drawn.random(), "at": [drawn.random() for _ in range(2)]}
+
+    return run
+
+
+AXES = grid(gap=[0, 500, 1_000], queues=[4, 8])
+
+
+def test_a_grid_is_every_combination():
+    assert AXES[:3] == [{"gap": 0, "queues": 4}, {"gap": 0, "queues": 8}, {"gap": 500, "queues": 4}]
+    assert len(AXES) == 6
+    assert grid() == [{}]
+
+
+@given(st.permutations(AXES), st.integers())
+def test_a_rows_seed_depends_on_its_parameters_alone(parameters, seed):
+    rows = {row.id: row for row in Sweep("s", counting(), parameters, seed).rows()}
+    assert rows == {row.id: row for row in Sweep("s", counting(), AXES, seed).rows()}
+    assert len({row.seed for row in rows.values()}) == len(AXES)
+    assert all(0 <= row.seed < 2**63 for row in rows.values())
+    others = {row.seed for row in Sweep("s", counting(), AXES, seed + 1).rows()}
+    assert others.isdisjoint(row.seed for row in rows.values())
+
+
+def test_a_line_of_the_result_is_run_again_with_the_same_figures(tmp_path):
+    sweep = Sweep("s", counting(), AXES, 7)
+    for record in run_sweep(sweep, tmp_path).records:
+        assert sweep.run_row(record).record() == record
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ([{"a": 1}, {"b": 1}], "row 1: it has b, the first a"),
+        ([{"a": 1}, {"a": 1}], r"row 1: \{'a': 1\} is there twice; add an axis"),
+        ([{"seed": 1}], "no parameter can be called seed"),
+        ([{"a": object()}], "is no row"),
+        ([{"a": float("nan")}], "is no row"),
+    ],
+)
+def test_wrong_rows_are_told(parameters, problem):
+    with pytest.raises(BadInput, match=problem):
+        Sweep("s", counting(), parameters).rows()
+
+
+def test_what_is_there_is_not_run_again(tmp_path):
+    calls = []
+    first = run_sweep(Sweep("s", counting(calls), AXES[:4]), tmp_path)
+    assert (len(calls), len(first.good)) == (4, 4)
+    whole = run_sweep(Sweep("s", counting(calls), AXES), tmp_path)
+    assert calls == [(one["gap"], one["queues"]) for one in AXES]
+    assert whole.records[:4] == first.records
+    about = json.loads((tmp_path / "sweep.json").read_text())
+    assert (about["name"], about["seed"], about["rows"]) == ("s", 0, 6)
+
+
+def test_a_row_that_fails_is_a_row_and_is_tried_again(tmp_path):
+    bad = Sweep("s", counting(fails=[(500, 8)]), AXES)
+    result = run_sweep(bad, tmp_path)
+    assert [one["lost"] is None for one in result.records] == [False, False, False, True, False, False]
+    (failed,) = result.failed
+    assert (failed["gap"], failed["queues"]) == (500, 8)
+    assert failed["error"].startswith("ValueError: gap 500 (in run, line ")
+    assert failed["lost"] is None
+    calls = []
+    assert run_sweep(Sweep("s", counting(calls), AXES), tmp_path, retry_failed=False).failed == [failed]
+    assert calls == []
+    assert run_sweep(Sweep("s", counting(calls), AXES), tmp_path).failed == []
+    assert calls == [(500, 8)]
+
+
+@pytest.mark.parametrize(
+    ("figures", "error"),
+    [({"gap": 1}, "the run returns gap"), ({"x": object()}, "a figure is a object"), (5, "TypeError")],
+)
+def test_figures_that_cannot_be_kept_are_an_error(figures, error):
+    sweep = Sweep("s", lambda seed, gap: figures, [{"gap": 0}])
+    assert error in sweep.run_row({"gap": 0}).error
+
+
+def test_figures_of_numpy_are_kept_as_numbers():
+    numpy = pytest.importorskip("numpy")
+    sweep = Sweep("s", lambda seed, gap: {"n": numpy.int64(3), "at": numpy.arange(2)}, [{"gap": 0}])
+    assert sweep.run_row({"gap": 0}).figures == {"n": 3, "at": [0, 1]}
+
+
+def test_a_folder_holds_one_sweep(tmp_path):
+    run_sweep(Sweep("s", counting(), AXES[:1]), tmp_path)
+    for other in (Sweep("t", counting(), AXES), Sweep("s", counting(), AXES, 1), Sweep("s", counting(), AXES, 0, 2)):
+        with pytest.raises(BadInput, match="holds another sweep"):
+            run_sweep(other, tmp_path)
+    (tmp_path / "sweep.json").write_text("{")
+    with pytest.raises(BadInput, match="cannot hold the results of sweep 's'"):
+        run_sweep(Sweep("s", counting(), AXES), tmp_path)
+    with pytest.raises(BadInput, match="at least one row a task"):
+        run_sweep(Sweep("s", counting(), AXES), tmp_path, rows_a_task=0)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    sweep = Sweep("s", counting(), AXES)
+    run_sweep(sweep, tmp_path)
+    part = tmp_path / "part-000003.parquet"
+    part.write_bytes(part.read_bytes()[:40])
+    with pytest.raises(BadInput, match=r"part-000003\.parquet is damaged .*: delete it"):
+        run_sweep(sweep, tmp_path)
+    part.unlink()
+    assert len(run_sweep(sweep, tmp_path).good) == 6
+
+
+def test_values_of_several_kinds_are_kept(tmp_path):
+    sweep = Sweep("s", counting(), AXES[:3])
+    files = SweepFiles(tmp_path, sweep)
+    files.add([Outcome(row, {"x": x}) for row, x in zip(sweep.rows(), [1, "one", None], strict=True)])
+    assert [record["x"] for record in files.read().values()] == ["1", "one", None]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_result_is_one_parquet_file(tmp_path):
+    result = run_sweep(Sweep("s", counting(fails=[(0, 4)]), AXES), tmp_path / "parts")
+    result.write(tmp_path / "all.parquet")
+    table = pq.read_table(tmp_path / "all.parquet")
+    assert table.column_names == ["row", "seed", "gap", "queues", "lost", "share", "at", "error"]
+    assert table.to_pylist() == result.records
+
+
+def test_progress_is_quiet_unless_asked(tmp_path, capsys):
+    run_sweep(Sweep("s", counting(), AXES), tmp_path / "quiet")
+    assert capsys.readouterr() == ("", "")
+    run_sweep(Sweep("s", counting(fails=[(0, 4)]), AXES), tmp_path / "loud", progress=True)
+    told = capsys.readouterr().err.split("\r")
+    assert told[-1].startswith("s: 6 of 6 rows, 0 s, 1 failed")
+
+
+@pytest.mark.parametrize("rows_a_task", [1, 4])
+def test_spark_finds_what_this_process_finds(tmp_path, spark, rows_a_task):
+    sweep = Sweep("s", counting(fails=[(1_000, 4)]), grid(gap=[0, 500, 1_000], queues=[4, 8, 16]), 3)
+    here = run_sweep(sweep, tmp_path / "here")
+    there = run_sweep(sweep, tmp_path / "there", session=spark, rows_a_task=rows_a_task)
+    assert there.records == here.records
+    assert len(there.failed) == 1
+
+
+def test_a_task_that_dies_takes_only_its_row(tmp_path, spark):
+    def run(seed, number):
+        if number == 2:
+            import os
+
+            os._exit(9)
+        return {"twice": number * 2}
+
+    result = run_sweep(Sweep("s", run, grid(number=range(4))), tmp_path, session=spark)
+    assert [record["twice"] for record in result.records] == [0, 2, None, 6]
+    (failed,) = result.failed
+    assert failed["error"].startswith("the task died: ")
+
+
+def test_a_lost_session_blames_no_row(tmp_path):
+    def refused(*_):
+        raise ConnectionError("refused")
+
+    frame = SimpleNamespace(collect=refused)
+    frame.mapInArrow = lambda *_: frame
+    lost = SimpleNamespace(range=lambda *_: frame, sparkContext=SimpleNamespace(defaultParallelism=2))
+    with pytest.raises(SparkLostError, match="does not answer any more"):
+        run_sweep(Sweep("s", counting(), AXES), tmp_path, session=lost)
+    assert len(run_sweep(Sweep("s", counting(), AXES), tmp_path).good) == 6
