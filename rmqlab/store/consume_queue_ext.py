@@ -24,6 +24,8 @@ MAX_EXT_UNIT_SIZE = 32767
 NO_ADDRESS = 1
 
 _UNIT = Struct(">hqqh")
+# One read is enough for nearly every unit: 20 bytes and a bitmap (14 bytes with the settings as they come).
+_USUAL_UNIT_SIZE = 128
 _END_MARK = b"\xff\xff"
 
 
@@ -83,7 +85,10 @@ class ConsumeQueueExt:
         mapped_file = self.mapped_file_queue.find_by_offset(offset, return_first_on_not_found=offset == 0)
         if mapped_file is None:
             return None
-        data = mapped_file.select_from(offset % self.mapped_file_queue.mapped_file_size, MAX_EXT_UNIT_SIZE)
+        position = offset % self.mapped_file_queue.mapped_file_size
+        data = mapped_file.select_from(position, _USUAL_UNIT_SIZE)
+        if data is not None and _unit_size(data, 0) > len(data):
+            data = mapped_file.select_from(position, MAX_EXT_UNIT_SIZE)
         return None if data is None else CqExtUnit.decode(data)
 
     def put(self, unit: CqExtUnit) -> int:
