@@ -307,12 +307,11 @@ def _runs(
                 sent += 1
                 if sent < messages:
                     _later(run, events, first + sent * every, _MESSAGE, 0, 0)
-        left = 0
+        left = np.int64(0)
         for queue in range(queues):
             if pullers[queue]:  # held pulls end, and are asked again with the subscription that stayed
                 _answer(run, waiting, pullers, members, queue)
-            for tag in range(members + shared):
-                left += int(waiting[queue, tag])
+            left += waiting[queue].sum()
         out[number, 0], out[number, 1], out[number, 2] = sent, run[_DELIVERED], run[_BY_BROKER]
         out[number, 3], out[number, 4], out[number, 5] = run[_BY_CLIENT], left, run[_SLOT]
         out[number, 6] = run[_REQUESTS]
