@@ -26,7 +26,8 @@ Measurement = tuple[float, float]  # how much was done, in how many seconds
 class Benchmark:
     """What is measured: ``measure`` and ``reference`` each do it once and tell how much was done in what time.
 
-    ``unit`` is what the value counts: a rate "…/s" (more is better) or the time of one, "ms" or "s" (less is better).
+    ``unit`` is what the value counts: a rate "…/s" (more is better) or the time of one, "ms" or "s" (less is better);
+    with "MB" that much memory stands in the place of the seconds (less is better).
     """
 
     name: str
@@ -95,28 +96,36 @@ def run_benchmark(benchmark: Benchmark, runs: int = RUNS) -> BenchResult:
 def _figure_of(unit: str) -> Callable[[float, float], float]:
     if unit.endswith("/s"):
         return lambda done, seconds: done / seconds
-    scale = {"ms": 1000.0, "s": 1.0}[unit]
+    scale = {"ms": 1000.0, "s": 1.0, "MB": 1.0}[unit]
     return lambda done, seconds: scale * seconds / done
 
 
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks by name."""
-    from rmqlab.lab import bench_core, bench_start, bench_verbs
+    from rmqlab.lab import bench_core, bench_serve, bench_start, bench_verbs
 
-    found: Iterable[Benchmark] = (*bench_core.BENCHMARKS, *bench_start.BENCHMARKS, *bench_verbs.BENCHMARKS)
+    found: Iterable[Benchmark] = (
+        *bench_core.BENCHMARKS,
+        *bench_start.BENCHMARKS,
+        *bench_verbs.BENCHMARKS,
+        *bench_serve.BENCHMARKS,
+    )
     return {one.name: one for one in found}
 
 
 def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchmark]:
-    """The benchmarks named, or all.
+    """The benchmarks named, or all; `spark-filter` stands for every `spark-filter-...`.
 
     Raises:
         BadInput: a name that is none of a benchmark.
     """
+    found: dict[str, Benchmark] = {}
     for name in names:
-        if name not in known:
+        meant = [name] if name in known else [one for one in known if one.startswith(f"{name}-")]
+        if not meant:
             raise BadInput(f"no benchmark {name!r}; there are {', '.join(known)}")
-    return [known[name] for name in names] if names else list(known.values())
+        found |= {one: known[one] for one in meant}
+    return list((found if names else known).values())
 
 
 def run_all(names: Sequence[str], runs: int = RUNS) -> Iterator[BenchResult]:

@@ -133,7 +133,7 @@ class RealFilter:
 
 
 def set_up() -> tuple[Path, Path]:
-    """Fetch the jars and compile `RealFilter.java` unless that was done; return the JDK's home and the folder.
+    """Fetch the jars and compile the programs beside them unless that was done; return the JDK's home and the folder.
 
     Raises `RealFilterMissingError`.
     """
@@ -175,9 +175,9 @@ def _fill(folder: Path, java: Path) -> None:
         f"-DoutputDirectory={folder / 'lib'}",
     )  # fmt: skip
     _run(
-        "javac cannot compile RealFilter.java",
+        "javac cannot compile our programs",
         str(java / "bin" / "javac"), "-nowarn", "-cp", f"{folder / 'lib' / '*'}", "-d", str(folder / "classes"),
-        str(HERE / "RealFilter.java"),
+        *map(str, sorted(HERE.glob("*.java"))),
     )  # fmt: skip
 
 
