@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from rmqlab.errors import BadInput
+from rmqlab.spark.counter_random import drawn, run_key, seed_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,27 +94,11 @@ def group_runs(start: GroupStart, seed: int, first_run: int, runs: int) -> NDArr
     start.checked()
     out: NDArray[np.int64] = np.zeros((runs, len(COLUMNS)), dtype=np.int64)
     _runs(
-        out, np.uint64(seed & 0xFFFFFFFFFFFFFFFF), first_run, start.members, start.queues, start.shared,
+        out, seed_of(seed), first_run, start.members, start.queues, start.shared,
         int(start.gap_ms * 1_000), start.delay_us, float(start.jitter), start.skew_ms * 1_000.0, start.messages,
         int(start.every_ms * 1_000), int(start.first_ms * 1_000), start.reverse, int(start.check_phase_ms * 1_000),
     )  # fmt: skip
     return out
-
-
-@njit(cache=True, nogil=True)
-def _mixed(x: Any) -> Any:
-    """SplitMix64's finaliser: neighbouring counters give unrelated numbers."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def _drawn(key: Any, counter: Any) -> Any:
-    """A float in [0, 1): number ``counter`` of the run with this key."""
-    return float(_mixed(key + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)) * (
-        1.0 / 9007199254740992.0
-    )
 
 
 @njit(cache=True, nogil=True)
@@ -132,7 +117,7 @@ def _hops(run: Any, key: Any, count: Any, delay: Any, jitter: Any) -> Any:
     for _ in range(count):
         total += delay
         if jitter > 0:
-            total += np.int64(delay * jitter * _drawn(key, run[_DRAWN]))
+            total += np.int64(delay * jitter * drawn(key, run[_DRAWN]))
             run[_DRAWN] += 1
     return total
 
@@ -200,14 +185,14 @@ def _runs(
     held_filter = np.zeros(queues, np.int64)
     waiting = np.zeros((queues, members + shared), np.int64)
     for number in range(out.shape[0]):
-        key = _mixed(seed + _mixed(np.uint64(first_run + number) + np.uint64(0x632BE59BD9B4E019)))
+        key = run_key(seed, first_run + number)
         run[:], owns[:], busy[:], again[:], has_retry[:] = 0, 0, 0, 0, 0
         pullers[:], held_filter[:], waiting[:, :] = 0, -1, 0
         run[_SLOT], run[_STAMP] = -1, _NO_STAMP
         registered, sent = np.int64(0), 0
-        check_phase = phase if phase >= 0 else np.int64(_drawn(key, _PHASE) * _CHECK_US)
+        check_phase = phase if phase >= 0 else np.int64(drawn(key, _PHASE) * _CHECK_US)
         for member in range(members):
-            clock[member] = np.int64((_drawn(key, run[_DRAWN]) * 2.0 - 1.0) * skew)
+            clock[member] = np.int64((drawn(key, run[_DRAWN]) * 2.0 - 1.0) * skew)
             run[_DRAWN] += 1
         _later(run, events, 0, _START, 0, 0)
         if messages > 0:
@@ -294,7 +279,7 @@ def _runs(
                         held_filter[queue] = run[_SLOT]
             else:
                 queue = sent % queues
-                tag = np.int64(_drawn(key, _FIRST_TAG + sent) * (members + shared))
+                tag = np.int64(drawn(key, _FIRST_TAG + sent) * (members + shared))
                 waiting[queue, tag] += 1
                 # a held pull is woken by what the filter it came with lets through, else by the next check
                 if pullers[queue] and (tag >= members or tag == held_filter[queue]):
@@ -319,13 +304,10 @@ def _runs(
 
 def message_tags(start: GroupStart, seed: int, run: int) -> list[int]:
     """The tags drawn for the messages of one run: 0 to members - 1 are the members' own, from there on shared ones."""
-    return [
-        int(tag)
-        for tag in _tags(np.uint64(seed & 0xFFFFFFFFFFFFFFFF), run, start.messages, start.members + start.shared)
-    ]
+    return [int(tag) for tag in _tags(seed_of(seed), run, start.messages, start.members + start.shared)]
 
 
 @njit(cache=True)
 def _tags(seed: Any, number: Any, messages: Any, tags: Any) -> Any:
-    key = _mixed(seed + _mixed(np.uint64(number) + np.uint64(0x632BE59BD9B4E019)))
-    return [np.int64(_drawn(key, _FIRST_TAG + sent) * tags) for sent in range(messages)]
+    key = run_key(seed, number)
+    return [np.int64(drawn(key, _FIRST_TAG + sent) * tags) for sent in range(messages)]
