@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.bench import RUNS, benchmarks, chosen, run_benchmark
+from rmqlab.spark.bench_filters import MESSAGES, filter_benchmarks
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -16,8 +17,17 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which benchmarks (all); --list names them")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which benchmarks, or how their names begin (all); --list names them"
+    )
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"turns of each that count ({RUNS})")
+    parser.add_argument(
+        "--messages",
+        type=int,
+        default=MESSAGES,
+        metavar="N",
+        help=f"messages a turn for filters on Spark ({MESSAGES})",
+    )
     parser.add_argument("--list", action="store_true", help="name the benchmarks and what each measures, run none")
 
 
@@ -26,7 +36,8 @@ def run(args: Namespace) -> int:
     if args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
     out = text_stream(args)
-    selected = chosen(args.names, benchmarks())
+    known = {**benchmarks(), **{one.name: one for one in filter_benchmarks(args.messages)}}
+    selected = chosen(args.names, known)
     if args.list:
         width = max(len(one.name) for one in selected)
         print("\n".join(f"{one.name:<{width}}  {one.about} ({one.unit})" for one in selected), file=out)

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Flags = NDArray[np.bool_]
-
-MESSAGES: Final = 1 << 20
 # In the order of the property text. Per mille of the messages that lack it.
 ABSENT: Final = {"KEYS": 50, "UNIQ_KEY": 0, "WAIT": 0, "region": 50, "TAGS": 30, "a": 100, "price": 100}
 TAGS_CODE: Final = "tagsCode"
@@ -30,26 +27,19 @@ _ODD: Final = ("x7", "1.5", " 3", "3 ", "99999999999", "+2", "007", "-1", "21474
 _REGIONS: Final = ("hz", "sh", "bj", "sz", "qd")
 
 
-class BenchMessages(NamedTuple):
-    """The files (each with an equal share of the messages), and every message's property text in their order."""
+class BenchFile(NamedTuple):
+    """A pivoted file, and the property text of each of its messages in their order."""
 
-    paths: list[str]
+    path: str
     encoded: list[bytes]
 
 
-def make_messages(folder: Path, messages: int = MESSAGES, files: int = 2, seed: int = 7) -> BenchMessages:
-    """Write the files into `folder`: a column for each property, and `tagsCode` as the consume queue has it."""
-    share = messages // files
-    rng = np.random.default_rng(seed)
-    paths: list[str] = []
-    encoded: list[bytes] = []
-    for number in range(files):
-        columns = _columns(rng, share, number * share)
-        path = str(folder / f"messages-{number}.parquet")
-        write_pivoted(pa.table({**columns, TAGS_CODE: _tags_codes(columns["TAGS"])}), path)
-        paths.append(path)
-        encoded += pc.cast(_property_texts(columns), pa.binary()).to_pylist()
-    return BenchMessages(paths, encoded)
+def make_file(folder: Path, number: int, messages: int) -> BenchFile:
+    """Write the `number`-th file: a column for each property, and `tagsCode` as the consume queue has it."""
+    columns = _columns(np.random.default_rng((7, number)), messages, number * messages)
+    path = str(folder / f"messages-{number}.parquet")
+    write_pivoted(pa.table({**columns, TAGS_CODE: _tags_codes(columns["TAGS"])}), path)
+    return BenchFile(path, pc.cast(_property_texts(columns), pa.binary()).to_pylist())
 
 
 def _columns(rng: np.random.Generator, rows: int, first: int) -> dict[str, pa.Array]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.message.java import to_utf8
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from rmqlab.lab.real_filter import RealFilter
 
     Codes = NDArray[np.uint8]
 
-BATCH: Final = 100_000
+BATCH: Final = 250_000
 _COLUMNS_AT_ONCE: Final = 8
 _SHOWN: Final = 3
 
@@ -87,7 +88,7 @@ def compare(
             real.load([to_utf8(text) for text in part])
             ways.append(("jar", [np.frombuffer(real.outcomes(one.text), np.uint8) for one in compiled]))
         if session is not None:
-            ways += _on_spark(session, table, compiled, expected)
+            ways += _on_spark(session, table, compiled, expected, names)
         for agreement, codes in zip(agreements, expected, strict=True):
             agreement.rows += len(part)
             counted = np.bincount(codes, minlength=len(OUTCOMES)).tolist()
@@ -115,18 +116,29 @@ def _evaluated(compiled: CompiledSql92, properties: Sequence[dict[str, str]]) ->
 
 
 def _on_spark(
-    session: SparkSession, table: pa.Table, compiled: Sequence[CompiledSql92], expected: Sequence[Codes]
+    session: SparkSession,
+    table: pa.Table,
+    compiled: Sequence[CompiledSql92],
+    expected: Sequence[Codes],
+    names: Sequence[str],
 ) -> Iterator[tuple[str, Sequence[Codes]]]:
-    """Answer by Spark columns; `where` is what a filter keeps, told as the evaluator's code where that agrees."""
-    from rmqlab.spark.property_source import from_columns, from_map, from_text
+    """Answer by Spark columns; `where` is what a filter keeps, told as the evaluator's code where that agrees.
+
+    `text` is the answer on properties that Spark read out of the commit log's text: it is the one on pivoted columns,
+    unless other properties were read.
+    """
+    from rmqlab.spark.property_source import from_columns, from_map
 
     frame = session.createDataFrame(table)
-    sources = {"columns": from_columns(table.column_names), "map": from_map("#map"), "text": from_text("#text")}
-    for way, source in sources.items():
-        yield way, _collect(frame.select, {str(i): outcome_code(one, source) for i, one in enumerate(compiled)})
-    kept = _collect(
-        frame.select, {str(i): matches(one, sources["columns"]).cast("int") for i, one in enumerate(compiled)}
-    )
+    sources = {"columns": from_columns(table.column_names), "map": from_map("#map")}
+    answers = {
+        way: _collect(frame, {str(i): outcome_code(one, source) for i, one in enumerate(compiled)})
+        for way, source in sources.items()
+    }
+    yield from answers.items()
+    misread = _misread(frame, table, names)
+    yield "text", [np.where(misread, len(OUTCOMES), codes).astype(np.uint8) for codes in answers["columns"]]
+    kept = _collect(frame, {str(i): matches(one, sources["columns"]).cast("int") for i, one in enumerate(compiled)})
     yield (
         "where",
         [
@@ -136,17 +148,31 @@ def _on_spark(
     )
 
 
-def _collect(select: object, columns: Mapping[str, Column]) -> list[Codes]:
+def _misread(frame: DataFrame, table: pa.Table, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Find the rows where Spark reads a property out of the text other than `string_to_properties` does."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from rmqlab.spark.property_source import from_text
+
+    source = from_text("#text")
+    read = frame.select(F.col("#"), *(source.text(name).alias(name) for name in names)).toArrow().sort_by("#")
+    wrong = np.zeros(table.num_rows, np.bool_)
+    for name in names:
+        here, there = table[name].combine_chunks(), read[name].combine_chunks()
+        same = pc.if_else(pc.is_null(here), pc.is_null(there), pc.fill_null(pc.equal(here, there), fill_value=False))
+        wrong |= ~np.asarray(same)
+    return wrong
+
+
+def _collect(frame: DataFrame, columns: Mapping[str, Column]) -> list[Codes]:
     """Collect int columns in the order of the rows, a few at a time: one enormous plan takes Spark much longer."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    if not callable(select):
-        raise TypeError("select must be a frame's method")
     names = list(columns)
     collected: list[Codes] = []
     for start in range(0, len(names), _COLUMNS_AT_ONCE):
         some = names[start : start + _COLUMNS_AT_ONCE]
         chosen = [columns[name].cast("tinyint").alias(name) for name in some]
-        got = select(F.col("#"), *chosen).toArrow().sort_by("#")
+        got = frame.select(F.col("#"), *chosen).toArrow().sort_by("#")
         collected += [got[name].to_numpy().astype(np.uint8) for name in some]
     return collected

@@ -37,7 +37,11 @@ def write_pivoted(table: pa.Table, path: str) -> None:
             dictionaries.append(name)
         else:
             columns[name + PRESENCE] = column.is_valid()
-    pq.write_table(pa.table(columns), path, row_group_size=ROW_GROUP, use_dictionary=dictionaries, compression="lz4")
+    # Codes are packed to a few bits each, and hardly get smaller by compression.
+    compression = {name: "NONE" if name in dictionaries else "LZ4" for name in columns}
+    pq.write_table(
+        pa.table(columns), path, row_group_size=ROW_GROUP, use_dictionary=dictionaries, compression=compression
+    )
 
 
 class PivotedFile:

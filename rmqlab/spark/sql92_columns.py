@@ -130,7 +130,7 @@ def _evaluated(compiled: CompiledSql92, source: PropertySource) -> Column:
         return code_of(worker[0], present)
 
     function: Callable[..., Column] = F.udf(evaluate, "int")
-    return function(*(source(name) for name in names)) if names else F.lit(code_of(compiled, {}))
+    return function(*(source.text(name) for name in names)) if names else F.lit(code_of(compiled, {}))
 
 
 class _Translation:
@@ -154,7 +154,7 @@ class _Translation:
             case Equal():
                 return self._equal(node)
             case BooleanCast(operands=(Property() as operand,)):
-                return conditions.of_test(leaves.is_present(self._text(operand)))
+                return conditions.of_test(leaves.is_present(self._present(operand)))
             case In(operands=(Property() as operand,)):
                 return conditions.of_test(leaves.is_in(self._text(operand), node))
             case TextTest():
@@ -173,7 +173,10 @@ class _Translation:
         return conditions.constant(NULL if root.value is None else int(root.value is True))
 
     def _text(self, node: Property) -> Column:
-        return self._source(node.name)
+        return self._source.text(node.name)
+
+    def _present(self, node: Property) -> Column:
+        return self._source.present(node.name)
 
     def _negate(self, node: Negate) -> Condition:
         """A property or condition has no negative: null, or the error of what was asked."""
@@ -195,7 +198,7 @@ class _Translation:
             number = _number(right)
             if number is not None:
                 return conditions.of_test(leaves.against_number(self._text(left), symbol, number))
-            present = conditions.of_test(leaves.is_present(self._text(left)))
+            present = conditions.of_test(leaves.is_present(self._present(left)))
             return conditions.null_left_stops(present, self._nothing(right))
         number = _number(left)
         if number is None:
@@ -213,13 +216,13 @@ class _Translation:
         if isinstance(left, Property) and isinstance(right, Property):
             return conditions.of_test(leaves.same_text(self._text(left), self._text(right)))
         if isinstance(left, Property) and _is_constant(right):
-            return self._text_and_constant(self._text(left), _value(right))
+            return self._property_and_constant(left, _value(right))
         if isinstance(right, Property) and _is_constant(left):
-            return self._constant_and_text(_value(left), self._text(right))
+            return self._constant_and_property(_value(left), right)
         if isinstance(left, Property):
             return conditions.equality(conditions.of_test(leaves.as_boolean(self._text(left))), self.condition(right))
         if isinstance(right, Property):
-            present = conditions.of_test(leaves.is_present(self._text(right)))
+            present = conditions.of_test(leaves.is_present(self._present(right)))
             return conditions.equality_with_text(self.condition(left), present)
         if _is_constant(right):
             return self._condition_and_constant(self.condition(left), _value(right))
@@ -227,10 +230,11 @@ class _Translation:
             return self._constant_and_condition(_value(left), self.condition(right))
         return conditions.equality(self.condition(left), self.condition(right))
 
-    def _text_and_constant(self, text: Column, value: Value) -> Condition:
+    def _property_and_constant(self, node: Property, value: Value) -> Condition:
+        if value is None:
+            return conditions.of_test(leaves.is_null(self._present(node)))
+        text = self._text(node)
         match value:
-            case None:
-                return conditions.of_test(leaves.is_null(text))
             case bool():
                 read = conditions.of_test(leaves.as_boolean(text))
                 return conditions.equality(read, conditions.constant(int(value)))
@@ -238,10 +242,11 @@ class _Translation:
                 return conditions.of_test(leaves.against_text(text, value))
         return conditions.of_test(leaves.against_number(text, "==", value))
 
-    def _constant_and_text(self, value: Value, text: Column) -> Condition:
+    def _constant_and_property(self, value: Value, node: Property) -> Condition:
+        text = self._text(node)
         match value:
             case None | bool():
-                present = conditions.of_test(leaves.is_present(text))
+                present = conditions.of_test(leaves.is_present(self._present(node)))
                 return conditions.equality_with_text(
                     conditions.constant(NULL if value is None else int(value)), present
                 )

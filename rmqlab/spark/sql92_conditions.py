@@ -150,7 +150,7 @@ def _first_of(decided: Sequence[Form], terms: Sequence[Condition]) -> Form:
         # A term that may be an error lets those behind it have a say only where it is none.
         if term.fine is not None and (run or result is not None):
             behind = _any([*reversed(run), *([] if result is None else [result])])
-            result, run = _all([term.fine, behind]), []
+            result, run = _all([behind, term.fine]), []
         run.append(form)
     return _any([*reversed(run), *([] if result is None else [result])])
 

@@ -39,7 +39,7 @@ MIRRORED: Final = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
 # Java's Character.digit sees single UTF-16 units, so digits beyond U+FFFF are none for it.
 _DIGITS: Final = "".join(char for char in map(chr, range(0x80, 0x10000)) if unicodedata.category(char) == "Nd")
 _ASCII_DIGITS: Final = "".join(str(unicodedata.decimal(char)) for char in _DIGITS)
-_WHOLE: Final = r"\A[+-]?[0-9]+\z"
+_WHOLE: Final = r"\A[+-]?\p{Nd}+\z"
 _NAMED: Final = r"\A[\x00-\x20]*[+-]?(NaN|Infinity)[\x00-\x20]*\z"
 
 
@@ -61,7 +61,10 @@ def make_test(true: Column, false: Column) -> Test:
 
 
 class Number(NamedTuple):
-    """A text read as a Java number: its `value` (NULL where Spark finds none), and whether Java reads it too."""
+    """A text read as a Java number: its `value` (NULL where Spark finds none), and whether Java reads it too.
+
+    `valid` means something only where there is a value, and is quickest on usual texts.
+    """
 
     value: Column
     valid: Column
@@ -73,14 +76,14 @@ class Number(NamedTuple):
 
 def read_number(text: Column, kind: str) -> Number:
     """Read `text` as Java's `valueOf` of a class: kind `int` (Integer), `bigint` (Long) or `double` (Double)."""
+    value = text.try_cast(kind)
     if kind == "double":
-        # Every name of a number that only Spark knows has an n in it, and so have NaN and Infinity.
-        unnamed = ~(text.contains("n") | text.contains("N"))
-        return Number(text.try_cast(kind), unnamed | text.rlike(_NAMED))
-    ascii_text = F.when(F.length(text) == F.octet_length(text), text).otherwise(
-        F.translate(text, _DIGITS, _ASCII_DIGITS)
-    )
-    return Number(ascii_text.try_cast(kind), ascii_text.rlike(_WHOLE))
+        # A name that only Spark knows begins, after blanks and a sign, with i or n; and every one has an n in it.
+        begins_as_number = (text >= F.lit(".")) & (text < F.lit(":"))
+        return Number(value, begins_as_number | ~(text.contains("n") | text.contains("N")) | text.rlike(_NAMED))
+    foreign = F.when(F.length(text) != F.octet_length(text), F.translate(text, _DIGITS, _ASCII_DIGITS)).try_cast(kind)
+    # Most texts are what their number is printed as, which is quicker to see than that they have Java's form.
+    return Number(F.coalesce(value, foreign), (value.cast("string") == text) | text.rlike(_WHOLE))
 
 
 def kind_of(value: Value) -> str:
@@ -115,9 +118,9 @@ def against_text(text: Column, value: str, *, literal_first: bool = False) -> Te
     return make_test(text == F.lit(value), text.isNull() | false if literal_first else false)
 
 
-def is_null(text: Column) -> Test:
+def is_null(present: Column) -> Test:
     """Ask for absence."""
-    return make_test(text.isNull(), text.isNotNull())
+    return make_test(~present, present)
 
 
 def as_boolean(text: Column) -> Test:
@@ -126,9 +129,9 @@ def as_boolean(text: Column) -> Test:
     return make_test(is_true, ~is_true)
 
 
-def is_present(text: Column) -> Test:
+def is_present(present: Column) -> Test:
     """A property where a condition is needed: false when it is there (4.8.0 `BooleanCast` of a text)."""
-    return make_test(F.lit(False), text.isNotNull())
+    return make_test(F.lit(False), present)
 
 
 def is_in(text: Column, node: In) -> Test:
