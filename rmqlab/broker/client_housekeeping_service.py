@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.channel import Channel
 
 SCAN_INTERVAL_MS = 10_000
+TIMER = "client housekeeping"
 
 
 class ClientHousekeepingService:
@@ -20,9 +21,13 @@ class ClientHousekeepingService:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        broker.timers.at_fixed_rate(
-            "client housekeeping", broker.now + SCAN_INTERVAL_MS, SCAN_INTERVAL_MS, self.scan_exception_channel
-        )
+        self.set_interval(SCAN_INTERVAL_MS)
+
+    def set_interval(self, interval_ms: int) -> None:
+        """Scan every `interval_ms` from now on; 10 s is a constant in 4.8.0."""
+        timers, now = self._broker.timers, self._broker.now
+        timers.cancel(TIMER)
+        timers.at_fixed_rate(TIMER, now + interval_ms, interval_ms, self.scan_exception_channel)
 
     def scan_exception_channel(self, now: int) -> None:
         """Close and forget connections that no heartbeat has refreshed; the timer calls it."""

@@ -21,11 +21,15 @@ CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
 
 
 class ConsumerManager:
-    """Registers members, forgets them, and tells the listener about both."""
+    """Registers members, forgets them, and tells the listener about both.
+
+    `expired_timeout_ms`: a member silent for longer is forgotten; 120 s is a constant in 4.8.0.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
+        self.expired_timeout_ms = CHANNEL_EXPIRED_TIMEOUT_MS
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
         """Return a group that is online, or None."""
@@ -124,7 +128,7 @@ class ConsumerManager:
         for group, info in list(self.consumer_table.items()):
             table = info.channel_info_table
             for channel, client in list(table.items()):
-                if now - client.last_update_timestamp > CHANNEL_EXPIRED_TIMEOUT_MS:
+                if now - client.last_update_timestamp > self.expired_timeout_ms:
                     channel.close()
                     table.pop(channel, None)
                     self._observe("expired", group, client)

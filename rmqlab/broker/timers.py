@@ -49,6 +49,11 @@ class Timers:
         action(at)
         return at
 
+    def clock_was_set(self, by_ms: int, unless: str) -> None:
+        """The clock was moved: timers keep their distance from now, but those whose names begin with `unless`."""
+        self._heap = [entry if entry[2].startswith(unless) else (entry[0] + by_ms, *entry[1:]) for entry in self._heap]
+        heapq.heapify(self._heap)
+
     def cancel(self, name: str) -> None:
         """Forget all timers of this name; nothing happens when there is none."""
         self._heap = [entry for entry in self._heap if entry[2] != name]

@@ -32,11 +32,11 @@ class ScheduledExecutor:
 
     def schedule(self, job: Job, delay_ms: int) -> None:
         """Run `job` once, `delay_ms` from now; ignored after `shutdown`."""
-        self._add(self._runtime.now() + delay_ms, 0, job)
+        self._add(self._runtime.monotonic() + delay_ms, 0, job)
 
     def schedule_at_fixed_rate(self, job: Job, initial_ms: int, period_ms: int) -> None:
         """Run `job` at `initial_ms` from now and every `period_ms` after; ignored after `shutdown`."""
-        self._add(self._runtime.now() + initial_ms, period_ms, job)
+        self._add(self._runtime.monotonic() + initial_ms, period_ms, job)
 
     def shutdown(self) -> None:
         """Run no further job; the one that runs is left to end."""
@@ -62,7 +62,7 @@ class ScheduledExecutor:
                 self._changed.clear()
                 continue
             due, _, period, job = self._jobs[0]
-            wait = due - runtime.now()
+            wait = due - runtime.monotonic()
             if wait > 0:
                 if await self._changed.wait(wait):
                     self._changed.clear()

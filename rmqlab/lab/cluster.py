@@ -1,6 +1,7 @@
 """A cluster in virtual time: one name server, one broker, and as many clients as a scenario starts.
 
-Everything an experiment may set is an argument: addresses, clocks, the commit log's first offset, delays.
+Everything an experiment may set is an argument: addresses, clocks, the commit log's first offset, delays, and the
+periods that 4.8.0 has as constants. The broker can be stopped and started again: what 4.8.0 keeps in files survives.
 """
 
 from __future__ import annotations
@@ -11,20 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
+from rmqlab.broker.config_manager import config_files
+from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.lab.facts import FactLog
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
+from rmqlab.runtime.scheduler import US_PER_MS
 from rmqlab.runtime.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.broker.broker_registration import BrokerRegistration
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Timing
     from rmqlab.runtime.schedule import Chooser
     from rmqlab.runtime.virtual import VirtualNode
 
+# Written now and then (row order of 4.8.0 `BrokerController.initialize`); topics and groups are written as they change.
+FIRST_WRITTEN_MS = 10_000
+NOW_AND_THEN = {"consumerOffset.json": 5_000, "consumerFilter.json": 10_000, "delayOffset.json": 10_000}
+WALL_CLOCK_TIMERS = "delay level"  # 4.8.0 `ScheduleMessageService` uses `java.util.Timer`, the others `System.nanoTime`
 REGISTER_DELAY_US = 1_000  # the broker's own connection to the name server has no choice points
 
 
@@ -33,6 +44,8 @@ class ClusterConfig:
     """Addresses ("ip:port"), clocks (ms) and settings of a cluster.
 
     ``epoch_ms`` is when the run begins on an exact clock; ``broker_skew_ms`` is how far the broker's clock is ahead.
+    ``expiry_ms`` (a client silent for longer is forgotten) and ``scan_ms`` (how often the broker looks) are constants
+    in 4.8.0.
     """
 
     epoch_ms: int = 1_630_810_300_000
@@ -41,6 +54,8 @@ class ClusterConfig:
     store: MessageStoreConfig = field(default_factory=MessageStoreConfig)
     base_offset: int = 0
     broker_skew_ms: int = 0
+    expiry_ms: int = CHANNEL_EXPIRED_TIMEOUT_MS
+    scan_ms: int = SCAN_INTERVAL_MS
 
 
 class _BrokerLink:
@@ -64,19 +79,28 @@ class Cluster:
         self.facts = FactLog(self.world.now_ms)
         now = config.epoch_ms
         self.namesrv = NameServer(now)
-        self.world.serve(config.namesrv_address, self.namesrv)
+        self.namesrv_server = self.world.serve(config.namesrv_address, self.namesrv)
         uptimes = self.world.timing.uptime_ms
         uptime = uptimes[self.world.chooser.choose("broker uptime", len(uptimes)) if len(uptimes) > 1 else 0]
         broker_started = now + config.broker_skew_ms - uptime
         host = Host(config.broker.broker_ip1, config.broker.listen_port)
-        store = MessageStore(config.store, store_host=host, base_offset=config.base_offset)
-        self.broker = Broker(
-            config.broker, store, now=broker_started, choose=self._choose,             on_register=self._register,
-        )  # fmt: skip
+        self._store = MessageStore(config.store, store_host=host, base_offset=config.base_offset)
+        self.broker = self._make_broker(broker_started, self._register)
         self._link = _BrokerLink()
         self.broker_address = f"{host.ip}:{host.port}"
         self.broker.run_timers(now + config.broker_skew_ms)
-        self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
+        self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
+        self.on_disk: dict[str, str] = {}
+        self._uptime_ms = uptime
+        self._writes = False
+
+    def _make_broker(self, started: int, on_register: Callable[[BrokerRegistration], None] | None) -> Broker:
+        config = self.config
+        broker = Broker(config.broker, self._store, now=started, choose=self._choose, on_register=on_register)
+        broker.consumer_manager.expired_timeout_ms = broker.producer_manager.expired_timeout_ms = config.expiry_ms
+        if config.scan_ms != SCAN_INTERVAL_MS:
+            broker.client_housekeeping_service.set_interval(config.scan_ms)
+        return broker
 
     def _choose(self, label: str, n: int) -> int:
         return self.world.chooser.choose(f"broker: {label}", n) if n > 1 else 0
@@ -91,6 +115,8 @@ class Cluster:
         scheduler.at(scheduler.now_us + (REGISTER_DELAY_US if scheduler.now_us else 0), self._at_namesrv, sent)
 
     def _at_namesrv(self, sent: BrokerRegistration) -> None:
+        if not self.namesrv_server.up:
+            return
         self.namesrv.route_info_manager.register_broker(
             sent.cluster_name,
             sent.broker_addr,
@@ -103,6 +129,77 @@ class Cluster:
             self._link,
             self.world.epoch_now(),
         )
+
+    # Faults.
+
+    def write_files_now_and_then(self, uptime_ms: int | None = None) -> None:
+        """Keep what 4.8.0 has written so far, so that a crash loses what came after.
+
+        ``uptime_ms``: how long the broker is up already.
+        """
+        uptime_ms = self._uptime_ms if uptime_ms is None else uptime_ms
+        self._writes = True
+        now_us = self.world.scheduler.now_us
+        for name, usual_ms in NOW_AND_THEN.items():
+            offsets = name == "consumerOffset.json"
+            period_ms = self.config.broker.flush_consumer_offset_interval if offsets else usual_ms
+            first_us = now_us + (FIRST_WRITTEN_MS - uptime_ms) * US_PER_MS
+            self.world.scheduler.at(first_us, self._write, name, period_ms, self.broker)
+
+    def _write(self, name: str, period_ms: int, broker: Broker) -> None:
+        if broker is self.broker and self.broker_server.up:
+            self.on_disk[name] = next(file.encode() for file in config_files(broker) if file.name == name)
+            now_us = self.world.scheduler.now_us
+            self.world.scheduler.at(now_us + period_ms * US_PER_MS, self._write, name, period_ms, broker)
+
+    def stop_broker(self, *, crash: bool) -> None:
+        """End the broker's process. In good order it writes its files and tells the name server."""
+        broker, routes = self.broker, self.namesrv.route_info_manager
+        for file in config_files(broker):
+            if not crash or file.name not in NOW_AND_THEN:
+                self.on_disk[file.name] = file.encode()
+        self.broker_server.stop()
+        if not self.namesrv_server.up:
+            return
+        if crash:
+            routes.on_channel_destroy(self._link.remote_address, self._link)
+        else:
+            one = broker.config
+            routes.unregister_broker(one.broker_cluster_name, one.broker_addr, one.broker_name, one.broker_id)
+
+    def start_broker(self) -> None:
+        """Start a broker on the same files: messages, topics, groups, offsets, filters are there, clients are not."""
+        now = self.broker_server.now()
+        observe = self.broker.observe
+        del self._store.dispatchers[0]  # the bit maps of the broker before
+        broker = self._make_broker(now, None)
+        for file in config_files(broker):
+            if file.name in self.on_disk:
+                file.decode(self.on_disk[file.name])
+        delays = broker.schedule_message_service
+        delays.shutdown()
+        delays.start(now)
+        broker.observe, broker.on_register = observe, self._register
+        self.broker = broker
+        self.broker_server.start(broker)
+        if self._writes:
+            self.write_files_now_and_then(0)
+        broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
+
+    def stop_namesrv(self) -> None:
+        """End the name server's process."""
+        self.namesrv_server.stop()
+
+    def start_namesrv(self) -> None:
+        """Start a name server that knows nothing yet."""
+        self.namesrv = NameServer(self.namesrv_server.now())
+        self.namesrv_server.start(self.namesrv)
+
+    def set_broker_clock(self, by_ms: int) -> None:
+        """Move the broker's clock by ``by_ms``, back if below 0. Its timers do not notice, all but delayed messages."""
+        self.broker.now += by_ms
+        self.broker.timers.clock_was_set(by_ms, unless=WALL_CLOCK_TIMERS)
+        self.broker_server.set_clock(by_ms)
 
     def node(self, name: str, **settings: Any) -> VirtualNode:
         """A client machine on this cluster's network."""

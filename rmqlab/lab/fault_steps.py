@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BROKER = "broker"  # what the broker is called where a step may mean a client or the broker
+FAULT = "fault"  # the kind of the lane, with open orders, in which a fault waits for its turn
 MOMENTS = 9  # how many moments of its span a fault may choose among, both ends included
 LONGEST_FAULT_MS = 24 * 3_600_000
 
@@ -111,12 +112,54 @@ MAY_BE_BROKER = (Pause, SetClock)
 MAY_BE_PRODUCER = (Cut, Freeze, Pause, Slow, SetClock)
 
 
-def fault_problems(step: FaultStep, field: str) -> Iterator[str]:
-    """What is wrong with the numbers of a fault; ``field`` is where it stands."""
+class FaultOrder:
+    """Looks at the faults of a scenario in their order. ``end``: the time (ms) of its last step."""
+
+    def __init__(self, end: int) -> None:
+        self._end = end
+        self._broker_back = 0
+        self._namesrv_down = False
+        self._killed: dict[str, int] = {}
+
+    def problems(self, step: FaultStep, field: str) -> Iterator[str]:
+        """What is wrong with a fault and its numbers; ``field`` is where it stands."""
+        yield from _out_of_range(step, field)
+        last = step.at + step.within
+        if step.within and last > self._end:
+            yield f"{field}.within ends at {last} ms, after the last step of the scenario at {self._end}"
+        match step:
+            case Kill(who=who):
+                self._killed[who] = last
+            case RestartBroker(down_ms=down_ms):
+                if step.at < self._broker_back:
+                    yield f"{field}.at is {step.at}, but the broker is down until {self._broker_back}; restart it later"
+                self._broker_back = last + down_ms
+            case NamesrvDown() | NamesrvUp():
+                if isinstance(step, NamesrvDown) == self._namesrv_down:
+                    yield f"{field}: the name server is {'down' if self._namesrv_down else 'up'} already"
+                self._namesrv_down = isinstance(step, NamesrvDown)
+                if step.within:
+                    yield f"{field}.within is {step.within}; the name server's steps have no span"
+            case _:
+                pass
+
+    def starts(self, who: str, at: int, field: str) -> Iterator[str]:
+        """A consumer starts: not before the span of its last kill is over."""
+        killed = self._killed.pop(who, at)
+        if at < killed:
+            yield f"{field}.at is {at}, but {who!r} may live until {killed}; start it later"
+
+
+def _out_of_range(step: FaultStep, field: str) -> Iterator[str]:
     least = {"within": 0, "for_ms": 1, "ms": 0, "times": 1, "down_ms": 1}
     for name, low in least.items():
         value = getattr(step, name, None)
         if value is not None and not low <= value <= LONGEST_FAULT_MS:
-            head, *rest = name.split("_")
-            told = head + "".join(map(str.capitalize, rest))
-            yield f"{field}.{told} is {value}; it must lie between {low} and {LONGEST_FAULT_MS}"
+            yield f"{field}.{_wire(name)} is {value}; it must lie between {low} and {LONGEST_FAULT_MS}"
+    if isinstance(step, SetClock) and not 0 < abs(step.by_ms) <= LONGEST_FAULT_MS:
+        yield f"{field}.byMs is {step.by_ms}; give 1 to {LONGEST_FAULT_MS}, or as much below 0 to set the clock back"
+
+
+def _wire(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(map(str.capitalize, rest))

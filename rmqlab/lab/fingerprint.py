@@ -27,6 +27,7 @@ from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.canonical import Canonical, Reader, Walk
 from rmqlab.lab.cluster import Cluster
 from rmqlab.lab.facts import FactLog
+from rmqlab.lab.fault_steps import FaultStep, SetClock
 from rmqlab.lab.history import History
 from rmqlab.lab.simulate import Simulation
 from rmqlab.lab.witness import Witness
@@ -57,6 +58,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
         "now",  # the instant is part of the state
         "_opaque",  # numbers of one-way requests that nobody answers
         "observe", "on_register", "choose", "message_store", "config", "store_host",  # fixed, or looked at elsewhere
+        "broker_stats_manager", "store_rates", "morning_totals", "configuration",  # for the admin tool alone
     ),
     "VirtualNode": ("world", "timing", "_opaque", "pending", "_tasks"),  # the last two: see _client
     "VirtualTask": ("_scheduler", "_ticket", "result", "error"),  # live entries of the heap stand for the ticket
@@ -93,8 +95,10 @@ class Fingerprint:
         self._world = simulation.world
         self._history = History(simulation)
         self._clocks = bool(steps) and (
-            steps[-1].at > SHORT_MS or any(getattr(step, "orderly", False) for step in steps)
+            steps[-1].at > SHORT_MS
+            or any(getattr(one, "orderly", False) or isinstance(one, FaultStep) for one in steps)
         )
+        self._clocks_move = any(isinstance(one, SetClock) for one in steps)
         self._routes: dict[int, tuple[TopicRouteData, int]] = {}
 
     def digest(self) -> bytes:
@@ -114,11 +118,13 @@ class Fingerprint:
             tuple(self._entry(walk, *entry) for entry in world.scheduler.live()),
             () if lanes is None else self._under_way(walk, lanes),
             self._history.state(),
+            tuple((one.address, one.up, one.skew_ms, walk.of(one.hold)) for one in world.servers.values()),
+            tuple(sorted(cluster.on_disk.items())),
         )
         ranks = {version: rank for rank, version in enumerate(sorted(set(walk.versions)))}
         slowest = min((node.skew_ms for node in world.nodes.values()), default=0)
         # A version ahead of some clock is compared with stamps yet to come: then it counts as a number.
-        ahead = [version for version in ranks if version > world.epoch_now() + slowest]
+        ahead = [version for version in ranks if self._clocks_move or version > world.epoch_now() + slowest]
         return (*body, tuple(ranks[version] for version in walk.versions), tuple(sorted(ahead)))
 
     def _under_way(self, walk: StateWalk, lanes: Lanes) -> Canonical:
@@ -138,7 +144,7 @@ class Fingerprint:
         owner = getattr(action, "__self__", None)
         if isinstance(owner, VirtualServer):
             return (time_us, priority, owner.address)
-        if isinstance(owner, Connection) and not self._clocks:
+        if isinstance(owner, Connection) and not self._clocks and not arguments:  # its look whether it is idle
             return (priority, owner.number)
         return (time_us, priority, walk.of(action), walk.of(arguments))
 
@@ -150,8 +156,9 @@ def _name(_: StateWalk, thing: object) -> Canonical:
     return type(thing).__name__
 
 
-def _connection(_: StateWalk, connection: Connection) -> Canonical:
-    return ("connection", connection.number, connection.closed, connection.frozen, connection.abandoned)
+def _connection(walk: StateWalk, connection: Connection) -> Canonical:
+    held = tuple(map(walk.of, connection.held_back())) if connection.frozen else ()
+    return ("connection", connection.number, connection.closed, connection.frozen, connection.abandoned, held)
 
 
 def _client(walk: StateWalk, node: VirtualNode) -> Canonical:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.fault_steps import FAULT
 from rmqlab.lab.settled import WRITES, Settled
 from rmqlab.protocol.codes import RequestCode
 
@@ -70,7 +71,9 @@ class OpenOrders:
         self._may_stamp = MAY_STAMP_BROADCASTING if broadcasting else MAY_STAMP
 
     def free(self, heads: Sequence[Parcel]) -> int | None:
-        """Index of the head that moves at once, None when the order is open."""
+        """Index of the head that moves at once, None when the order is open, as it always is while a fault waits."""
+        if any(parcel.lane[1] == FAULT for parcel in heads):
+            return None
         for index, parcel in enumerate(heads):
             if not parcel.node:
                 if parcel.server == self._name_server:

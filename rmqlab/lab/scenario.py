@@ -21,6 +21,7 @@ from rmqlab.lab.fault_steps import (
     MAY_BE_BROKER,
     MAY_BE_PRODUCER,
     Cut,
+    FaultOrder,
     FaultStep,
     Freeze,
     Kill,
@@ -32,7 +33,6 @@ from rmqlab.lab.fault_steps import (
     ScenarioStep,
     SetClock,
     Slow,
-    fault_problems,
 )
 from rmqlab.message.topics import is_valid_name, validate_topic
 
@@ -238,6 +238,7 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     last = 0
     running: dict[str, bool] = {}
     queues_of = dict(scenario.topics)
+    faults = FaultOrder(scenario.steps[-1].at if scenario.steps else 0)
     for index, step in enumerate(scenario.steps):
         field = f"steps[{index}]"
         if step.at < last:
@@ -248,11 +249,12 @@ def _problems(scenario: Scenario) -> Iterator[str]:
         match step:
             case Start():
                 yield from _start_problems(step, field, scenario.topics, running)
+                yield from faults.starts(step.who, step.at, field)
                 running[step.who] = True
             case Stop(who=who) | Subscribe(who=who) if not running.get(who):
                 yield _not_running(field, who, running)
             case FaultStep():
-                yield from fault_problems(step, field)
+                yield from faults.problems(step, field)
                 if not _can_fail(step, running):
                     yield _not_running(field, getattr(step, "who", ""), running)
                 if isinstance(step, Kill):

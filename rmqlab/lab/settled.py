@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
+    from rmqlab.lab.cluster import Cluster
     from rmqlab.lab.consumers import Consumer
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.lanes import Lanes, Parcel
@@ -33,11 +34,15 @@ WRITES = frozenset({
 
 
 class Settled:
-    """Looks at the ``consumers`` of a scenario, by name, and at the ``broker`` that all of them talk to."""
+    """Looks at the ``consumers`` of a scenario, by name, and at the broker of the ``cluster`` that all talk to."""
 
-    def __init__(self, broker: Broker, consumers: dict[str, Consumer]) -> None:
-        self._broker = broker
+    def __init__(self, cluster: Cluster, consumers: dict[str, Consumer]) -> None:
+        self._cluster = cluster
         self._consumers = consumers
+
+    @property
+    def _broker(self) -> Broker:
+        return self._cluster.broker
 
     def shared(self) -> bool:
         """Whether two members of a group that divides its queues hold the same one."""

@@ -16,7 +16,8 @@ from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
-from rmqlab.lab.fault_steps import Cut, FaultStep, Freeze
+from rmqlab.lab.fault_steps import FaultStep, RestartBroker
+from rmqlab.lab.faults import Faults
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.open_orders import STEP, OpenOrders
@@ -92,6 +93,9 @@ class Simulation:
         self.world = self.cluster.world
         self.settings = clients or ClientSettings()
         self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=self.settings.plain_names)
+        self.faults = Faults(self.cluster, self.witness, self._killed)
+        if any(isinstance(step, RestartBroker) and step.crash for step in scenario.steps):
+            self.cluster.write_files_now_and_then()
         self.members: list[Member] = []
         self.consumers: dict[str, Consumer] = {}
         self.done = False
@@ -102,7 +106,7 @@ class Simulation:
         )
         if self.world.lanes is not None:
             broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
-            settled = Settled(self.cluster.broker, self.consumers)
+            settled = Settled(self.cluster, self.consumers)
             name_server = self.cluster.config.namesrv_address
             self.world.lanes.free = OpenOrders(self.world.lanes, name_server, settled, broadcasting=broadcasting).free
         self.witness.event("scenario", scenario=scenario.to_builtins(), epochMs=self.cluster.config.epoch_ms)
@@ -112,7 +116,7 @@ class Simulation:
             self._instance(node, PRODUCER),
             ProducerConfig(send_msg_timeout=settings.send_timeout_ms),
         )
-        node.spawn(self._drive(node), "scenario")
+        node.visitor = node.spawn(self._drive(node), "scenario")
 
     def run(self) -> Run:
         """Step until the scenario is over."""
@@ -178,6 +182,7 @@ class Simulation:
         self._final = self._final_state()
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
+            await self._awake(consumer.step.who)
             await self._shutdown(consumer)
         await self.producer.shutdown()
         self.done = True
@@ -198,23 +203,22 @@ class Simulation:
             case Stop(who=who):
                 self.witness.event("stopping", who=who)
                 consumer = self._running(who)
+                await self._awake(who)
                 del self.consumers[who]
                 await self._shutdown(consumer)
                 consumer.member.until = self.world.now_ms()
                 self.witness.event("stopped", who=who)
             case Subscribe(who=who, topic=topic, expr=expression, type=kind):
-                consumer, since = self._running(who), self.world.now_ms()
+                consumer = self._running(who)
+                await self._awake(who)
+                since = self.world.now_ms()
                 await consumer.client.subscribe(self.witness.long(topic), expression, kind)
                 consumer.member.asked.append((since, topic, kind, expression))
                 self.witness.event("subscribed", who=who, expr=expression)
             case Send():
                 await self._send(step)
-            case Cut(who=who):
-                count = self.world.nodes[who].cut(self.cluster.broker_address)
-                self.witness.event("control", line=f"cut @{who}", conns=str(count))
-            case Freeze(who=who):
-                count = self.world.nodes[who].freeze(self.cluster.broker_address)
-                self.witness.event("control", line=f"freeze @{who}", conns=str(count))
+            case FaultStep():
+                self.faults.happen(step, self.world.nodes[PRODUCER])
             case Alloc():
                 for who, consumer in self.consumers.items():
                     if consumer.pushes:
@@ -227,6 +231,17 @@ class Simulation:
 
     async def _create(self, topic: str, queues: int) -> None:
         await self.producer.create_topic("TBW102", self.witness.long(topic), queues)
+
+    def _killed(self, who: str) -> None:
+        consumer = self.consumers.pop(who, None)
+        if consumer is not None:
+            consumer.member.until = self.world.now_ms()
+
+    async def _awake(self, who: str) -> None:
+        """Wait until a client that is paused goes on: its application is paused with it."""
+        node = self.world.nodes[who]
+        while node.hold is not None and node.hold.active:
+            await node.sleep_us(node.hold.until_us - self.world.scheduler.now_us)
 
     def _running(self, who: str) -> Consumer:
         consumer = self.consumers.get(who)
@@ -278,6 +293,7 @@ class Simulation:
                 if outgoing.queue is None
                 else MessageQueue(topic, self.cluster.config.broker.broker_name, outgoing.queue)
             )
+            await self._awake(PRODUCER)
             result = await self.producer.send(message, queue)
             self.witness.sends(number, step.topic, outgoing, message, result)
 
@@ -333,8 +349,6 @@ def refusal_of(scenario: Scenario) -> str | None:
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.kind == "pop":
             return f"steps[{index}].kind is {step.kind!r}: POP mode is of 5.x and not simulated; use push or lite"
-        if isinstance(step, FaultStep) and not isinstance(step, Cut | Freeze):
-            return f"steps[{index}]: this fault is not simulated yet"
     return None
 
 

@@ -82,9 +82,9 @@ class Witness:
         if kind in VIEW_FACTS and not self._view_pending:
             self._view_pending = True
             scheduler = self._cluster.world.scheduler
-            scheduler.at(scheduler.now_us, self._look, priority=1)
+            scheduler.at(scheduler.now_us, self.look, priority=1)
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Write a group's clients and subscriptions when they changed, as the polling observer of a recording does."""
         self._view_pending = False
         epoch = self._cluster.config.epoch_ms

@@ -2,7 +2,8 @@
 
 A connection carries frames both ways; each direction keeps its order, as TCP does. How long a frame takes is a
 choice among the delays of its link, so an explorer can move it. A *cut* resets the connection and both sides learn of
-it; a *freeze* swallows every frame from then on and nobody is told, as a paused process or a dead router would.
+it; a *freeze* swallows every frame from then on and nobody is told, as a dead router would; one that ends delivers what
+was under way. A client or server that is *paused* does nothing, and what reaches it waits (``Hold``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.runtime.hold import Hold
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
@@ -50,6 +53,21 @@ class Timing:
     lag_us: int = 0
 
 
+@dataclass(slots=True)
+class LinkFaults:
+    """What is wrong with a client's links: ``slow_us`` more for every frame, heartbeats still to be lost."""
+
+    slow_us: int = 0
+    heartbeats_to_lose: int = 0
+
+    def loses(self, direction: str, command: RemotingCommand) -> bool:
+        """Whether this frame never arrives; a lost heartbeat is counted."""
+        if direction != C2S or command.code != RequestCode.HEART_BEAT or not self.heartbeats_to_lose:
+            return False
+        self.heartbeats_to_lose -= 1
+        return True
+
+
 class Channel(Protocol):
     """What a server sees of a client: Netty's channel. Identity is the key."""
 
@@ -83,7 +101,18 @@ class Server(Protocol):
 class VirtualServer:
     """A server at an address of the virtual network, with a clock of its own (``skew_ms``)."""
 
-    __slots__ = ("_armed_us", "_epoch_us", "_scheduler", "_world", "address", "connections", "handler", "skew_ms", "up")
+    __slots__ = (
+        "_armed_us",
+        "_epoch_us",
+        "_scheduler",
+        "_world",
+        "address",
+        "connections",
+        "handler",
+        "hold",
+        "skew_ms",
+        "up",
+    )
 
     def __init__(self, world: VirtualTime, address: str, handler: Server, epoch_us: int, skew_ms: int = 0) -> None:
         self._world = world
@@ -94,7 +123,35 @@ class VirtualServer:
         self.handler = handler
         self.skew_ms = skew_ms
         self.up = True
+        self.hold: Hold | None = None
         self.connections: dict[int, Connection] = {}
+        self.arm_timer()
+
+    def stop(self) -> None:
+        """The process ends: clients see their connections close, and nobody listens."""
+        self.up = False
+        self.hold = None
+        for connection in list(self.connections.values()):
+            connection.closed_by_exit()
+        self.connections.clear()
+
+    def start(self, handler: Server) -> None:
+        """A new process listens at this address."""
+        self.handler = handler
+        self.up = True
+        self._armed_us = None
+        self.arm_timer()
+
+    def pause(self, for_us: int) -> None:
+        """Do nothing for a while; which comes first afterwards, frames or timers, is a choice."""
+        timers_first = self._world.chooser.choose(f"{self.address}: frames or timers first after a pause", 2)
+        self.hold = self.hold or Hold(self._scheduler)
+        self.hold.pause(for_us, priority=timers_first)
+
+    def set_clock(self, by_ms: int) -> None:
+        """Move this server's clock; its handler's timers follow (see the handler)."""
+        self.skew_ms += by_ms
+        self._armed_us = None
         self.arm_timer()
 
     def now(self) -> int:
@@ -110,6 +167,8 @@ class VirtualServer:
 
     def closed(self, connection: Connection) -> None:
         """A connection of this server is gone."""
+        if self.hold is not None and self.hold.takes(self.closed, connection):
+            return
         if self.connections.pop(connection.number, None) is not None:
             self.handler.on_channel_close(connection, self.now())
             self.arm_timer()
@@ -136,12 +195,17 @@ class VirtualServer:
             lanes.post(lane, "wake-up", self._woken, server=self.address)
 
     def _woken(self) -> None:
+        if self.hold is not None and self.hold.takes(self._woken):
+            return
         if self.up:
             self.handler.run_timers(self.now())
             self.arm_timer()
 
     def _timer(self, due_us: int) -> None:
         if due_us != self._armed_us:
+            return
+        if self.hold is not None and self.hold.active:
+            self._scheduler.at(self.hold.until_us, self._timer, due_us)
             return
         self._armed_us = None
         if self.up:
@@ -156,8 +220,10 @@ class Connection:
     """
 
     __slots__ = (
+        "_arrived",
         "_last_arrival_us",
         "_scheduler",
+        "_sent",
         "_touched_us",
         "abandoned",
         "closed",
@@ -183,6 +249,9 @@ class Connection:
         self.frozen = False
         self.closed = False
         self.abandoned = False
+        # What a freeze that will end holds back: frames that were under way, and frames sent since.
+        self._arrived: list[tuple[RemotingCommand, Callable[[RemotingCommand], None]]] | None = None
+        self._sent: list[tuple[str, RemotingCommand, Callable[[RemotingCommand], None]]] = []
         server.connections[number] = self
         self._scheduler.at(self._touched_us + CHANNEL_IDLE_US, self._idle_check)
 
@@ -191,13 +260,25 @@ class Connection:
         return f"Connection({self.number}, {self.node.name} -> {self.server.address})"
 
     def _carry(self, direction: str, command: RemotingCommand, arrive: Callable[[RemotingCommand], None]) -> None:
-        scheduler, world = self._scheduler, self.node.world
+        scheduler, world, faults = self._scheduler, self.node.world, self.node.faults
         self._touched_us = scheduler.now_us
         if self.frozen:
+            if self._arrived is not None:
+                self._sent.append((direction, command, arrive))
             return
+        more_us = 0
+        if faults is not None:
+            if faults.loses(direction, command):
+                return
+            more_us = faults.slow_us
         if world.lanes is not None:
             if world.on_frame is not None:
                 world.on_frame(self, direction, command, scheduler.now_us, scheduler.now_us)
+            if more_us or self._last_arrival_us[direction] > scheduler.now_us:
+                due = max(scheduler.now_us + more_us, self._last_arrival_us[direction])
+                self._last_arrival_us[direction] = due
+                scheduler.at(due, world.lanes.carry, self, direction, command, arrive)
+                return
             world.lanes.carry(self, direction, command, arrive)
             return
         delays = self.timing.delays_us
@@ -206,7 +287,7 @@ class Connection:
             if len(delays) > 1
             else 0
         )
-        due = max(scheduler.now_us + delays[index], self._last_arrival_us[direction] + self.timing.spacing_us)
+        due = max(scheduler.now_us + delays[index] + more_us, self._last_arrival_us[direction] + self.timing.spacing_us)
         self._last_arrival_us[direction] = due
         if world.on_frame is not None:
             world.on_frame(self, direction, command, scheduler.now_us, due)
@@ -222,23 +303,66 @@ class Connection:
             self._carry(S2C, command, self._at_client)
 
     def _at_server(self, command: RemotingCommand) -> None:
-        if not (self.closed or self.frozen) and self.server.up:
+        hold = self.server.hold
+        if hold is not None and hold.takes(self._at_server, command):
+            return
+        if self.frozen:
+            self._keep(command, self._at_server)
+        elif not self.closed and self.server.up:
             self._touched_us = self._scheduler.now_us
             self.server.receive(self, command)
 
     def _at_client(self, command: RemotingCommand) -> None:
-        if not (self.closed or self.frozen or self.abandoned):
+        hold = self.node.hold
+        if hold is not None and hold.takes(self._at_client, command):
+            return
+        if self.frozen:
+            self._keep(command, self._at_client)
+        elif not (self.closed or self.abandoned):
             self._touched_us = self._scheduler.now_us
             self.node.receive(self, command)
 
+    def _keep(self, command: RemotingCommand, arrive: Callable[[RemotingCommand], None]) -> None:
+        if self._arrived is not None:
+            self._arrived.append((command, arrive))
+
+    def freeze(self, for_us: int | None = None) -> None:
+        """Carry nothing from now on, or for a while; then everything held back arrives, in order."""
+        self.frozen = True
+        if for_us is not None:
+            self._arrived = self._arrived or []
+            self._scheduler.at(self._scheduler.now_us + for_us, self._thaw)
+
+    def held_back(self) -> list[RemotingCommand]:
+        """The frames that a freeze holds back."""
+        return [*(frame for frame, _ in self._arrived or ()), *(frame for _, frame, _ in self._sent)]
+
+    def _thaw(self) -> None:
+        if not self.frozen:
+            return
+        arrived, sent = self._arrived or [], self._sent
+        self.frozen, self._arrived, self._sent = False, None, []
+        if self.closed:
+            self.node.lost(self, fail_pending=False)
+            return
+        for command, arrive in arrived:
+            arrive(command)
+        for direction, command, arrive in sent:
+            self._carry(direction, command, arrive)
+        if self.abandoned:
+            self._say_goodbye()
+
     def close(self) -> None:
-        """The server closes, or the network resets: both sides learn of it now (a frozen one: the server only)."""
+        """The server closes, or the network resets: both sides learn of it now (a frozen one: the server only).
+
+        The server's handler hears of it when what it does at present is done: Netty closes asynchronously (row H-43).
+        """
         if self.closed:
             return
         self.closed = True
         if not self.frozen:
             self.node.lost(self, fail_pending=False)
-        self.server.closed(self)
+        self._scheduler.at(self._scheduler.now_us, self.server.closed, self)
 
     def close_by_client(self) -> None:
         """The client closes; a frozen connection leaves the server in the dark."""
@@ -247,14 +371,29 @@ class Connection:
         self.abandoned = True
         self.node.lost(self, fail_pending=True)
         if not self.frozen:
-            # The goodbye must not overtake frames already on their way to the server.
-            lanes = self.node.world.lanes
-            if lanes is not None:
-                lanes.goodbye(self, Connection._goodbye)
-                return
-            self._scheduler.at(max(self._scheduler.now_us, self._last_arrival_us[C2S]), self._goodbye)
+            self._say_goodbye()
+
+    def closed_by_exit(self) -> None:
+        """The server's process ended: only the client is left to learn of it."""
+        if not self.closed:
+            self.closed = True
+            if not self.frozen:
+                self.node.lost(self, fail_pending=False)
+
+    def _say_goodbye(self) -> None:
+        """The goodbye must not overtake frames already on their way to the server."""
+        now_us, last_us = self._scheduler.now_us, self._last_arrival_us[C2S]
+        lanes = self.node.world.lanes
+        if lanes is None:
+            self._scheduler.at(max(now_us, last_us), self._goodbye)
+        elif last_us > now_us:
+            self._scheduler.at(last_us, lanes.goodbye, self, Connection._goodbye)
+        else:
+            lanes.goodbye(self, Connection._goodbye)
 
     def _goodbye(self) -> None:
+        if self.server.hold is not None and self.server.hold.takes(self._goodbye):
+            return
         if not self.closed:
             self.closed = True
             self.server.closed(self)

@@ -72,6 +72,9 @@ class Runtime(Protocol):
     def now(self) -> int:
         """Epoch ms on this node's own clock, its skew included."""
 
+    def monotonic(self) -> int:
+        """Ms on a clock that nobody sets (Java's `System.nanoTime`): timers run by it."""
+
     async def sleep(self, ms: int) -> None:
         """Wait `ms` milliseconds; 0 lets others run first."""
 

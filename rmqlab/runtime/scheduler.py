@@ -6,7 +6,7 @@ function of its inputs: the same inputs give the same order, whatever the machin
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -119,6 +119,19 @@ class Scheduler:
                 task.forget()
         self._heap.clear()
 
+    def postpone(self, concerns: Callable[[VirtualTask], bool], until_us: int) -> None:
+        """Let nothing happen before ``until_us`` to the tasks that ``concerns`` names; what waits keeps its order."""
+        later = [
+            entry
+            for entry in sorted(self._heap, key=_order)
+            if entry[0] < until_us and (task := _task_of(entry[3], entry[4])) is not None and concerns(task)
+        ]
+        numbers = {entry[2] for entry in later}
+        self._heap[:] = [entry for entry in self._heap if entry[2] not in numbers]
+        heapify(self._heap)
+        for _, priority, _, action, arguments in later:
+            self.at(until_us, action, *arguments, priority=priority)
+
     def next_time(self) -> int | None:
         """Instant (us) of the next step, or None when nothing is left."""
         return self._heap[0][0] if self._heap else None
@@ -165,6 +178,14 @@ class Scheduler:
 
 def _order(entry: tuple[int, int, int, Callable[..., None], tuple[Any, ...]]) -> tuple[int, int, int]:
     return entry[:3]
+
+
+def _task_of(action: Callable[..., None], arguments: tuple[Any, ...]) -> VirtualTask | None:
+    """The task that an entry of the heap wakes, or that waits for what it does."""
+    task = getattr(action, "__self__", None)
+    if isinstance(task, VirtualTask):
+        return task
+    return arguments[0] if arguments and isinstance(arguments[0], VirtualTask) else None
 
 
 def _is_stale(action: Callable[..., None], arguments: tuple[Any, ...]) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 from rmqlab.protocol.command import RemotingCommand, SerializeType
@@ -148,6 +149,10 @@ class SocketRuntime:
         self._processor: Processor | None = None
 
     # What client code calls (Runtime).
+    def monotonic(self) -> int:
+        """Ms on a clock that nobody sets."""
+        return time.monotonic_ns() // 1_000_000
+
     def now(self) -> int:
         """Epoch ms on this machine's clock."""
         return epoch_ms()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.runtime.hold import Hold
 from rmqlab.runtime.lanes import Lanes
-from rmqlab.runtime.network import Connection, Server, Timing, VirtualServer
+from rmqlab.runtime.network import Connection, LinkFaults, Server, Timing, VirtualServer
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import Chooser, Schedule
 from rmqlab.runtime.scheduler import US_PER_MS, Scheduler, Sleep, Trap, VirtualEvent, VirtualTask
@@ -150,12 +151,20 @@ class VirtualNode:
         self._opaque = 0
         self._tasks: list[VirtualTask] = []
         self._processor: Callable[[str, RemotingCommand], RemotingCommand | None] | None = None
+        self._set_ms = 0
+        self.visitor: VirtualTask | None = None  # runs here but is not of this machine: a pause does not stop it
+        self.faults: LinkFaults | None = None
+        self.hold: Hold | None = None
 
     # What client code calls (Runtime).
     def now(self) -> int:
         """Epoch ms on this node's clock, its skew included."""
         world = self.world
         return max((world.epoch_us + world.scheduler.now_us) // US_PER_MS, world.stamps_ms) + self.skew_ms
+
+    def monotonic(self) -> int:
+        """Ms on a clock that nobody sets."""
+        return self.now() - self._set_ms
 
     async def sleep(self, ms: int) -> None:
         """Wait ``ms`` milliseconds."""
@@ -262,19 +271,47 @@ class VirtualNode:
             connection.close()
         return len(hit)
 
-    def freeze(self, address: str | None = None) -> int:
-        """Swallow all frames of this node's present connections from now on, both ways; how many there were."""
+    def freeze(self, address: str | None = None, for_us: int | None = None) -> int:
+        """Hold back all frames of this node's present connections, both ways; how many there were.
+
+        Without ``for_us`` they are gone for good; with it they arrive when that time is over.
+        """
         hit = [c for a, c in self.connections.items() if address in {None, a}]
         for connection in hit:
-            connection.frozen = True
+            connection.freeze(for_us)
         return len(hit)
 
-    def kill(self) -> None:
-        """The process dies: its coroutines end; the operating system closes its connections."""
+    def pause(self, for_us: int) -> None:
+        """Do nothing for a while, as in a garbage collection: timers come late, what arrives waits."""
+        self.hold = self.hold or Hold(self.world.scheduler)
+        self.hold.pause(for_us)
+        self.world.scheduler.postpone(self._is_mine, self.hold.until_us)
+
+    def _is_mine(self, task: VirtualTask) -> bool:
+        return task is not self.visitor and any(task is mine for mine in self._tasks)
+
+    def set_clock(self, by_ms: int) -> None:
+        """Move this node's clock by ``by_ms``, back if below 0; timers do not notice."""
+        self.skew_ms += by_ms
+        self._set_ms += by_ms
+
+    def kill(self, *, silent: bool = False) -> int:
+        """The process dies: its coroutines end, and nothing more leaves it. Return how many connections it had.
+
+        The operating system closes the connections; ``silent``: the whole machine is gone, and nobody says so.
+        """
+        connections = list(self.connections.values())
+        frozen = [connection.frozen for connection in connections]
+        for connection in connections:
+            connection.frozen = True
         for task in self._tasks:
             task.cancel()
         self._tasks = []
-        self.close_connections()
+        for connection, was_frozen in zip(connections, frozen, strict=True):
+            connection.frozen = was_frozen or silent
+            if not silent:
+                connection.close_by_client()
+        return len(connections)
 
 
 def _fail(task: VirtualTask, ticket: int, error: Exception) -> None:
