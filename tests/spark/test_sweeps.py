@@ -1,0 +1,87 @@
+"""The catalogue of sweeps: what rows measure, that a row alone gives the same figures, and the verb that runs them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rmqlab.cli import main
+from rmqlab.errors import BadInput
+from rmqlab.spark.sweep import Sweep, grid
+from rmqlab.spark.sweep_run import run_sweep
+from rmqlab.spark.sweeps import CATALOGUE, heartbeats, loss, loss_whole, storm
+
+ROWS = grid(
+    members=[1, 2, 3], queues=[4], shared=[0, 1], gap_ms=[100], delay_us=[1_000], traffic=["settled"], runs=[2_000]
+)
+
+
+@pytest.mark.parametrize("members", [1, 2, 4])
+def test_settled_group_delivers_one_in_n_squared(members):
+    found = loss(3, members=members, queues=8, shared=0, gap_ms=60_000, delay_us=1_000, traffic="settled", runs=4_000)
+    assert found["delivered"] == pytest.approx(1 / members**2, rel=0.03)
+    assert found["low"] <= found["delivered"] <= found["high"]
+
+
+def test_early_messages_still_reach_the_first_member():
+    given = {"members": 2, "queues": 4, "shared": 0, "gap_ms": 60_000, "delay_us": 1_000, "runs": 1_000}
+    early, late = loss(1, traffic="starting", **given), loss(1, traffic="settled", **given)
+    assert early["delivered"] > late["delivered"] + 0.1
+
+
+def test_unknown_traffic_is_named():
+    with pytest.raises(BadInput, match="traffic is 'never'; it is one of starting, settled"):
+        loss(1, members=2, queues=4, shared=0, gap_ms=1, delay_us=1_000, traffic="never", runs=1)
+
+
+def test_whole_core_loses_six_of_eight_and_none_with_equal_tags():
+    assert loss_whole(1, gap_ms=1_000, queues=4, tags_of_b="tagB", runs=4)["delivered"] == 0.25
+    assert loss_whole(1, gap_ms=1_000, queues=4, tags_of_b="tagA", runs=4) == pytest.approx(
+        {"delivered": 0.5, "dropped_by_broker_tag": 0.5, "dropped_by_client": 0.0, "waiting": 0.0}
+    )
+
+
+def test_heartbeats_at_the_defaults():
+    found = heartbeats(1, clients=30_000, period_ms=30_000, expiry_ms=120_000, scan_ms=10_000, lost=0.0)
+    assert found["beats_a_second"] == 1_000
+    assert 90_000 < found["detection_min_ms"] < found["detection_mean_ms"] < found["detection_max_ms"] <= 130_001
+    assert found["false_expiries_an_hour"] == 0
+
+
+def test_storm_notifies_everybody_of_everybody():
+    found = storm(1, members=4, queues=8, strategy="avg", gap_ms=500)
+    assert found["notifications"] == 1 + 2 + 3 + 4
+    assert found["moved"] > 0
+    hashed = storm(1, members=8, queues=32, strategy="hash", gap_ms=500)
+    assert hashed["moved"] < storm(1, members=8, queues=32, strategy="avg", gap_ms=500)["moved"]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_grids_are_whole(name):
+    rows = CATALOGUE[name].sweep(name).rows()
+    assert len({row.id for row in rows}) == len(rows) >= 30
+
+
+def test_partitions_do_not_matter(spark, tmp_path):
+    sweep = Sweep("loss", loss, ROWS, seed=4)
+    here = run_sweep(sweep, tmp_path / "here").records
+    assert run_sweep(sweep, tmp_path / "ones", session=spark).records == here
+    assert run_sweep(sweep, tmp_path / "threes", session=spark, rows_a_task=3).records == here
+
+
+def test_verb_lists_runs_and_goes_on(tmp_path, capsys):
+    assert main(["sweep"]) == 0
+    assert "heartbeats" in capsys.readouterr().out
+    given = ["sweep", "loss", "--runs", "5", "--out", str(tmp_path / "kept"), "--spark", "none", "--rows-a-task", "200"]
+    assert main([*given, "--json", str(tmp_path / "first.json")]) == 0
+    assert main([*given, "--json", str(tmp_path / "second.json"), "--table", str(tmp_path / "all.parquet")]) == 0
+    first, second = (json.loads((tmp_path / name).read_text()) for name in ("first.json", "second.json"))
+    assert first == second
+    assert len(first["rows"]) == len(CATALOGUE["loss"].sweep("loss").rows())
+    assert (tmp_path / "all.parquet").is_file()
+
+
+def test_verb_refuses_what_it_does_not_know(capsys):
+    assert main(["sweep", "nothing"]) == 2
+    assert "sweep 'nothing' is not known; there are loss" in capsys.readouterr().err
