@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker import admin_tables
+from rmqlab.broker.admin_clients import NOT_SET, AdminClients
+from rmqlab.broker.admin_entries import AdminEntries
+from rmqlab.broker.admin_lists import AdminLists
+from rmqlab.broker.admin_settings import AdminSettings
+from rmqlab.broker.admin_tables import AdminTables
 from rmqlab.broker.processor_error import require
 from rmqlab.message.topics import validate_topic
 from rmqlab.protocol.admin_headers import (
     CreateTopicRequestHeader,
     DeleteSubscriptionGroupRequestHeader,
+    DeleteTopicRequestHeader,
 )
 from rmqlab.protocol.bodies import (
     LockBatchRequestBody,
@@ -40,21 +45,19 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
 
-    Handler = Callable[[Channel, RemotingCommand, int], RemotingCommand]
-
-# What Java's `createResponseCommand(null)` says until somebody says something else; some answers keep it.
-NOT_SET = "not set any response code"
+    Handler = Callable[[Channel, RemotingCommand, int], RemotingCommand | None]
 
 
 class AdminBrokerProcessor:
-    """Answers every request that has no processor of its own, as far as the lab needs them.
+    """Answers every request that has no processor of its own.
 
     Java answers nothing at all to a code it does not know, and so does this; the client times out.
     """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        tables = admin_tables.AdminTables(broker)
+        tables, lists, entries = AdminTables(broker), AdminLists(broker), AdminEntries(broker)
+        settings, clients = AdminSettings(broker), AdminClients(broker)
         self._handlers: dict[int, Handler] = {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self._update_and_create_topic,
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._search_offset_by_timestamp,
@@ -71,6 +74,28 @@ class AdminBrokerProcessor:
             RequestCode.GET_PRODUCER_CONNECTION_LIST: tables.producer_connection_list,
             RequestCode.GET_CONSUME_STATS: tables.consume_stats,
             RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: tables.topic_consume_by_who,
+            RequestCode.GET_BROKER_CONSUME_STATS: tables.broker_consume_stats,
+            RequestCode.QUERY_CONSUME_TIME_SPAN: tables.consume_time_span,
+            RequestCode.QUERY_CONSUME_QUEUE: entries.query_consume_queue,
+            RequestCode.RESUME_CHECK_HALF_MESSAGE: entries.resume_check_half_message,
+            RequestCode.GET_ALL_TOPIC_CONFIG: lists.all_topic_config,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lists.all_subscription_group,
+            RequestCode.GET_ALL_CONSUMER_OFFSET: lists.all_consumer_offset,
+            RequestCode.GET_ALL_DELAY_OFFSET: lists.all_delay_offset,
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: lists.system_topic_list,
+            RequestCode.QUERY_CORRECTION_OFFSET: lists.query_correction_offset,
+            RequestCode.CLONE_GROUP_OFFSET: lists.clone_group_offset,
+            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self._clean_expired_consume_queue,
+            RequestCode.CLEAN_UNUSED_TOPIC: self._clean_unused_topic,
+            RequestCode.DELETE_TOPIC_IN_BROKER: self._delete_topic,
+            RequestCode.UPDATE_BROKER_CONFIG: settings.update_broker_config,
+            RequestCode.GET_BROKER_CONFIG: settings.get_broker_config,
+            RequestCode.GET_BROKER_RUNTIME_INFO: settings.get_broker_runtime_info,
+            RequestCode.VIEW_BROKER_STATS_DATA: settings.view_broker_stats_data,
+            RequestCode.GET_CONSUMER_RUNNING_INFO: clients.consumer_running_info,
+            RequestCode.CONSUME_MESSAGE_DIRECTLY: clients.consume_message_directly,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: clients.reset_offset,
+            RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: clients.consumer_status,
         }
 
     def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
@@ -106,6 +131,27 @@ class AdminBrokerProcessor:
         # 4.8.0 sends this one topic; the name server takes the whole table in the same way.
         broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
         return RemotingCommand.response(ResponseCode.SUCCESS, NOT_SET)
+
+    def _delete_topic(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Forget a topic and delete the queues of every topic that is not known; the messages stay in the log."""
+        topic = command.decode_header(DeleteTopicRequestHeader).topic
+        refusal = self._refuse_topic(topic)
+        if refusal is not None:
+            return refusal
+        self._broker.topic_config_manager.delete_topic_config(topic)
+        self._clean_unused_topic(channel, command, now)
+        if self._broker.config.auto_delete_unused_stats:
+            self._broker.broker_stats_manager.on_topic_deleted(topic)
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _clean_unused_topic(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        broker = self._broker
+        broker.message_store.clean_service.clean_unused_topic(broker.topic_config_manager.topic_config_table)
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _clean_expired_consume_queue(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        self._broker.message_store.clean_service.clean_expired_consumer_queue()
+        return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _search_offset_by_timestamp(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         header = command.decode_header(SearchOffsetRequestHeader)
@@ -158,6 +204,8 @@ class AdminBrokerProcessor:
     def _delete_subscription_group(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         header = command.decode_header(DeleteSubscriptionGroupRequestHeader)
         self._broker.subscription_group_manager.delete_subscription_group_config(header.group_name)
+        if self._broker.config.auto_delete_unused_stats:
+            self._broker.broker_stats_manager.on_group_deleted(header.group_name)
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _register_filter_server(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:

@@ -10,17 +10,22 @@ from rmqlab.protocol.admin_bodies import (
     Connection,
     ConsumerConnection,
     ConsumeStats,
+    ConsumeStatsList,
     GroupList,
     OffsetWrapper,
     ProducerConnection,
+    QueryConsumeTimeSpanBody,
+    QueueTimeSpan,
     TopicOffset,
     TopicStatsTable,
 )
 from rmqlab.protocol.admin_headers import (
     GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsInBrokerHeader,
     GetConsumeStatsRequestHeader,
     GetProducerConnectionListRequestHeader,
     GetTopicStatsInfoRequestHeader,
+    QueryConsumeTimeSpanRequestHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
 from rmqlab.protocol.bodies import message_queue_order
@@ -33,6 +38,9 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
+
+
+_GROUPS = 2048  # the table length of the ConcurrentHashMap of groups
 
 
 class AdminTables:
@@ -89,30 +97,82 @@ class AdminTables:
     def consume_stats(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Answer 208: how far a group is in every queue of one topic, or of all it has offsets of.
 
-        A topic that a group online does not subscribe to is passed over. The rate is 0: nothing counts messages here.
+        A topic that a group online does not subscribe to is passed over.
         """
         header = command.decode_header(GetConsumeStatsRequestHeader)
-        table = self.offsets_of(header.consumer_group, header.topic)
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=ConsumeStats(offset_table=table).encode())
+        group, rate = header.consumer_group, 0.0
+        for topic in self._consumed_topics(group, header.topic):
+            rate += self._broker.broker_stats_manager.tps_group_get_nums(group, topic, now)
+        stats = ConsumeStats(offset_table=self.offsets_of(group, header.topic), consume_tps=rate)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=stats.encode())
 
     def offsets_of(self, group: str, topic: str | None) -> dict[MessageQueue, OffsetWrapper]:
         """How far `group` is in every queue of `topic`, or (None or blank) of all topics it has offsets of."""
-        broker = self._broker
-        topics = [topic or ""]
-        if is_blank(topic):
-            topics = broker.consumer_offset_manager.which_topic_by_consumer(group)
         table: dict[MessageQueue, OffsetWrapper] = {}
-        for name in topics:
-            config = broker.topic_config_manager.select_topic_config(name)
-            consumers = broker.consumer_manager
-            if config is None or (
-                consumers.find_subscription_data(group, name) is None
-                and consumers.find_subscription_data_count(group) > 0
-            ):
-                continue
+        for name in self._consumed_topics(group, topic):
+            config = self._broker.topic_config_manager.topic_config_table[name]
             for queue in self._queues(name, config.read_queue_nums):
                 table[queue] = self._offsets(group, queue)
         return {queue: table[queue] for queue in message_queue_order(table)}
+
+    def _consumed_topics(self, group: str, topic: str | None) -> list[str]:
+        """Return `topic`, or all that a group has offsets of, without those unknown or not subscribed to (any more)."""
+        topics = [topic or ""]
+        if is_blank(topic):
+            topics = hash_map_order(self._broker.consumer_offset_manager.which_topic_by_consumer(group))
+        return [name for name in topics if self._is_consumed(group, name)]
+
+    def _is_consumed(self, group: str, topic: str) -> bool:
+        consumers = self._broker.consumer_manager
+        return self._broker.topic_config_manager.select_topic_config(topic) is not None and (
+            consumers.find_subscription_data(group, topic) is not None
+            or consumers.find_subscription_data_count(group) == 0
+        )
+
+    def broker_consume_stats(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 317: for every group of the table, how far it is in each topic it has offsets of."""
+        header = command.decode_header(GetConsumeStatsInBrokerHeader)
+        broker, behind = self._broker, 0
+        groups: list[dict[str, list[ConsumeStats]]] = []
+        for group in hash_map_order(broker.subscription_group_manager.subscription_group_table, _GROUPS):
+            rows = []
+            for topic in self._consumed_topics(group, None):
+                config = broker.topic_config_manager.topic_config_table[topic]
+                if header.is_order and not config.order:
+                    continue
+                table = {queue: self._offsets(group, queue) for queue in self._queues(topic, config.write_queue_nums)}
+                rate = broker.broker_stats_manager.tps_group_get_nums(group, topic, now)
+                behind += sum(offsets.broker_offset - offsets.consumer_offset for offsets in table.values())
+                rows.append(ConsumeStats(offset_table=table, consume_tps=rate))
+            groups.append({group: rows})
+        body = ConsumeStatsList(consume_stats_list=groups, broker_addr=broker.config.broker_addr, total_diff=behind)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def consume_time_span(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Answer 303: store times of the first, the last and the last consumed message of each queue."""
+        header = command.decode_header(QueryConsumeTimeSpanRequestHeader)
+        topic, store = header.topic, self._broker.message_store
+        config = self._broker.topic_config_manager.select_topic_config(topic)
+        if config is None:
+            return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+        spans = []
+        for number in range(config.write_queue_nums):
+            earliest = store.get_earliest_message_time(topic, number)
+            highest = store.get_max_offset_in_queue(topic, number)
+            consumed = self._broker.consumer_offset_manager.query_offset(header.group, topic, number)
+            span = QueueTimeSpan(
+                message_queue=MessageQueue(topic, self._broker.config.broker_name, number),
+                min_time_stamp=earliest,
+                max_time_stamp=store.get_message_store_time_stamp(topic, number, highest - 1),
+                consume_time_stamp=(
+                    store.get_message_store_time_stamp(topic, number, consumed - 1) if consumed > 0 else earliest
+                ),
+            )
+            if consumed < highest:
+                span.delay_time = now - store.get_message_store_time_stamp(topic, number, consumed)
+            spans.append(span)
+        body = QueryConsumeTimeSpanBody(consume_time_span_set=spans)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
 
     def topic_consume_by_who(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Answer 300: groups online that subscribe to a topic, and groups that have offsets of it."""

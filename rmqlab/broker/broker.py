@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor
 from rmqlab.broker.broker2client import Broker2Client
 from rmqlab.broker.broker_registration import BrokerRegistration, registered_topics
+from rmqlab.broker.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
+from rmqlab.broker.configuration import Configuration
 from rmqlab.broker.consumer_filter_manager import CONFIG_FILE as FILTER_FILE
 from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PERIOD_MS
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
@@ -28,6 +30,7 @@ from rmqlab.broker.query_message_processor import QueryMessageProcessor
 from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
 from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
+from rmqlab.broker.store_rates import StoreRates, Totals
 from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from rmqlab.broker.timers import Timers
 from rmqlab.broker.topic_config_manager import TopicConfigManager
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     Observer = Callable[[str, dict[str, object]], None]
 
 REGISTER_FIRST_MS = 10_000
+DAY_MS = 86_400_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
 
 
@@ -129,6 +133,12 @@ class Broker:
         self._wake_ups: deque[Callable[[], None]] = deque()
         self._opaque = 0
         self.broker2client = Broker2Client(self)
+        self.configuration = Configuration(config, store.config, now)
+        self.broker_stats_manager = BrokerStatsManager(config.broker_cluster_name, now)
+        self.store_rates = StoreRates(store.store_stats_service, now)
+        self.morning_totals = Totals(), Totals()  # when yesterday began, and today
+        # size and free bytes of the disk that holds the store; None: it is in memory
+        self.disk_usage: Callable[[], tuple[int, int]] | None = None
 
         self.consumer_offset_manager = ConsumerOffsetManager(self)
         self.topic_config_manager = TopicConfigManager(self)
@@ -167,6 +177,7 @@ class Broker:
         persist = self.consumer_filter_manager.persist
         self.timers.at_fixed_rate("filter data", now + FILTER_PERIOD_MS, FILTER_PERIOD_MS, lambda _: persist())
         shortest, longest = REGISTER_PERIOD_MS
+        self.timers.at_fixed_rate("broker stats", now - now % DAY_MS + DAY_MS, DAY_MS, self._new_day)
         period = max(shortest, min(self.config.register_name_server_period, longest))
         self.timers.at_fixed_rate("register broker", now + REGISTER_FIRST_MS, period, self._register_periodically)
 
@@ -191,6 +202,8 @@ class Broker:
         the exception's name and text, without the source line that Java adds.
         """
         self.now = now
+        if now >= self.store_rates.next_sample:
+            self.store_rates.sample(now)
         if command.is_response:
             self.broker2client.on_response(channel, command)
             return None
@@ -282,6 +295,10 @@ class Broker:
                 force_register=force_register,
             )
         )
+
+    def _new_day(self, _now: int) -> None:
+        """Count today's messages from now on; Java does so at midnight where it stands, here that is UTC."""
+        self.morning_totals = self.morning_totals[1], self.store_rates.totals()
 
     def _register_periodically(self, now: int) -> None:
         force = self.config.force_register

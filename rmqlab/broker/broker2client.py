@@ -27,14 +27,18 @@ class Broker2Client:
         self._waiting: dict[tuple[Channel, int], Callable[[RemotingCommand | None], None]] = {}
 
     def call_client(
-        self, channel: Channel, request: RemotingCommand, on_answer: Callable[[RemotingCommand | None], None]
+        self,
+        channel: Channel,
+        request: RemotingCommand,
+        on_answer: Callable[[RemotingCommand | None], None],
+        timeout_ms: int = CALL_TIMEOUT_MS,
     ) -> None:
-        """Send a request; `on_answer` gets the answer, or None when there is none after 10 s."""
+        """Send a request; `on_answer` gets the answer, or None when there is none in time."""
         request.opaque = self._broker.next_opaque()
         key = channel, request.opaque
         self._waiting[key] = on_answer
         self._broker.timers.once(
-            f"answer to {request.opaque}", self._broker.now + CALL_TIMEOUT_MS, partial(self._give_up, key)
+            f"answer to {request.opaque}", self._broker.now + timeout_ms, partial(self._give_up, key)
         )
         channel.send(request)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
@@ -15,30 +15,47 @@ if TYPE_CHECKING:
 MASTER_ID = 0
 PERM_READ_WRITE = 6
 
-# 4.8.0 knows these keys too. They set threads, queues, statistics, access control or the environment of the process,
-# none of which exists here, so they are taken and have no effect.
-WITHOUT_EFFECT = frozenset({
-    "aclEnable", "adminBrokerThreadPoolNums", "autoDeleteUnusedStats", "brokerFastFailureEnable",
-    "clientManageThreadPoolNums", "clientManagerThreadPoolQueueCapacity", "commercialBaseCount", "commercialBigCount",
-    "commercialEnable", "commercialTimerCount", "commercialTransCount", "compressedRegister",
-    "consumerFallbehindThreshold", "consumerManageThreadPoolNums", "consumerManagerThreadPoolQueueCapacity",
-    "disableConsumeIfConsumerReadSlowly", "endTransactionPoolQueueCapacity", "endTransactionThreadPoolNums",
-    "fetchNamesrvAddrByAddressServer", "flushConsumerOffsetHistoryInterval",
-    "heartbeatThreadPoolNums", "heartbeatThreadPoolQueueCapacity", "highSpeedMode",
-    "maxDelayTime", "messageStorePlugIn", "processReplyMessageThreadPoolNums", "pullMessageThreadPoolNums",
-    "pullThreadPoolQueueCapacity", "queryMessageThreadPoolNums", "queryThreadPoolQueueCapacity",
-    "registerBrokerTimeoutMills", "replyThreadPoolQueueCapacity", "rocketmqHome", "sendMessageThreadPoolNums",
-    "sendThreadPoolQueueCapacity", "transferMsgByHeap", "waitTimeMillsInHeartbeatQueue", "waitTimeMillsInPullQueue",
-    "waitTimeMillsInSendQueue", "waitTimeMillsInTransactionQueue",
+# Settings of 4.8.0 for threads, queues, rates and the environment of the process, none of which exists here: taken,
+# shown and without effect. Their defaults; what depends on the machine is in `_of_machine`.
+INERT = {
+    "adminBrokerThreadPoolNums": "16", "brokerFastFailureEnable": "true", "clientManageThreadPoolNums": "32",
+    "clientManagerThreadPoolQueueCapacity": "1000000", "commercialBaseCount": "1", "commercialBigCount": "1",
+    "commercialEnable": "true", "commercialTimerCount": "1", "commercialTransCount": "1", "compressedRegister": "false",
+    "consumerFallbehindThreshold": "17179869184", "consumerManageThreadPoolNums": "32",
+    "consumerManagerThreadPoolQueueCapacity": "1000000", "disableConsumeIfConsumerReadSlowly": "false",
+    "endTransactionPoolQueueCapacity": "100000", "fetchNamesrvAddrByAddressServer": "false",
+    "flushConsumerOffsetHistoryInterval": "60000", "heartbeatThreadPoolQueueCapacity": "50000",
+    "highSpeedMode": "false", "maxDelayTime": "40", "messageStorePlugIn": "", "pullThreadPoolQueueCapacity": "100000",
+    "queryThreadPoolQueueCapacity": "20000", "registerBrokerTimeoutMills": "6000",
+    "replyThreadPoolQueueCapacity": "10000", "sendMessageThreadPoolNums": "1", "sendThreadPoolQueueCapacity": "10000",
+    "transferMsgByHeap": "true", "waitTimeMillsInHeartbeatQueue": "31000", "waitTimeMillsInPullQueue": "5000",
+    "waitTimeMillsInSendQueue": "200", "waitTimeMillsInTransactionQueue": "3000",
     # NettyServerConfig and NettyClientConfig
-    "channelNotActiveInterval", "clientAsyncSemaphoreValue", "clientCallbackExecutorThreads",
-    "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout", "clientOnewaySemaphoreValue",
-    "clientPooledByteBufAllocatorEnable", "clientSocketRcvBufSize", "clientSocketSndBufSize", "clientWorkerThreads",
-    "connectTimeoutMillis", "serverAsyncSemaphoreValue", "serverCallbackExecutorThreads",
-    "serverChannelMaxIdleTimeSeconds", "serverOnewaySemaphoreValue", "serverPooledByteBufAllocatorEnable",
-    "serverSelectorThreads", "serverSocketRcvBufSize", "serverSocketSndBufSize", "serverWorkerThreads",
-    "useEpollNativeSelector", "useTLS",
-})  # fmt: skip
+    "channelNotActiveInterval": "60000", "clientAsyncSemaphoreValue": "65535", "clientChannelMaxIdleTimeSeconds": "120",
+    "clientCloseSocketIfTimeout": "false", "clientOnewaySemaphoreValue": "65535",
+    "clientPooledByteBufAllocatorEnable": "false", "clientSocketRcvBufSize": "131072",
+    "clientSocketSndBufSize": "131072", "clientWorkerThreads": "4", "connectTimeoutMillis": "3000",
+    "serverAsyncSemaphoreValue": "64", "serverCallbackExecutorThreads": "0", "serverChannelMaxIdleTimeSeconds": "120",
+    "serverOnewaySemaphoreValue": "256", "serverPooledByteBufAllocatorEnable": "true", "serverSelectorThreads": "3",
+    "serverSocketRcvBufSize": "131072", "serverSocketSndBufSize": "131072", "serverWorkerThreads": "8",
+    "useEpollNativeSelector": "false", "useTLS": "false",
+}  # fmt: skip
+
+
+def _of_machine(processors: int) -> dict[str, str]:
+    """Return the defaults that 4.8.0 takes from the number of processors, and the home it was started in."""
+    numbers = {
+        "clientCallbackExecutorThreads": processors,
+        "endTransactionThreadPoolNums": 8 + processors * 2,
+        "heartbeatThreadPoolNums": min(32, processors),
+        "processReplyMessageThreadPoolNums": 16 + processors * 2,
+        "pullMessageThreadPoolNums": 16 + processors * 2,
+        "queryMessageThreadPoolNums": 8 + processors,
+    }
+    return {"rocketmqHome": "/opt/rocketmq"} | {name: str(number) for name, number in numbers.items()}
+
+
+OF_MACHINE = frozenset(_of_machine(1))
 
 
 class BrokerConfigError(BadInput):
@@ -50,7 +67,8 @@ class BrokerConfig:
     """Settings of one broker (4.8.0 `BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
 
     Java takes the machine's own address and name for `brokerIP1`, `brokerIP2` and `brokerName`; a simulated broker has
-    no machine, so the defaults are the loopback address and "broker-a".
+    no machine, so the defaults are the loopback address and "broker-a". `processors` (ours) is how many the machine
+    has, `inert` what was set that has no effect here.
     """
 
     broker_cluster_name: str = "DefaultCluster"
@@ -90,6 +108,10 @@ class BrokerConfig:
     register_name_server_period: int = 30_000
     flush_consumer_offset_interval: int = 5_000
     store_reply_message_enable: bool = True
+    acl_enable: bool = False
+    auto_delete_unused_stats: bool = False
+    processors: int = field(default=1, metadata={"name": None})
+    inert: dict[str, str] = field(default_factory=dict, metadata={"name": None})
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, where: str = "broker properties") -> BrokerConfig:
@@ -103,19 +125,24 @@ class BrokerConfig:
 
     def update(self, properties: Mapping[str, str], *, where: str = "broker properties") -> None:
         """Set what `properties` names (4.8.0 `MixAll.properties2Object`). Raises BrokerConfigError."""
-        for field in fields(self):
-            name = wire_name(field.name)
-            if name in properties:
-                setattr(self, field.name, _parse(f"{where}: {name}", properties[name].strip(), str(field.type)))
+        for item in fields(self):
+            name = _property_name(item)
+            if name is not None and name in properties:
+                setattr(self, item.name, _parse(f"{where}: {name}", properties[name].strip(), str(item.type)))
+        self.inert.update({name: properties[name].strip() for name in (*INERT, *OF_MACHINE) if name in properties})
 
     def properties(self) -> dict[str, str]:
         """Return every setting that is not null under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
-        values = {wire_name(field.name): getattr(self, field.name) for field in fields(self)}
+        values = {_property_name(item): getattr(self, item.name) for item in fields(self)}
         return {
             name: boolean_text(value) if isinstance(value, bool) else str(value)
             for name, value in values.items()
-            if value is not None
+            if name is not None and value is not None
         }
+
+    def inert_properties(self) -> dict[str, str]:
+        """Return the settings that have no effect here under their 4.8.0 names."""
+        return INERT | _of_machine(self.processors) | self.inert
 
     @property
     def broker_addr(self) -> str:
@@ -134,9 +161,13 @@ def wire_name(name: str) -> str:
     return head + "".join(word.upper() if word.startswith("ip") else word.capitalize() for word in tail)
 
 
+def _property_name(item: Field[object]) -> str | None:
+    return None if "name" in item.metadata else wire_name(item.name)
+
+
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:
     """Return the keys that no setting of a 4.8.0 broker has: its own, its store's and its network's."""
-    known: set[str | None] = {*WITHOUT_EFFECT, *(wire_name(field.name) for field in fields(BrokerConfig))}
+    known: set[str | None] = {*INERT, *OF_MACHINE, *(_property_name(item) for item in fields(BrokerConfig))}
     known.update(property_name(field) for field in fields(MessageStoreConfig))
     return [key for key in properties if key not in known]
 

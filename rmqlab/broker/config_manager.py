@@ -55,16 +55,42 @@ def config_files(broker: Broker) -> list[ConfigFile]:
     ]
 
 
+class BrokerTables:
+    """One broker's tables as bodies, in the order in which 4.8.0 writes them."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def topics(self) -> TopicConfigSerializeWrapper:
+        """Return every topic, and the table's version."""
+        manager = self._broker.topic_config_manager
+        return TopicConfigSerializeWrapper(_ordered(manager.topic_config_table, _TOPICS), manager.data_version)
+
+    def groups(self) -> SubscriptionGroupWrapper:
+        """Return every consumer group, and the table's version."""
+        manager = self._broker.subscription_group_manager
+        return SubscriptionGroupWrapper(_ordered(manager.subscription_group_table, _GROUPS), manager.data_version)
+
+    def offsets(self) -> ConsumerOffsetSerializeWrapper:
+        """Return every committed offset."""
+        table = self._broker.consumer_offset_manager.offset_table
+        by_key = {key: _by_number(queues) for key, queues in _ordered(table, _OFFSETS).items()}
+        return ConsumerOffsetSerializeWrapper(by_key)
+
+    def delays(self) -> DelayOffsetSerializeWrapper:
+        """Return how far each delay level has been delivered."""
+        return DelayOffsetSerializeWrapper(_by_number(self._broker.schedule_message_service.offset_table))
+
+
 class _BrokerFiles:
     """The texts of one broker's tables."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._tables = BrokerTables(broker)
 
     def topics(self) -> str:
-        manager = self._broker.topic_config_manager
-        table = _ordered(manager.topic_config_table, _TOPICS)
-        return pretty(to_json(TopicConfigSerializeWrapper(table, manager.data_version)))
+        return pretty(to_json(self._tables.topics()))
 
     def take_topics(self, text: str) -> None:
         manager, loaded = self._broker.topic_config_manager, TopicConfigSerializeWrapper.decode(text.encode())
@@ -72,9 +98,7 @@ class _BrokerFiles:
         manager.data_version = loaded.data_version
 
     def groups(self) -> str:
-        manager = self._broker.subscription_group_manager
-        table = _ordered(manager.subscription_group_table, _GROUPS)
-        return pretty(to_json(SubscriptionGroupWrapper(table, manager.data_version)))
+        return pretty(to_json(self._tables.groups()))
 
     def take_groups(self, text: str) -> None:
         manager, loaded = self._broker.subscription_group_manager, SubscriptionGroupWrapper.decode(text.encode())
@@ -82,17 +106,14 @@ class _BrokerFiles:
         manager.data_version = loaded.data_version
 
     def offsets(self) -> str:
-        table = self._broker.consumer_offset_manager.offset_table
-        by_key = {key: _by_number(queues) for key, queues in _ordered(table, _OFFSETS).items()}
-        return pretty(to_json(ConsumerOffsetSerializeWrapper(by_key)))
+        return pretty(to_json(self._tables.offsets()))
 
     def take_offsets(self, text: str) -> None:
         loaded = ConsumerOffsetSerializeWrapper.decode(text.encode())
         self._broker.consumer_offset_manager.offset_table = loaded.offset_table
 
     def delays(self) -> str:
-        table = self._broker.schedule_message_service.offset_table
-        return pretty(to_json(DelayOffsetSerializeWrapper(_by_number(table))))
+        return pretty(to_json(self._tables.delays()))
 
     def take_delays(self, text: str) -> None:
         loaded = DelayOffsetSerializeWrapper.decode(text.encode())

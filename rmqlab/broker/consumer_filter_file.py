@@ -61,6 +61,11 @@ def encode_filter_data(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY)
     return pretty(to_json(stored))
 
 
+def filter_data_text(data: ConsumerFilterData | None) -> str:
+    """Write one group's filter data as the admin tool is shown it."""
+    return "null" if data is None else pretty(to_json(_stored(data)))
+
+
 def decode_filter_data(text: str) -> FilterDataByTopic | None:
     """Read a file; compiled expressions are not in it. None when it holds no table at all.
 

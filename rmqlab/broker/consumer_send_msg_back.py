@@ -72,6 +72,8 @@ def consumer_send_msg_back(broker: Broker, command: RemotingCommand, now: int) -
         message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
     result = broker.message_store.async_put_message(_copy_for(message, topic, queue_id), now)
     if result.status is PutMessageStatus.PUT_OK:
+        retried = message.properties.get(PROPERTY_RETRY_TOPIC)
+        broker.broker_stats_manager.sent_back(group, message.topic if is_blank(retried) else str(retried), now)
         return RemotingCommand.response(ResponseCode.SUCCESS)
     return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, result.status.name)
 

@@ -118,6 +118,10 @@ class PullMessageProcessor:
                 self._hold(channel, command, header, subscription, message_filter, now)
             else:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
+                if body is not None:
+                    self._broker.broker_stats_manager.get(
+                        header.consumer_group, header.topic, header.queue_id, result.message_count, len(body), now
+                    )
                 response = RemotingCommand.response(code, result.status.name, answer, body)
         if (
             broker_allow_suspend

@@ -100,7 +100,7 @@ class SendMessageProcessor:
             result = broker.transactional_message_service.prepare_message(message, now)
         else:
             result = broker.message_store.async_put_message(message, now)
-        return self._put_answer(result, queue_id)
+        return self._put_answer(message, result, queue_id, now)
 
     def _send_batch(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
         """Store a batch; the store writes the batch's own properties behind those of each message in its body."""
@@ -113,7 +113,7 @@ class SendMessageProcessor:
         self._fill(channel, command, header, topic_config, batch)
         if batch.body is None:
             raise ProcessorError(NULL_POINTER)
-        return self._put_answer(self._broker.message_store.async_put_messages(batch, now), queue_id)
+        return self._put_answer(batch, self._broker.message_store.async_put_messages(batch, now), queue_id, now)
 
     def _fill(
         self,
@@ -173,12 +173,14 @@ class SendMessageProcessor:
             message.topic, message.queue_id = dead_letter_place(broker, group)
         return None
 
-    def _put_answer(self, result: PutMessageResult, queue_id: int) -> RemotingCommand:
+    def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
         code = CODE_OF_STORED.get(result.status)
         if code is None:
             return self._answer(*REFUSAL_OF_STATUS[result.status])
         response = self._answer(code, None)
         if result.append_result is not None:
+            appended = result.append_result
+            self._broker.broker_stats_manager.put(message.topic, appended.msg_num, appended.wrote_bytes, now)
             response.header = SendMessageResponseHeader(
                 result.append_result.msg_id, queue_id, result.append_result.logics_offset
             )

@@ -250,6 +250,9 @@ class _QueueCheck:
             return None
         found = None
         if result.status is GetMessageStatus.FOUND:
+            size = sum(map(len, result.messages))
+            stats = self._broker.broker_stats_manager
+            stats.get(GROUP, topic, None, result.message_count, size, self._broker.now)
             decoded = (decode_record(record, decompress_body=False) for record in result.messages)
             found = [message for message in decoded if message is not None] or None
         return _Pulled(found, result.next_begin_offset, result.status in _NO_NEW)

@@ -48,6 +48,11 @@ def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
     say(f"  {'request':<34} {'requests':>8} {'identical':>9}")
     for code, (requests, identical) in result.codes.items():
         say(f"  {code:>3} {code_name(code):<30} {requests:>8} {identical:>9}")
+    if result.namesrv.requests:
+        say("")
+        say(f"  {'to the name server':<34} {result.namesrv.requests:>8} {result.namesrv.identical:>9}")
+        for code, (requests, identical) in sorted(result.namesrv.codes.items()):
+            say(f"  {code:>3} {code_name(code):<30} {requests:>8} {identical:>9}")
     say("")
     say("Taken from the recording, or let pass:")
     for name, use in result.uses.as_json().items():

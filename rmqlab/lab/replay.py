@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay_clock import RecordedClock, read_clock
 from rmqlab.lab.replay_exchange import Exchange, pair
 from rmqlab.lab.replay_frames import read_recording
+from rmqlab.lab.replay_namesrv import NamesrvReplay, NamesrvResult
 from rmqlab.lab.replay_run import ReplayRun
 from rmqlab.lab.replay_stage import Choice, Difference, Reordering, Stage
 from rmqlab.lab.undetermined import Undetermined, Uses
@@ -40,6 +41,7 @@ class ReplayResult:
 
     `identical` counts requests with the recorded outcome, be it an answer or none. `codes`: request code to how many
     requests and how many of them identical. `differing` also has what the broker sent by itself, or failed to.
+    `namesrv` is the name server's part, whose differences are in `differing` as well.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ReplayResult:
     uses: Uses
     clock: RecordedClock
     passes: int
+    namesrv: NamesrvResult
 
     @property
     def near(self) -> int:
@@ -80,9 +83,11 @@ class ReplayResult:
                 }
                 for difference in self.differing
             ],
-            "codes": {
-                str(code): {"name": code_name(code), "requests": requests, "identical": identical}
-                for code, (requests, identical) in self.codes.items()
+            "codes": _codes(self.codes),
+            "namesrv": {
+                "requests": self.namesrv.requests,
+                "identical": self.namesrv.identical,
+                "codes": _codes(self.namesrv.codes),
             },
             "reorderings": {
                 "within_1_ms": self.near,
@@ -98,6 +103,13 @@ class ReplayResult:
             },
             "passes": self.passes,
         }
+
+
+def _codes(codes: dict[int, tuple[int, int]]) -> dict[str, object]:
+    return {
+        str(code): {"name": code_name(code), "requests": requests, "identical": identical}
+        for code, (requests, identical) in codes.items()
+    }
 
 
 def code_name(code: int) -> str:
@@ -206,6 +218,7 @@ def _result(stage: Stage, passes: int) -> ReplayResult:
     for exchange in exchanges:
         requests, identical = codes.get(exchange.code, (0, 0))
         codes[exchange.code] = requests + 1, identical + exchange.agrees
+    namesrv = NamesrvReplay(stage.recording, stage.clock, stage.uses).run()
     stage.uses[Undetermined.STORE_TIME] = stage.broker.store.times_taken
     stage.uses[Undetermined.BORN_PORT] = len(stage.clock.ports)
     stage.uses[Undetermined.SCAN_PHASE] = len(stage.clock.scanned)
@@ -213,12 +226,14 @@ def _result(stage: Stage, passes: int) -> ReplayResult:
         name=stage.recording.name,
         requests=len(exchanges),
         identical=sum(exchange.agrees for exchange in exchanges),
-        differing=[difference for difference, _ in stage.differing],
+        differing=[difference for difference, _ in stage.differing]
+        + [Difference(*found) for found in namesrv.differing],
         reorderings=stage.reorderings,
         codes=dict(sorted(codes.items())),
         uses=stage.uses,
         clock=stage.clock,
         passes=passes,
+        namesrv=namesrv,
     )
 
 

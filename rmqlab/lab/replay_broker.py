@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.lab.replay_stats import RecordedStats
 from rmqlab.message.message import Host
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.store.config import MessageStoreConfig
@@ -119,11 +120,21 @@ class ReplayedBroker(Broker):
         self.outgoing: list[tuple[int, RemotingCommand]] = []
         self._woken: list[Callable[[], None]] = []
         self._dispatched = NO_QUEUE
-        super().__init__(config, self.store, now=clock.epoch_ms(0.0))
+        started = clock.boot or clock.epoch_ms(0.0)
+        super().__init__(config, self.store, now=started)
+        self.delivered = 0
+        self.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
+        self.recorded_stats = RecordedStats(config.broker_cluster_name, started)
+        self.broker_stats_manager = self.recorded_stats
         self.listener = self.consumer_ids_change_listener = ReplayedListener(self)
         for service in _DRIVEN:
             self.timers.cancel(service)
         self.store.dispatchers.append(self._note_queue)
+
+    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Process a command; looks that a replay takes again count as one read only."""
+        self.store.store_stats_service.get_message_transfered_msg_count = self.delivered
+        return super().handle(channel, command, now)
 
     def wake_up(self, run: Callable[[], None]) -> None:
         """Keep the execution of a held pull until the replay asks for it."""

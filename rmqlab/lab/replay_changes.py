@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay_clock import LOOK_LASTS_MS
-from rmqlab.lab.replay_exchange import LOG, Exchange, State, number_of
+from rmqlab.lab.replay_exchange import CALLS, LOG, Exchange, State, number_of
 from rmqlab.lab.replay_log import RecordedLog
 from rmqlab.lab.replay_stage import SETTLE_MS, Choice
 from rmqlab.lab.undetermined import Undetermined
@@ -186,10 +187,23 @@ class Changes:
             broker.store.window = change.put_at, earliest - 1, latest + 1
             # A message whose store time is not known may have been stored at once; what follows from it is not earlier.
             got = broker.handle(stage.channel(change), change.command, earliest if LOG in change.domains else stage.now)
+        if got is None and change.code in CALLS:
+            stage.asking[change.line.conn, change.opaque] = change
         stage.settle(change, got)
         stage.made.add(change.number)
         self.log.collect()
         self._reads.changed(change.domains - {LOG}, change)
+
+    def client_answers(self, line: Line, answer: RemotingCommand) -> None:
+        """A client answers a request of the broker's own: whoever asked gets what comes of it."""
+        stage = self._stage
+        opaque = stage.own.pop((line.conn, answer.opaque), None)
+        channel = stage.channels.get(line.conn)
+        if opaque is not None and channel is not None:
+            ours = copy(answer)
+            ours.opaque = opaque
+            stage.broker.handle(channel, ours, stage.now)
+            self.log.collect()
 
     def look(self, t: float | None = None) -> None:
         """Let the hold service look after the held pulls, at its estimated time or at `t`, where an answer shows it."""

@@ -9,6 +9,7 @@
   are answered at such a moment. Between and beyond these moments the period is taken as even.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
   was closed by a scan. Where there is none, no scan found anything.
+- When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.
 - Until when a connection was recorded: to its end, or until the recorder froze it.
 """
 
@@ -28,7 +29,7 @@ from rmqlab.broker.pull_request_hold_service import CHECK_INTERVAL_MS
 from rmqlab.lab.replay_exchange import number_of
 from rmqlab.lab.replay_frames import Kind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
-from rmqlab.protocol.admin_bodies import ProducerConnection
+from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.frame_error import FrameError
 
@@ -50,6 +51,8 @@ _CLOSING_MS = 1.0
 class RecordedClock:
     """`epoch` is the epoch ms of `t` = 0; store times by commit log offset, ports by connection, looks as `t`.
 
+    `boot` is when the broker began (epoch ms), None if nothing tells.
+
     `look_every` is the pause (ms) between two looks; `short_poll` how long (ms) a broker without long polling holds a
     pull, None for one that holds it as long as it asks. `ends` has the last recorded moment of every connection that
     does not last to the recording's `end`.
@@ -60,6 +63,7 @@ class RecordedClock:
     short_poll: int | None = None
     epoch: float = 0.0
     epoch_from: str = "nothing"
+    boot: int | None = None
     store_times: dict[int, int] = field(default_factory=dict)
     ports: dict[int, int] = field(default_factory=dict)
     looks: list[float] = field(default_factory=list)
@@ -118,6 +122,8 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
                 clock.store_times.setdefault(offset, store_time)
                 ports.setdefault(offset, port)
     for exchange in exchanges:
+        if exchange.code == RequestCode.GET_BROKER_RUNTIME_INFO and exchange.expected is not None:
+            clock.boot = clock.boot or _boot(exchange.expected.body or b"")
         if exchange.put_at in ports:
             clock.ports.setdefault(exchange.line.conn, ports[exchange.put_at])
         elif exchange.code in _MEMBERS:
@@ -126,6 +132,13 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
     clock.looks = list(_looks(clock, exchanges))
     _find_scans(recording, clock, exchanges)
     return clock
+
+
+def _boot(body: bytes) -> int | None:
+    try:
+        return number_of(KVTable.decode(body).table.get("bootTimestamp"))
+    except FrameError:
+        return None
 
 
 def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collection[Exchange]) -> None:

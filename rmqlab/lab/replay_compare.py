@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.replay_measured import settle_body, settle_config, settle_version
 from rmqlab.lab.undetermined import Undetermined
 from rmqlab.message.record import RecordError, decode_records
 from rmqlab.protocol import fastjson
@@ -57,14 +58,18 @@ def compare(
         )
         if left != right
     ]
-    differences.extend(_ext_fields(expected, got))
+    differences.extend(_ext_fields(request_code, expected, got, uses))
     if expected.body != got.body:
         differences.extend(_bodies(request_code, expected.body or b"", got.body or b"", uses))
     return differences
 
 
-def _ext_fields(expected: RemotingCommand, got: RemotingCommand) -> Iterator[FieldDifference]:
+def _ext_fields(
+    request_code: int, expected: RemotingCommand, got: RemotingCommand, uses: Uses | None
+) -> Iterator[FieldDifference]:
     left, right = expected.all_ext_fields(), got.all_ext_fields()
+    if request_code == RequestCode.GET_BROKER_CONFIG and left is not None and right is not None:
+        right = {**right, "version": settle_version(left.get("version"), right.get("version"), uses)}
     if left is None or right is None:
         if left is not right:
             yield "extFields", None if left is None else dict(left), None if right is None else dict(right)
@@ -78,11 +83,15 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses | None) -
     if request_code in _RECORD_BODIES:
         yield from _records(expected, got)
         return
+    if request_code == RequestCode.GET_BROKER_CONFIG:
+        yield from _lines(_text(expected), settle_config(_text(expected), _text(got), uses))
+        return
     try:
         left, right = fastjson.read(expected), fastjson.read(got)
     except FrameError:
         yield "body", _text(expected), _text(got)
         return
+    settle_body(request_code, left, right, uses)
     name = _UNORDERED.get(request_code)
     if name is not None and isinstance(left, dict) and isinstance(right, dict):
         mine, theirs = left.get(name), right.get(name)
@@ -91,6 +100,16 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses | None) -
             if uses is not None:
                 uses[Undetermined.MEMBER_ORDER] += 1
     yield from _json(left, right, "body")
+
+
+def _lines(expected: str, got: str) -> Iterator[FieldDifference]:
+    """Compare `name=value` lines: every value, then the order."""
+    left, right = (dict(line.split("=", 1) for line in text.splitlines()) for text in (expected, got))
+    for name in sorted({*left, *right}):
+        if left.get(name) != right.get(name):
+            yield f"body.{name}", left.get(name, _MISSING), right.get(name, _MISSING)
+    if left == right and expected != got:
+        yield "body.order", list(left), list(right)
 
 
 def _sorted(items: object) -> list[str]:

@@ -2,7 +2,7 @@
 
 A line of `frames.jsonl` (or `frames.jsonl.gz`) has `t`, the ms since the recorder started, and one of: `conn` with
 `open`; `conn`, `dir` with `close`; `conn` with `client`; `control` with `conns`; `conn`, `dir` with `frame`, the whole
-frame in hex, its length first. `dir` is c2s (to the broker) or s2c. Frames `to` the name server are passed over.
+frame in hex, its length first. `dir` is c2s (to the broker) or s2c. Frames `to` the name server stand apart.
 """
 
 from __future__ import annotations
@@ -54,11 +54,15 @@ class Line:
 
 @dataclass(slots=True)
 class Recording:
-    """The lines of a set in the order the recorder saw them, and the settings of broker.conf as text."""
+    """The lines of a set in the order the recorder saw them, and the settings of broker.conf as text.
+
+    `namesrv_lines` are the name server's frames and the ends of its connections, as far as they were recorded.
+    """
 
     name: str
     properties: dict[str, str]
     lines: list[Line] = field(default_factory=list)
+    namesrv_lines: list[Line] = field(default_factory=list)
 
 
 def read_recording(folder: Path) -> Recording:
@@ -71,7 +75,17 @@ def read_recording(folder: Path) -> Recording:
         text = (gzip.decompress(data) if path is packed else data).decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise BadRecording(f"{path}: cannot be read ({error}); frames.jsonl or frames.jsonl.gz is needed") from error
-    return Recording(folder.resolve().name, properties, list(_lines(path, text)))
+    recording = Recording(folder.resolve().name, properties)
+    of_namesrv: set[int] = set()
+    for line, to in _lines(path, text):
+        if to == "namesrv":
+            of_namesrv.add(line.conn)
+            recording.namesrv_lines.append(line)
+            continue
+        recording.lines.append(line)
+        if line.kind is Kind.CLOSE and line.conn in of_namesrv:
+            recording.namesrv_lines.append(line)
+    return recording
 
 
 def _properties(path: Path) -> dict[str, str]:
@@ -92,7 +106,7 @@ def _properties(path: Path) -> dict[str, str]:
     return properties
 
 
-def _lines(path: Path, text: str) -> Iterator[Line]:
+def _lines(path: Path, text: str) -> Iterator[tuple[Line, str]]:
     for number, row in enumerate(text.splitlines(), 1):
         if not row.strip():
             continue
@@ -102,8 +116,10 @@ def _lines(path: Path, text: str) -> Iterator[Line]:
             raise BadRecording(f"{path}, line {number}: no JSON ({error})") from error
         if not isinstance(fields, dict):
             raise BadRecording(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
-        if fields.get("to", "broker") == "broker":
-            yield _line(f"{path}, line {number}", number, fields)
+        to = fields.get("to", "broker")
+        if to not in {"broker", "namesrv"}:
+            raise BadRecording(f"{path}, line {number}, field to: expected broker or namesrv, got {to!r}")
+        yield _line(f"{path}, line {number}", number, fields), to
 
 
 def _line(where: str, number: int, fields: dict[str, object]) -> Line:

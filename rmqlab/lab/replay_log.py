@@ -58,7 +58,12 @@ class RecordedLog:
             self._stored.append((queue, stage.t))
             stage.invisible.setdefault(queue, deque()).append(stage.t)
         broker.store.stored.clear()
-        self.sent.extend((stage.t, conn, command) for conn, command in broker.outgoing)
+        for conn, command in broker.outgoing:
+            asked = stage.asking.pop((conn, command.opaque), None) if command.is_response else None
+            if asked is None:
+                self.sent.append((stage.t, conn, command))
+            else:
+                stage.settle(asked, command)
         broker.outgoing.clear()
         return stored
 

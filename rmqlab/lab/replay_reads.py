@@ -8,6 +8,7 @@ from rmqlab.lab.replay_broker import NO_QUEUE
 from rmqlab.lab.replay_compare import compare
 from rmqlab.lab.replay_exchange import LOG, State
 from rmqlab.lab.replay_stage import ANSWER_MS, SETTLE_MS, Choice
+from rmqlab.lab.replay_stats import SAMPLED
 from rmqlab.lab.undetermined import Undetermined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
@@ -112,7 +113,9 @@ class Reads:
         got: RemotingCommand | None
         if command is None:
             return False
-        if read.code != RequestCode.PULL_MESSAGE:
+        if read.code in SAMPLED:
+            got = stage.phases.answer(channel, read, stage.now)
+        elif read.code != RequestCode.PULL_MESSAGE:
             got = broker.handle(channel, command, stage.now)
         elif read.run is not None:
             sent = broker.execute(read.run, stage.now)

@@ -64,6 +64,8 @@ class ReplayRun:
                 self._see_answer(self.exchanges.by_answer[line.number])
             elif not line.to_broker:
                 self._see_own(line, command)
+            elif command.is_response:
+                self.changes.client_answers(line, command)
 
     def _see_request(self, exchange: Exchange) -> None:
         expected = exchange.expected
@@ -94,7 +96,7 @@ class ReplayRun:
             stage.differing.append((self._own(line, command, "answer", command.code, "no such request"), None))
             return
         fields = dict(command.ext_fields or {})
-        group = str(fields.get("consumerGroup"))
+        group = str(fields.get("consumerGroup") or fields.get("group"))
         while not self._take_sent(line, command):
             change = next((change for change in stage.pending if ("group", group) in change.domains), None)
             if change is None:
@@ -109,6 +111,7 @@ class ReplayRun:
                 continue
             if conn == line.conn and ours.code == command.code and ours.all_ext_fields() == command.ext_fields:
                 del sent[index]
+                self.stage.own[conn, command.opaque] = ours.opaque
                 self.stage.uses[Undetermined.NOTIFY_OPAQUE] += ours.opaque != command.opaque
                 for name, expected, got in compare(0, command, ours):
                     self.stage.differing.append((self._own(line, command, name, expected, got), None))

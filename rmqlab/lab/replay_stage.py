@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay_broker import ReplayedBroker
 from rmqlab.lab.replay_compare import compare
 from rmqlab.lab.replay_exchange import LOG, Domain, Exchange, Exchanges, State
+from rmqlab.lab.replay_stats import Phases
 from rmqlab.lab.undetermined import Undetermined, Uses
 from rmqlab.protocol.codes import RequestCode
 
@@ -81,7 +82,11 @@ class Stage:
         self.clock = clock
         self.after = after
         self.broker = ReplayedBroker(recording.properties, clock)
+        self.phases = Phases(self.broker, clock.boot or clock.epoch_ms(0.0))
         self.t = 0.0
+        # Requests that wait for a client's answer; our number of each request of the broker's own that was recorded.
+        self.asking: dict[tuple[int, int], Exchange] = {}
+        self.own: dict[tuple[int, int], int] = {}
         self.channels: dict[int, RecordedChannel] = {}
         self.uses = Uses()
         self.differing: list[tuple[Difference, Exchange | None]] = []
@@ -121,6 +126,7 @@ class Stage:
     def settle(self, exchange: Exchange, got: RemotingCommand | None) -> None:
         """Take our answer as final and note where it differs."""
         exchange.got, exchange.state, exchange.done_at = got, State.DONE, self.t
+        self.phases.delivered(exchange, self.now)
         if exchange.expected is not None and got is not None:
             stored = self.invisible.get(exchange.queue)
             if stored and LOG in exchange.domains and stored[0] < exchange.line.t:

@@ -57,6 +57,23 @@ class Undetermined(Enum):
         "a broker whose threads cannot keep up turns requests away unhandled (code 2, broker busy); ours has no "
         "threads and is never busy"
     )
+    STATS_PHASE = (
+        "counters are sampled every 10 s by a thread that may be a few ms late: the phase is one that explains all "
+        "recorded sums and rates, and a rate may differ by that lateness (a fifth of a per cent)"
+    )
+    MEASURED = (
+        "how fast, busy and full the broker and its disk were, how long its puts took, since when it ran: measured at "
+        "that moment on another machine"
+    )
+    INSTALLATION = (
+        "settings that come from the machine (number of processors, addresses) or from the folders of the "
+        "installation, which a recording leaves out, and when the broker read its settings"
+    )
+    TABLE_ORDER = (
+        "settings whose names share a place of Java's hash table stand in the order in which that table grew: compared "
+        "as a table"
+    )
+    TAPPED = "the recorder put its own address for the broker's into the name server's answers"
     FROZEN = "the recorder kept nothing of a connection after it froze it"
     CUT_OFF = "what the broker sent just before a connection or the recording ended may not have been seen"
 

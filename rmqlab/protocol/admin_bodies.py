@@ -80,6 +80,14 @@ class ConsumeStats(RemotingSerializable):
     consume_tps: float = 0.0
 
 
+class ConsumeStatsList(RemotingSerializable):
+    """Answer to 317: for each group its topics' tables; `total_diff` is how many messages all are behind."""
+
+    consume_stats_list: list[dict[str, list[ConsumeStats]]] = msgspec.field(default_factory=list)
+    broker_addr: str | None = None
+    total_diff: int = 0
+
+
 class ConsumerOffsetSerializeWrapper(RemotingSerializable):
     """Answer to 43: committed offsets by "topic@group" and queue."""
 

@@ -173,6 +173,12 @@ class ResetOffsetRequestHeader(CommandHeader):
     is_force: bool = False
 
 
+class ResumeCheckHalfMessageRequestHeader(CommandHeader):
+    """RESUME_CHECK_HALF_MESSAGE 323; `msg_id` is an offsetMsgId."""
+
+    msg_id: str | None = None
+
+
 class ViewBrokerStatsDataRequestHeader(CommandHeader):
     """VIEW_BROKER_STATS_DATA 315."""
 

@@ -58,6 +58,27 @@ class ResetOffsetBody(RemotingSerializable):
     offset_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
 
 
+class MessageQueueForC(RemotingSerializable):
+    """A queue with its offset: C++ clients cannot read maps whose keys are objects."""
+
+    topic: str = NULL
+    broker_name: str = NULL
+    queue_id: int = 0
+    offset: int = 0
+
+
+class ResetOffsetBodyForC(RemotingSerializable):
+    """RESET_CONSUMER_CLIENT_OFFSET 220 for a C++ client."""
+
+    offset_table: list[MessageQueueForC] = msgspec.field(default_factory=list)
+
+
+class QueryCorrectionOffsetBody(RemotingSerializable):
+    """Answer to 308: by queue, the lowest offset of all groups, Long.MAX_VALUE where the compared group is behind."""
+
+    correction_offsets: dict[int, int] = msgspec.field(default_factory=dict)
+
+
 class GetConsumerStatusBody(RemotingSerializable):
     """Answers to 221 and 223: the offsets a consumer holds, by queue; 223 gives them by client id."""
 

@@ -16,7 +16,7 @@ from rmqlab.lab.replay_frames import Kind, Recording, read_recording
 from rmqlab.lab.undetermined import Undetermined
 from rmqlab.message.record import BLANK_MAGIC_CODE
 
-SETS = {"base": 10_612, "bitmap": 683, "noprop": 468, "lite": 1_815, "audit": 8_426}
+SETS = {"base": 10_612, "bitmap": 683, "noprop": 468, "lite": 1_815, "audit": 8_426, "admin": 891}
 
 
 @pytest.fixture(scope="module")

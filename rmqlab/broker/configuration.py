@@ -1,0 +1,62 @@
+"""All settings of a broker as one table, shown and changed while it runs (4.8.0 `Configuration`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.message.java import hash_map_order
+from rmqlab.protocol.data_version import DataVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.store.config import MessageStoreConfig
+
+# The table's length when `Configuration` fills its properties; it decides the order of the lines.
+_CAPACITY = 16
+
+
+class Configuration:
+    """The broker's own settings, its store's, and those that have no effect here, under 4.8.0's names.
+
+    4.8.0 also writes the table over the file it was started with; here a change lasts as long as the broker.
+    """
+
+    def __init__(self, config: BrokerConfig, store_config: MessageStoreConfig, now: int) -> None:
+        self._config = config
+        self._store_config = store_config
+        self.data_version = DataVersion(now)
+
+    def properties(self) -> dict[str, str]:
+        """Return every setting that is not null."""
+        return self._config.properties() | self._config.inert_properties() | self._store_config.properties()
+
+    def text(self) -> str:
+        """Return `name=value` lines in the order of java.util.Properties."""
+        table = self.properties()
+        return "".join(f"{name}={table[name]}\n" for name in hash_map_order(table, _CAPACITY))
+
+    def update(self, properties: Mapping[str, str], now: int) -> None:
+        """Take over settings; names nobody has and values that do not fit are passed over, as in 4.8.0."""
+        for name, value in properties.items():
+            for config in (self._config, self._store_config):
+                try:
+                    config.update({name: value})
+                except BadInput:
+                    continue
+        self.data_version.next_version(now)
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """Read `name=value` lines as java.util.Properties does, without its escapes; comments are passed over."""
+    table = {}
+    for line in text.splitlines():
+        row = line.lstrip()
+        if not row or row[0] in "#!":
+            continue
+        cut = min((index for index in map(row.find, "=: \t") if index >= 0), default=len(row))
+        name, value = row[:cut], row[cut:].lstrip(" \t")
+        table[name] = value[1:].lstrip(" \t") if value[:1] in {"=", ":"} else value
+    return table
