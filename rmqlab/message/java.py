@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from functools import lru_cache
+from operator import mul
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 _MASK32 = 0xFFFFFFFF
 _BMP_END = 0xFFFF
 _LONG_DIGITS = 19
+_SURE_INT, _SURE_LONG = 9, 18  # so many digits always fit
+_REMEMBERED = 64
+"""Longest text whose hash code is remembered: what others send must not fill the memory."""
+_POWERS = tuple(pow(31, exponent, 1 << 32) for exponent in range(_REMEMBERED - 1, -1, -1))
 _TRIMMED = "".join(map(chr, range(0x21)))
 _TREEIFY_THRESHOLD = 8
 _MIN_TREEIFY_CAPACITY = 64
@@ -46,11 +51,15 @@ def to_int64(value: int) -> int:
 
 def parse_int(text: str | None) -> int:
     """Return what `Integer.parseInt(text)` returns; raise `NumberFormatError` where it throws."""
+    if text is not None and len(text) <= _SURE_INT and text.isdecimal() and text.isascii():
+        return int(text)
     return _parse(text, INT_MIN, INT_MAX)
 
 
 def parse_long(text: str | None) -> int:
     """Return what `Long.parseLong(text)` returns; raise `NumberFormatError` where it throws."""
+    if text is not None and len(text) <= _SURE_LONG and text.isdecimal() and text.isascii():
+        return int(text)
     return _parse(text, LONG_MIN, LONG_MAX)
 
 
@@ -77,11 +86,21 @@ def boolean_text(value: bool) -> str:
     return "true" if value else "false"
 
 
-@lru_cache(maxsize=8192)
 def string_hash(text: str) -> int:
     """Return `String.hashCode()` of `text`, a signed 32-bit number over its UTF-16 units."""
+    return _short_hash(text) if len(text) <= _REMEMBERED else _hash(utf16_units(text))
+
+
+@lru_cache(maxsize=8192)
+def _short_hash(text: str) -> int:
+    if text.isascii():
+        return to_int32(sum(map(mul, text.encode(), _POWERS[_REMEMBERED - len(text) :])))
+    return _hash(utf16_units(text))
+
+
+def _hash(units: Iterable[int]) -> int:
     result = 0
-    for unit in utf16_units(text):
+    for unit in units:
         result = (31 * result + unit) & _MASK32
     return to_int32(result)
 
@@ -163,12 +182,22 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
     `capacity` is the table length the map starts with (a power of two). A key put twice keeps its first place. Eight
     colliding keys and more in a table of 64 become a tree in Java; its order is not followed here.
     """
+    names = tuple(keys)
+    if len(names) <= capacity and None not in names and sum(map(len, names)) <= _REMEMBERED * 2:  # type: ignore[arg-type]
+        return list(_short_order(names, capacity))
+    return list(_order(names, capacity))
+
+
+def _order(keys: tuple[Key, ...], capacity: int) -> tuple[Key, ...]:
     spread = {key: _spread(key) for key in keys}
     table = _HashTable(capacity)
     for hashed in spread.values():
         table.put(hashed)
     mask = table.length - 1
-    return sorted(spread, key=lambda key: spread[key] & mask)
+    return tuple(sorted(spread, key=lambda key: spread[key] & mask))
+
+
+_short_order = lru_cache(maxsize=1024)(_order)
 
 
 def _spread(key: str | None) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, to_utf8
@@ -83,9 +82,10 @@ _PAIRED: Final = json.JSONDecoder(
 )
 
 
-@lru_cache(maxsize=4096)
 def quoted(text: str) -> str:
-    """Return a text in quotes, escaped; names come again and again, so they are remembered."""
+    """Return a text in quotes, escaped."""
+    if text.isalnum() and text.isascii():
+        return f'"{text}"'
     return f'"{_SPECIAL.sub(_escaped, text)}"'
 
 

@@ -65,20 +65,21 @@ HeaderT = TypeVar("HeaderT", bound=CommandHeader)
 
 def header_from_ext_fields(cls: type[HeaderT], ext_fields: Mapping[str, str | None] | None) -> HeaderT:
     """Read a header from wire texts; without any `ext_fields` not even `check_fields` is asked (4.8.0)."""
-    header = cls()
     if ext_fields is None:
-        return header
+        return cls()
+    values: dict[str, object] = {}
     for attribute, wire_name, convert in _plan(cls):
         text = ext_fields.get(wire_name)
         if text is None:
             continue
         if convert is None:
-            setattr(header, attribute, text)
+            values[attribute] = text
             continue
         try:
-            setattr(header, attribute, convert(text))
+            values[attribute] = convert(text)
         except ValueError:
             continue
+    header = cls(**values)
     header.check_fields()
     return header
 

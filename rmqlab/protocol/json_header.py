@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from rmqlab.message.java import hash_map_order
+import msgspec
+
+from rmqlab.message.java import INT_MAX, INT_MIN, hash_map_order, to_utf8
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.language import LANGUAGES
@@ -17,25 +19,78 @@ if TYPE_CHECKING:
 
 def write(command: RemotingCommand) -> bytes:
     """Return the header's text; null values are left out, `extFields` come in java.util.HashMap order."""
-    fields: dict[str, object] = {"code": command.code}
+    quoted = fastjson.quoted
+    text = f'{{"code":{command.code:d},'
     ext_fields = command.all_ext_fields()
     if ext_fields is not None:
-        fields["extFields"] = {
-            name: value for name in hash_map_order(ext_fields) if (value := ext_fields[name]) is not None
-        }
-    fields["flag"] = command.flag
+        fields = [
+            f"{quoted(name)}:{quoted(value)}"
+            for name in hash_map_order(ext_fields)
+            if (value := ext_fields[name]) is not None
+        ]
+        text += f'"extFields":{{{",".join(fields)}}},'
+    text += f'"flag":{command.flag},'
     if command.language is not None:
-        fields["language"] = command.language
-    fields["opaque"] = command.opaque
+        text += f'"language":{quoted(command.language)},'
+    text += f'"opaque":{command.opaque},'
     if command.remark is not None:
-        fields["remark"] = command.remark
-    fields["serializeTypeCurrentRPC"] = command.serialize_type.name
-    fields["version"] = command.version
-    return fastjson.write(fields)
+        text += f'"remark":{quoted(command.remark)},'
+    text += f'"serializeTypeCurrentRPC":"{command.serialize_type.name}","version":{command.version}}}'
+    return to_utf8(text)
+
+
+_Int = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
+
+
+class _PlainHeader(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A header as Java clients write it."""
+
+    code: _Int
+    flag: _Int
+    language: str
+    opaque: _Int
+    version: _Int
+    serialize_type: str = msgspec.field(name="serializeTypeCurrentRPC")
+    ext_fields: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    remark: str | msgspec.UnsetType = msgspec.UNSET
+
+
+_PLAIN: Final = msgspec.json.Decoder(_PlainHeader)
+_QUOTES = 16  # around six names and two texts
+
+
+def _read_plain(command: RemotingCommand, header: bytes) -> bool:
+    """Fill `command` from a header without anything unusual; False when it has to be read with care.
+
+    Counting the quotes finds fields that come twice, and null.
+    """
+    try:
+        plain = _PLAIN.decode(header)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    ext_fields, remark = plain.ext_fields, plain.remark
+    quotes = _QUOTES
+    if ext_fields is not msgspec.UNSET:
+        quotes += 2 + 4 * len(ext_fields)
+    if remark is not msgspec.UNSET:
+        quotes += 4
+    if header.count(b'"') != quotes or plain.language not in _LANGUAGES:
+        return False
+    command.code, command.flag, command.opaque, command.version = plain.code, plain.flag, plain.opaque, plain.version
+    command.language = plain.language
+    if ext_fields is not msgspec.UNSET:
+        command.ext_fields = ext_fields
+    if remark is not msgspec.UNSET:
+        command.remark = remark
+    return True
 
 
 def read(command: RemotingCommand, header: bytes) -> bool:
     """Fill `command` from the header's text and tell whether it named an `opaque`; raises FrameError."""
+    return _read_plain(command, header) or _read_with_care(command, header)
+
+
+def _read_with_care(command: RemotingCommand, header: bytes) -> bool:
     pairs = fastjson.read_pairs(header)
     if not isinstance(pairs, fastjson.Pairs):
         if pairs is None or pairs in ([], ""):
@@ -127,4 +182,5 @@ _INDEX: Final = {
         ("body", "code", "extFields", "flag", "language", "opaque", "remark", "serializeTypeCurrentRPC", "version"),
     )
 }
+_LANGUAGES: Final = frozenset(LANGUAGES)
 _SMART: Final = {name.lower(): name for name in _INDEX}

@@ -21,6 +21,14 @@ def test_string_hash():
     assert java.string_hash("\ud83d") == 0xD83D
 
 
+@given(st.one_of(st.text("aZ0#%\u00e9", max_size=140), anything))
+def test_a_hash_code_is_horners_rule_whatever_the_length(text):
+    result = 0
+    for unit in java.utf16_units(text):
+        result = java.to_int32(31 * result + unit)
+    assert java.string_hash(text) == result
+
+
 @pytest.mark.row("F-50")
 def test_recorded_hash_codes(golden):
     cases = [json.loads(line) for line in (golden / "vectors" / "tags.jsonl").open()]

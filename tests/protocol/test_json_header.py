@@ -3,7 +3,10 @@ from __future__ import annotations
 import struct
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from rmqlab.protocol import json_header
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
 
@@ -98,3 +101,37 @@ def test_nulls_are_left_out_and_odd_characters_escaped():
         '{"code":1,"extFields":{"b":"\\"\\\\/\\b\\u0001\\u001F\\u007F\\u2028é"},"flag":0,"opaque":0,'
         '"serializeTypeCurrentRPC":"JSON","version":2}'
     )
+
+
+PLAIN = (
+    b'{"code":310,"extFields":{"a":"P","b":"T","i":"TAGS\\u0001\\u0002x","m":"false"},"flag":0,"language":"JAVA",'
+    b'"opaque":7,"remark":"r\\"e","serializeTypeCurrentRPC":"JSON","version":373}'
+)
+PIECES = [
+    b'"', b"'", b",", b"{", b"}", b":", b"null", b'"code":1,', b'"code":"1",', b'"extFields":{},', b'"opaque":-1', b" ",
+    b"1.0", b"-0", b"1e2", b"99999999999", b"\\", b"\\u0022", b"\\ud800", b"\xff", b"\xc3\xa9", b"\x01", b'"a":"Q",',
+    b'"remark":null,', b'"body":"",', b'"java"', b'"XYZ"', b"[]", b"true", b"\xef\xbb\xbf", b"\n",
+]  # fmt: skip
+
+
+def read_by(read, header):
+    command = RemotingCommand(version=0)
+    try:
+        return read(command, header), command
+    except FrameError as error:
+        return type(error), str(error)
+
+
+@settings(max_examples=1500)
+@given(st.lists(st.tuples(st.integers(0, len(PLAIN)), st.integers(0, 12), st.sampled_from([b"", *PIECES])), max_size=4))
+def test_plain_headers_are_read_quickly_and_others_not_otherwise(edits):
+    """The quick way takes a header only when the careful one reads the same from it."""
+    header = bytearray(PLAIN.replace(b'\\"', b""))
+    for at, length, piece in edits:
+        header[at : at + length] = piece
+    quick = RemotingCommand(version=0)
+    if json_header._read_plain(quick, bytes(header)):
+        assert (True, quick) == read_by(json_header._read_with_care, bytes(header))
+    if not edits:
+        assert quick.ext_fields["i"] == "TAGS\x01\x02x"
+    assert json_header._read_plain(RemotingCommand(), PLAIN) is False  # a quote in a text
