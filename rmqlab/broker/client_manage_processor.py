@@ -42,7 +42,7 @@ class ClientManageProcessor:
 
     def heart_beat(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS."""
-        data = HeartbeatData.decode(command.body or b"")
+        data = command.decode_body(HeartbeatData)
         info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
         broker = self._broker
         if broker.observe is not None:

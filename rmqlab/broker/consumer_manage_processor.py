@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
@@ -47,8 +48,7 @@ class ConsumerManageProcessor:
             return RemotingCommand.response(
                 ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}", header=header
             )
-        body = GetConsumerListByGroupResponseBody(consumer_id_list=client_ids)
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=header, body=body.encode())
+        return RemotingCommand.response(ResponseCode.SUCCESS, header=header, body=_list_of(tuple(client_ids)))
 
     def update_consumer_offset(self, channel: Channel, command: RemotingCommand) -> RemotingCommand:
         """Commit one offset."""
@@ -79,3 +79,9 @@ class ConsumerManageProcessor:
                 )
             offset = 0
         return RemotingCommand.response(ResponseCode.SUCCESS, header=QueryConsumerOffsetResponseHeader(offset=offset))
+
+
+@lru_cache(maxsize=256)
+def _list_of(client_ids: tuple[str, ...]) -> bytes:
+    """Members ask for the list again and again, and it hardly ever changes."""
+    return GetConsumerListByGroupResponseBody(consumer_id_list=list(client_ids)).encode()

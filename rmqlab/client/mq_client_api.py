@@ -19,7 +19,7 @@ from rmqlab.protocol.bodies import (
     UnlockBatchRequestBody,
 )
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.command import Body, RemotingCommand
 from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
 from rmqlab.protocol.route import TopicRouteData
 from rmqlab.runtime.runtime import RemotingConnectError
@@ -72,7 +72,7 @@ class MQClientAPI:
         await self._runtime.invoke_oneway(addr, request)
 
     async def _call(
-        self, addr: str, code: int, header: CommandHeader | None, timeout_ms: int, body: bytes | None = None
+        self, addr: str, code: int, header: CommandHeader | None, timeout_ms: int, body: Body = None
     ) -> RemotingCommand:
         response = await self.invoke(addr, RemotingCommand.request(code, header, body), timeout_ms)
         if response.code != ResponseCode.SUCCESS:
@@ -117,7 +117,7 @@ class MQClientAPI:
 
     async def send_heartbeat(self, addr: str, heartbeat: HeartbeatData, timeout_ms: int) -> int:
         """Send a heartbeat; the answer's version is the broker's (row H-24)."""
-        return (await self._call(addr, RequestCode.HEART_BEAT, None, timeout_ms, heartbeat.encode())).version
+        return (await self._call(addr, RequestCode.HEART_BEAT, None, timeout_ms, heartbeat.as_sent())).version
 
     async def unregister_client(
         self, addr: str, client_id: str, producer_group: str | None, consumer_group: str | None, timeout_ms: int

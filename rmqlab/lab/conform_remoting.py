@@ -57,7 +57,7 @@ def _encode(vector: Vector) -> dict[str, object]:
         remark=take(vector, "remark", str | None),
         ext_fields=None if fields_in is None else dict(fields_in),
         header=_header(vector),
-        body=None if body is None else from_hex(body, "body_hex"),
+        content=None if body is None else from_hex(body, "body_hex"),
         serialize_type=_serialize_type(vector),
     )
     answer: dict[str, object] = dict.fromkeys(("error", "frame_hex", "header_length", "header_json", "decoded"))

@@ -163,7 +163,7 @@ class Settled:
 
     def _known(self, beat: RemotingCommand) -> bool:
         """Whether the broker's tables would be the same after this heartbeat."""
-        data = HeartbeatData.decode(beat.body or b"")
+        data = beat.decode_body(HeartbeatData)
         for told in data.consumer_data_set:
             info = self._broker.consumer_manager.get_consumer_group_info(told.group_name)
             if info is None or info.find_channel(data.client_id) is None:

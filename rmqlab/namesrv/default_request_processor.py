@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import astuple
 
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.namesrv.kv_config_manager import NAMESPACE_ORDER_TOPIC_CONFIG
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.namesrv.name_server import NameServer
     from rmqlab.namesrv.route_info_manager import Channel
     from rmqlab.protocol.header import CommandHeader
+    from rmqlab.protocol.route import TopicRouteData
     from rmqlab.protocol.serializable import RemotingSerializable
 
     Answer = Callable[[Channel, RemotingCommand, int], RemotingCommand]
@@ -124,7 +127,7 @@ class DefaultRequestProcessor:
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
         if self._server.config.order_message_enable:
             route.order_topic_conf = self._server.kv_config_manager.get_kv_config(NAMESPACE_ORDER_TOPIC_CONFIG, topic)
-        return _success(body=route.encode())
+        return _success(body=_body_of(route))
 
     def _wipe_write_perm_of_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.WipeWritePermOfBrokerRequestHeader)
@@ -201,3 +204,23 @@ def _success(header: CommandHeader | None = None, body: bytes | None = None) -> 
 
 def _text(value: object) -> str:
     return "null" if value is None else str(value)
+
+
+_BODIES: dict[tuple[Any, ...], bytes] = {}
+_MOST_BODIES = 256
+
+
+def _body_of(route: TopicRouteData) -> bytes:
+    """The bytes of a route: clients ask again and again for routes that hardly ever change."""
+    key = (
+        route.order_topic_conf,
+        tuple([astuple(queues) for queues in route.queue_datas]),
+        tuple([(one.cluster, one.broker_name, *one.broker_addrs.items()) for one in route.broker_datas]),
+        tuple([(addr, *servers) for addr, servers in route.filter_server_table.items()]),
+    )
+    body = _BODIES.get(key)
+    if body is None:
+        if len(_BODIES) >= _MOST_BODIES:
+            _BODIES.clear()
+        body = _BODIES[key] = route.encode()
+    return body

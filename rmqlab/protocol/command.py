@@ -15,8 +15,10 @@ import msgspec
 from rmqlab.protocol import json_header, rocketmq_header
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.header import CommandHeader, HeaderT, header_from_ext_fields
+from rmqlab.protocol.serializable import BodyT, RemotingSerializable
 
 VERSION_4_8_0: Final = 373  # ordinal of V4_8_0 in 4.8.0 `MQVersion`
+Body = bytes | RemotingSerializable | None
 _RESPONSE: Final = 1
 _ONEWAY: Final = 2
 
@@ -33,7 +35,8 @@ class RemotingCommand(msgspec.Struct):
 
     `header` holds the typed fields; `ext_fields` is their text, filled by `decode` only, so that a command that stays
     in the process never becomes text. `language` is null when a peer named an unknown one. `opaque` pairs a response
-    with its request and is chosen by the requester. `body` is None when empty on the wire.
+    with its request and is chosen by the requester. `content` is the body, None when empty on the wire: bytes, or a
+    structure that nobody changes any more and that becomes bytes when somebody asks for `body`.
     """
 
     code: int = 0
@@ -44,13 +47,13 @@ class RemotingCommand(msgspec.Struct):
     remark: str | None = None
     ext_fields: Mapping[str, str | None] | None = None
     header: CommandHeader | None = None
-    body: bytes | None = None
+    content: bytes | RemotingSerializable | None = None
     serialize_type: SerializeType = SerializeType.JSON
 
     @classmethod
-    def request(cls, code: int, header: CommandHeader | None = None, body: bytes | None = None) -> RemotingCommand:
+    def request(cls, code: int, header: CommandHeader | None = None, body: Body = None) -> RemotingCommand:
         """Return a request; the sender sets `opaque`."""
-        return cls(code, header=header, body=body)
+        return cls(code, header=header, content=body)
 
     @classmethod
     def response(
@@ -58,10 +61,18 @@ class RemotingCommand(msgspec.Struct):
         code: int,
         remark: str | None = None,
         header: CommandHeader | None = None,
-        body: bytes | None = None,
+        body: Body = None,
     ) -> RemotingCommand:
         """Return a response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
-        return cls(code, flag=_RESPONSE, remark=remark, header=header, body=body)
+        return cls(code, flag=_RESPONSE, remark=remark, header=header, content=body)
+
+    @property
+    def body(self) -> bytes | None:
+        """The body's bytes, None when there are none."""
+        content = self.content
+        if isinstance(content, RemotingSerializable):
+            self.content = content = content.encode()
+        return content
 
     @property
     def is_response(self) -> bool:
@@ -101,6 +112,14 @@ class RemotingCommand(msgspec.Struct):
         if header is not None and self.ext_fields is None:
             return header_from_ext_fields(cls, header.to_ext_fields())
         return header_from_ext_fields(cls, self.ext_fields)
+
+    def decode_body(self, cls: type[BodyT]) -> BodyT:
+        """Return the body as a structure: the very object the sender attached, not to be changed, or one read.
+
+        Raises FrameError when it is no JSON object of this kind.
+        """
+        content = self.content
+        return content if isinstance(content, cls) else cls.decode(self.body or b"")
 
     def add_ext_field(self, name: str, value: str) -> None:
         """Send one more text beside the header's fields."""
@@ -144,5 +163,5 @@ class RemotingCommand(msgspec.Struct):
             rocketmq_header.read(command, payload[4:end])
         else:
             raise FrameError("NullPointerException", f"serialize type {kind}: neither JSON (0) nor ROCKETMQ (1)")
-        command.body = payload[end:] or None
+        command.content = payload[end:] or None
         return command

@@ -59,3 +59,30 @@ class HeartbeatData(RemotingSerializable):
     client_id: str = msgspec.field(default=NULL, name="clientID")
     producer_data_set: list[ProducerData] = msgspec.field(default_factory=list)
     consumer_data_set: list[ConsumerData] = msgspec.field(default_factory=list)
+
+    def as_sent(self) -> HeartbeatData | bytes:
+        """Return what a receiver in this process would read from the bytes; bytes where the two could differ.
+
+        The subscriptions are new ones, so the sender may go on to change its own. Sets are never changed and shared.
+        """
+        consumers, told = [], [self.client_id, *[one.group_name for one in self.producer_data_set]]
+        for one in self.consumer_data_set:
+            subscriptions = []
+            told.append(one.group_name)
+            for data in one.subscription_data_set:
+                told += (data.topic or "", data.sub_string or "", *data.tags_set)
+                subscriptions.append(
+                    SubscriptionData(
+                        data.topic, data.sub_string, data.class_filter_mode, data.tags_set, data.code_set,
+                        data.sub_version, data.expression_type or "TAG",
+                    )
+                )  # fmt: skip
+            consumers.append(
+                ConsumerData(
+                    one.group_name, one.consume_type, one.message_model, one.consume_from_where, subscriptions,
+                    one.unit_mode,
+                )
+            )  # fmt: skip
+        sent = HeartbeatData(self.client_id, self.producer_data_set, consumers)
+        # text that is no ASCII may hold half a character, which UTF-8 loses
+        return sent if all(map(str.isascii, told)) else self.encode()

@@ -43,6 +43,9 @@ class RemotingSerializable(msgspec.Struct, rename="camel"):
         return body
 
 
+BodyT = TypeVar("BodyT", bound=RemotingSerializable)
+
+
 def from_json(hint: type[T], value: object) -> T:
     """Read parsed JSON as a structure, list, dict or plain type; raises FrameError."""
     return cast("T", _reader(hint)(value))

@@ -37,7 +37,7 @@ def commands(serialize_type: SerializeType):
         flag=INT32,
         remark=st.none() | (TEXT.filter(bool) if binary else TEXT),
         ext_fields=st.none() | fields,
-        body=st.none() | st.binary(min_size=1),
+        content=st.none() | st.binary(min_size=1),
         serialize_type=st.just(serialize_type),
     )
 

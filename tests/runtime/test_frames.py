@@ -29,7 +29,7 @@ def test_any_cut_gives_the_same_frames(bodies, data):
         RemotingCommand(
             code=number,
             opaque=number,
-            body=body or None,
+            content=body or None,
             serialize_type=SerializeType(number % 2),
             ext_fields={"a": "b"},
         )

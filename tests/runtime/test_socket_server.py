@@ -16,7 +16,7 @@ from rmqlab.runtime.runtime import RemotingTimeoutError
 
 
 def request(body=None, opaque=1, code=1):
-    return RemotingCommand(code=code, opaque=opaque, body=body, ext_fields={}).encode()
+    return RemotingCommand(code=code, opaque=opaque, content=body, ext_fields={}).encode()
 
 
 async def read_frame(reader):
@@ -147,7 +147,7 @@ def test_notices_that_nobody_reads_end_the_connection(net, echo, monkeypatch, ca
             writer.write(request())
             await net.soon(lambda: server.channels and echo.handled)
             (channel,) = server.channels
-            notice = RemotingCommand(code=40, body=bytes(1 << 20))
+            notice = RemotingCommand(code=40, content=bytes(1 << 20))
             for _ in range(40):
                 channel.send(notice)
             await net.soon(lambda: gone)
