@@ -1,0 +1,166 @@
+"""The store directory of a broker as a Spark data source: every table, filters, columns, streams."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.spark.log_maker import LogMaker
+from rmqlab.spark.store_config import StoreConfig
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+
+from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
+
+from rmqlab.spark.pushed_filters import Pushed
+from rmqlab.spark.store_source import LogStream, Options, StoreOptionError, read_store, register
+
+
+@pytest.fixture(scope="session")
+def recorded(golden, tmp_path_factory):
+    """A recorded store with bitmaps: every table has rows."""
+    folder = tmp_path_factory.mktemp("bitmap")
+    shutil.unpack_archive(golden / "broker-4.8.0" / "bitmap" / "store.tar.gz", folder, filter="data")
+    return folder / "store"
+
+
+def test_queues_lead_to_the_records_of_the_log(spark, recorded):
+    log = read_store(spark, recorded, columns=["physicalOffset", "size", "topic", "queueId", "queueOffset"])
+    queues = read_store(spark, recorded, "consumequeue").drop("tagsCode", "extAddress", "corrupt")
+    count = log.count()
+    assert queues.count() == count == 64
+    assert log.unionByName(queues).distinct().count() == count
+
+
+def test_extension_units_are_those_the_queues_name(spark, recorded):
+    units = {row.address: row for row in read_store(spark, recorded, "ext").collect()}
+    named = read_store(spark, recorded, "consumequeue").where("extAddress is not null").collect()
+    assert {(row.topic, row.queueId, row.extAddress) for row in named} == {
+        (row.topic, row.queueId, row.address) for row in read_store(spark, recorded, "ext").collect()
+    }
+    assert named
+    assert all(row.bitmap is None or len(row.bitmap) for row in units.values())
+
+
+def test_index_entries_name_records_of_the_log(spark, recorded):
+    offsets = {row[0] for row in read_store(spark, recorded, columns=["physicalOffset"]).collect()}
+    entries = read_store(spark, recorded, "index").collect()
+    assert entries
+    assert {row.physicalOffset for row in entries} <= offsets
+
+
+def test_config_tables(spark, recorded):
+    config = StoreConfig(recorded)
+    offsets = {
+        (row.group, row.topic, row.queueId): row.offset for row in read_store(spark, recorded, "offsets").collect()
+    }
+    assert offsets == {
+        (group, topic, queue): offset
+        for (group, topic), queues in config.offsets().items()
+        for queue, offset in queues.items()
+    }
+    assert {row.group for row in read_store(spark, recorded, "subscriptions").collect()} == set(config.groups())
+    assert {row.topic for row in read_store(spark, recorded, "topics").collect()} == set(config.topics())
+    assert all(row.expressionType == "SQL92" for row in read_store(spark, recorded, "filters").collect())
+
+
+def test_filters_and_columns_give_the_same_rows_as_spark_alone(spark, recorded):
+    wanted = "topic like 'T%' and queueId in (0, 1) and physicalOffset >= 5000 and storeTimestamp > 0"
+    columns = ["physicalOffset", "topic", "queueId", "storeTimestamp", "properties"]
+    pruned = read_store(spark, recorded, columns=columns, splitBytes=20_000).where(wanted)
+    whole = read_store(spark, recorded).select(*columns).where(wanted)
+    assert sorted(pruned.collect(), key=str) == sorted(whole.collect(), key=str)
+    assert pruned.count() > 0
+
+
+def test_properties_are_a_map_and_columns_of_their_own(spark, recorded):
+    frame = read_store(spark, recorded, columns=["tags", "properties", f"property:{PROPERTY_TAGS}"])
+    row = frame.where("tags is not null").first()
+    assert row["tags"] == row["properties"]["TAGS"] == row["property:TAGS"]
+
+
+def test_a_schema_prunes_columns_too(spark, recorded):
+    register(spark)
+    frame = spark.read.format("rocketmq").schema("tags string, topic string").load(str(recorded))
+    assert frame.columns == ["tags", "topic"]
+    assert frame.count() > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"table": "queues"}, "no table 'queues'; there are commitlog, consumequeue"),
+        ({"columns": "topic,colour"}, "no column 'colour'"),
+        ({"splitBytes": "0"}, "splitBytes '0': a number above 0"),
+        ({"startingOffset": "now"}, "startingOffset 'now': earliest, latest"),
+    ],
+)
+def test_options_that_cannot_be_used_are_told(recorded, options, problem):
+    with pytest.raises(StoreOptionError, match=problem):
+        Options({"path": str(recorded), **options})
+
+
+def test_pushed_filters_narrow_what_is_read():
+    pushed = Pushed()
+    for one in (
+        EqualTo(("topic",), "A"),
+        In(("queueId",), (1, 2)),
+        GreaterThan(("physicalOffset",), 10),
+        LessThanOrEqual(("physicalOffset",), 20),
+        GreaterThanOrEqual(("storeTimestamp",), 5),
+        LessThan(("storeTimestamp",), 9),
+        EqualTo(("tags",), "x"),
+    ):
+        pushed.take(one)
+    records = pushed.records()
+    assert (pushed.low, pushed.high) == (11, 21)
+    assert (records.topics, records.queues, records.since, records.until) == (("A",), (1, 2), 5, 8)
+    pushed.take(EqualTo(("topic",), "B"))
+    assert pushed.records().since > pushed.records().until
+
+
+def test_a_stream_reads_what_is_written_while_it_runs_and_nothing_twice(spark, tmp_path):
+    log = LogMaker(4096)
+    for number in range(20):
+        log.add(body=b"x" * 100, queue_offset=number)
+    store = log.write(tmp_path / "store")
+    register(spark)
+    frame = spark.readStream.format("rocketmq").option("maxBytesPerTrigger", 1500).load(str(store))
+
+    def run():
+        query = (
+            frame.select("queueOffset", "corrupt").writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "checkpoint")).option("path", str(tmp_path / "out"))
+            .trigger(availableNow=True).start()
+        )  # fmt: skip
+        query.awaitTermination()
+        return [one["numInputRows"] for one in query.recentProgress if one["numInputRows"]]
+
+    assert len(run()) > 1
+    for number in range(20, 30):
+        log.add(body=b"x" * 100, queue_offset=number)
+    half = bytes(log.add(queue_offset=30).files[-1][-40:])
+    log.files[-1][-40:] = bytes(40)
+    log.write(store)
+    run()
+    read = spark.read.parquet(str(tmp_path / "out")).orderBy("queueOffset").collect()
+    assert [(row.queueOffset, row.corrupt) for row in read] == [(number, None) for number in range(30)]
+    log.files[-1][-40:] = half
+    log.write(store)
+    assert sum(run()) == 1
+
+
+def test_a_stream_may_begin_at_the_end_or_at_an_offset(tmp_path):
+    log = LogMaker()
+    for _ in range(5):
+        log.add()
+    store = str(log.write(tmp_path))
+
+    def begin(starting):
+        return LogStream(Options({"path": store, "startingOffset": starting})).initialOffset()["offset"]
+
+    assert begin("earliest") == 0
+    assert begin("latest") == log.end
+    assert begin(str(log.offsets[2] - 1)) == log.offsets[2]
