@@ -32,6 +32,7 @@ VERBS = {
     "sweep": Verb("a sweep of the catalogue on Spark: losses, heartbeats, storms", ("spark", "java")),
     "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
     "agree": Verb("the same filters on odd messages by every way there is, row by row", ("spark", "java")),
+    "profile": Verb("the article's bloom measurement again, stage by stage; where the switch pays", ("spark", "java")),
     "bench": Verb("the benchmarks, as rates and ratios measured in one run", ("notebook", "spark", "java")),
     "plan": Verb("plan a change of subscriptions that loses nothing"),
     "lint": Verb("check the subscriptions of a group for inconsistencies"),
