@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rmqlab.runtime.broker_startup import BrokerStartup
     from rmqlab.runtime.serve_config import ServeConfig
 
+MOST_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Addresses, the settings, the folder of the store."""
@@ -26,6 +28,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--namesrv", metavar="HOST:PORT", help="the name server's address (127.0.0.1:9876)")
     parser.add_argument("--join", metavar="HOST:PORT[;…]", help="register with these name servers and start none")
     parser.add_argument("--store", metavar="DIR", type=Path, help="keep messages in this folder (else: in memory)")
+    parser.add_argument(
+        "--gauges",
+        metavar="SECONDS",
+        type=int,
+        help="print a JSON line for each consumer group that often: ages of heartbeats, raw and filtered lag, flips",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -34,6 +42,8 @@ def run(args: Namespace) -> int:
 
     from rmqlab.runtime.serve_config import ServeConfig
 
+    if args.gauges is not None and args.gauges < 1:
+        raise BadInput(f"--gauges {args.gauges}: give the seconds between two readings, 1 or more")
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     config = ServeConfig.of_file(
         args.config,
@@ -75,11 +85,38 @@ async def _serve(config: ServeConfig, args: Namespace) -> int:
         loop.add_signal_handler(number, stop.set)
     await startup.start()
     _tell_ready(startup, args)
+    watch = None if args.gauges is None else asyncio.create_task(_print_gauges(startup, args.gauges))
     await stop.wait()
+    if watch is not None:
+        watch.cancel()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(number)
     await startup.stop()
     return 0
+
+
+async def _print_gauges(startup: BrokerStartup, seconds: int) -> None:
+    """A line for each group, read from the broker: it does not know the owners of queues."""
+    import asyncio
+    import json
+
+    from rmqlab.lab.gauges import Flips, gauges
+    from rmqlab.runtime.clock import epoch_ms
+
+    broker, flips = startup.broker, Flips()
+    if broker is None:
+        return
+
+    def observe(kind: str, fields: dict[str, object]) -> None:
+        if kind == "subscription":
+            flips.saw(epoch_ms(), fields)
+
+    broker.observe = observe
+    while True:
+        await asyncio.sleep(seconds)
+        now = epoch_ms()
+        for gauge in gauges(broker, now, flips=flips, most=MOST_LOOKED_AT):
+            print(json.dumps({"t": now, **gauge.as_event()}), flush=True)
 
 
 def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
     from rmqlab.lab.scenario import Scenario
     from rmqlab.runtime.schedule import Schedule
+
+
+FAULTS = (
+    "Faults are steps too (at: ms): cut, freeze [forMs], kill [silent], pause forMs, slow ms [forMs], clock byMs,"
+    " loseHeartbeat [times], each with who; restartBroker downMs [crash], namesrvDown, namesrvUp. With within (ms) the"
+    ' moment is a choice. README, "Faults", tells what each one does.'
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,7 +59,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="instead: compare each scenario (of the set) with the recorded set DIR; 1 if an outcome is not reached",
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="K", help=f"seeded runs to compare with ({SEEDS})")
-    parser.epilog = "--json FILE gets the events too (with --compare: the comparison)."
+    parser.add_argument(
+        "--gauges",
+        type=int,
+        metavar="MS",
+        help="every MS of virtual time an event 'gauge' for each group: age of the heartbeats, raw and filtered lag,"
+        " flips of the subscription in the last minute",
+    )
+    parser.epilog = f"{FAULTS} --json FILE gets the events too (with --compare: the comparison)."
 
 
 def run(args: Namespace) -> int:
@@ -65,6 +79,8 @@ def run(args: Namespace) -> int:
         return _compare(args)
     if args.scenarios is None:
         raise BadInput("name a file of scenarios, or a recorded set with --compare")
+    if args.gauges is not None and args.gauges < 1:
+        raise BadInput(f"--gauges {args.gauges}: give the ms between two readings, 1 or more")
     numbered = _chosen(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
     to_screen = args.json == "-" or args.out is args.json is None
@@ -79,7 +95,7 @@ def run(args: Namespace) -> int:
             print(f"rmqlab simulate: {where}: scenario {scenario.id!r}: {refusal}", file=sys.stderr)
             texts.append(_refused(scenario, refusal))
             continue
-        result = _simulate(scenario, cluster, args.seed, schedules)
+        result = _simulate(scenario, cluster, args, schedules)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
         print(_summary(result), file=out)
@@ -108,13 +124,14 @@ def _chosen(path: Path, ids: list[str] | None) -> dict[int, Scenario]:
     return {number: scenario for number, scenario in numbered.items() if scenario.id in ids}
 
 
-def _simulate(scenario: Scenario, cluster: ClusterConfig, seed: int | None, schedules: dict[str, Schedule]) -> Run:
+def _simulate(scenario: Scenario, cluster: ClusterConfig, args: Namespace, schedules: dict[str, Schedule]) -> Run:
+    settings: dict[str, Any] = {"cluster": cluster, "gauges_every_ms": args.gauges}
     if scenario.id in schedules:
         schedule = schedules[scenario.id]
-        return simulate(scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=cluster)
-    if seed is not None:
-        return simulate(scenario, chooser=RaceChooser(seed), timing=RACE_TIMING, cluster=cluster)
-    return simulate(scenario, cluster=cluster)
+        settings |= {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
+    elif args.seed is not None:
+        settings |= {"chooser": RaceChooser(args.seed), "timing": RACE_TIMING}
+    return simulate(scenario, **settings)
 
 
 def _refused(scenario: Scenario, refusal: str) -> str:
@@ -131,6 +148,8 @@ def _summary(result: Run) -> str:
 def _compare(args: Namespace) -> int:
     if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
         raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
+    if args.gauges is not None:
+        raise BadInput("--gauges has no place in a comparison: recordings have no gauges")
     if args.seeds < 1:
         raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
     out = text_stream(args)

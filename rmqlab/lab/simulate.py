@@ -18,6 +18,7 @@ from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
+from rmqlab.lab.gauge_samples import GaugeSampler
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.open_orders import STEP, OpenOrders
@@ -57,7 +58,8 @@ class ClientSettings:
 
     ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``), ``zone`` the time zone whose months count
     there. ``client_ids`` gives a client, by name, an id "ip@instance" of its own. With ``plain_names`` topics and
-    groups go on the wire as the scenario writes them. The last two are the producer's.
+    groups go on the wire as the scenario writes them. ``producer_group`` and ``send_timeout_ms`` are the producer's.
+    ``heartbeat_ms`` and ``rebalance_ms`` are the periods of all clients, with 4.8.0's values.
     """
 
     client_ip: str = "192.0.2.2"
@@ -71,6 +73,8 @@ class ClientSettings:
     plain_names: bool = False
     producer_group: str = "PROD"
     send_timeout_ms: int = 3_000
+    heartbeat_ms: int = 30_000
+    rebalance_ms: int = 20_000
 
 
 class Simulation:
@@ -84,7 +88,13 @@ class Simulation:
         timing: Timing | None = None,
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
+        gauges_every_ms: int | None = None,
     ) -> None:
+        """``gauges_every_ms``: read the group's gauges that often, and write them as events.
+
+        Raises:
+            BadInput: the scenario asks for something that is not simulated, by name.
+        """
         refusal = refusal_of(scenario)
         if refusal is not None:
             raise BadInput(f"scenario {scenario.id!r}: {refusal}")
@@ -116,6 +126,7 @@ class Simulation:
             self._instance(node, PRODUCER),
             ProducerConfig(send_msg_timeout=settings.send_timeout_ms),
         )
+        self.gauges = None if gauges_every_ms is None else GaugeSampler(self, gauges_every_ms)
         node.visitor = node.spawn(self._drive(node), "scenario")
 
     def run(self) -> Run:
@@ -153,6 +164,8 @@ class Simulation:
     def _instance(self, node: VirtualNode, who: str, config: ClientConfig | None = None) -> MQClientInstance:
         config = config or ProducerConfig()
         config.namesrv_addr = self.cluster.config.namesrv_address
+        config.heartbeat_broker_interval = self.settings.heartbeat_ms
+        config.rebalance_wait_interval = self.settings.rebalance_ms
         config.client_ip, config.instance_name = self.settings.client_ip, self.witness.long(who)
         if who in self.settings.client_ids:
             config.client_ip, _, config.instance_name = self.settings.client_ids[who].partition("@")

@@ -1,0 +1,236 @@
+"""Gauges of consumer groups: how old their members' heartbeats are, how far they lag, how often their slot flips.
+
+The advice of the third article is to watch heartbeats at the broker and backlog at the client (row H-49). The usual
+lag counts every message between the committed offset and the end of a queue; what a group subscribes decides how many
+of them it will really receive. So there are two: the raw lag, as the admin tool tells it, and the filtered lag, which
+lets each message through the broker's filter and the client's second look. A raw lag that falls says nothing about
+messages that were dropped; a filtered lag that is lower than what the members asked for does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.broker.consumer_offset_manager import TOPIC_GROUP_SEPARATOR
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.filter.tags import client_keeps
+from rmqlab.lab.group_view import consume_stats
+from rmqlab.message.java import string_hash
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.store.consume_queue import ENTRY
+
+if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
+    from rmqlab.message.message import MessageExt
+
+MINUTE_MS = 60_000
+MOST_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
+
+
+class Owner(NamedTuple):
+    """Who holds a queue: its own subscription, and whether its pulls carry it (row S-90)."""
+
+    subscription: SubscriptionData
+    posts: bool = False
+
+
+OwnerOf = Callable[[str, str, int], Owner | None]
+"""Group, topic, queue id to the owner, None when nobody holds the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberGauge:
+    """A member and the ms since its last heartbeat; ``left_ms`` until a scan may forget it."""
+
+    client: str
+    age_ms: int
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueGauge:
+    """A queue's lag in messages. ``filtered`` is None when nobody subscribes the topic; ``owned``: somebody pulls it.
+
+    ``complete``: every message was looked at.
+    """
+
+    topic: str
+    queue: int
+    committed: int
+    max: int
+    filtered: int | None
+    owned: bool | None = None
+    complete: bool = True
+
+    @property
+    def raw(self) -> int:
+        """Messages behind the committed offset."""
+        return self.max - self.committed
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGauge:
+    """All gauges of one group. ``flips``: changes of what the slot says in the last minute, by topic."""
+
+    group: str
+    members: list[MemberGauge]
+    queues: list[QueueGauge]
+    flips: dict[str, int]
+
+    @property
+    def age_ms(self) -> int | None:
+        """Age of the oldest last heartbeat; None without members."""
+        return max((member.age_ms for member in self.members), default=None)
+
+    @property
+    def raw_lag(self) -> int:
+        """Messages behind the committed offsets, as the admin tool counts."""
+        return sum(queue.raw for queue in self.queues)
+
+    @property
+    def filtered_lag(self) -> int | None:
+        """How many of them the group will receive; None when it subscribes nothing now."""
+        known = [queue.filtered for queue in self.queues if queue.filtered is not None]
+        return sum(known) if known or not self.queues else None
+
+    def as_event(self) -> dict[str, Any]:
+        """The gauges as fields of an event."""
+        return {
+            "group": self.group,
+            "members": {member.client: member.age_ms for member in self.members},
+            "ageMs": self.age_ms,
+            "rawLag": self.raw_lag,
+            "filteredLag": self.filtered_lag,
+            "filteredLagComplete": all(queue.complete for queue in self.queues),
+            "flipsPerMinute": self.flips,
+        }
+
+
+class Flips:
+    """Counts how often what a group's slot says was changed. Feed it what the broker observes."""
+
+    def __init__(self) -> None:
+        self._times: dict[tuple[str, str], deque[float]] = {}
+
+    def saw(self, t: float, fields: dict[str, Any]) -> None:
+        """Take a "subscription" fact at ``t`` ms: a new stamp alone is no flip, another expression is."""
+        old, new = fields["old"], fields["new"]
+        if old is None or new is None or _says(old) == _says(new):
+            return
+        self._times.setdefault((fields["group"], new.topic), deque()).append(t)
+
+    def a_minute(self, group: str, t: float) -> dict[str, int]:
+        """Flips by topic in the minute before ``t``."""
+        found = {}
+        for (name, topic), times in self._times.items():
+            while times and times[0] <= t - MINUTE_MS:
+                times.popleft()
+            if name == group and times:
+                found[topic] = len(times)
+        return found
+
+
+def _says(subscription: SubscriptionData) -> tuple[object, ...]:
+    if is_tag_type(subscription.expression_type):
+        return ("TAG", frozenset(subscription.tags_set))
+    return (subscription.expression_type, subscription.sub_string)
+
+
+def gauges(
+    broker: Broker,
+    now: int,
+    *,
+    groups: Iterable[str] | None = None,
+    flips: Flips | None = None,
+    flips_now: float | None = None,
+    owner_of: OwnerOf | None = None,
+    most: int = MOST_LOOKED_AT,
+) -> list[GroupGauge]:
+    """The gauges of consumer groups (all that are online or have committed offsets) at ``now`` (epoch ms).
+
+    The broker does not know who owns a queue, nor what that member's own subscription is, if the slot says otherwise.
+    With ``owner_of`` the second look is the owner's; without it the slot's own tags are compared. ``flips_now`` is the
+    time (ms) by which ``flips`` counts, if not ``now``.
+    """
+    known = set(broker.consumer_manager.consumer_table)
+    known.update(key.rpartition(TOPIC_GROUP_SEPARATOR)[2] for key in broker.consumer_offset_manager.offset_table)
+    found = []
+    for group in sorted(known if groups is None else groups):
+        info = broker.consumer_manager.get_consumer_group_info(group)
+        expiry = broker.consumer_manager.expired_timeout_ms
+        clients = [] if info is None else list(info.channel_info_table.values())
+        members = [
+            MemberGauge(str(client.client_id), age, expiry - age)
+            for client in sorted(clients, key=lambda one: str(one.client_id))
+            for age in (now - client.last_update_timestamp,)
+        ]
+        topics = set(broker.consumer_offset_manager.which_topic_by_consumer(group))
+        topics.update(() if info is None else map(str, info.subscription_table))
+        queues = [one for topic in sorted(topics) for one in _queues(broker, group, topic, owner_of, most)]
+        a_minute = {} if flips is None else flips.a_minute(group, now if flips_now is None else flips_now)
+        found.append(GroupGauge(group, members, queues, a_minute))
+    return found
+
+
+def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, most: int) -> list[QueueGauge]:
+    config = broker.topic_config_manager.select_topic_config(topic)
+    if config is None:
+        return []
+    committed, store, found = consume_stats(broker, group, topic), broker.message_store, []
+    slot = broker.consumer_manager.find_subscription_data(group, topic)
+    for queue in range(config.read_queue_nums):
+        end = store.get_max_offset_in_queue(topic, queue)
+        begin = min(max(committed.get(queue, 0), 0), end)
+        owner = None if owner_of is None else owner_of(group, topic, queue)
+        owned = None if owner_of is None else owner is not None
+        if slot is None:
+            found.append(QueueGauge(topic, queue, begin, end, None, owned))
+            continue
+        last = min(end, begin + most)
+        at_broker = owner.subscription if owner is not None and owner.posts else slot
+        at_client = slot if owner is None else owner.subscription
+        passes = _passage(broker, group, at_broker, at_client)
+        count = sum(map(passes, _messages(broker, topic, queue, begin, last)))
+        found.append(QueueGauge(topic, queue, begin, end, count, owned, last == end))
+    return found
+
+
+def _messages(broker: Broker, topic: str, queue: int, begin: int, end: int) -> Iterable[MessageExt]:
+    store = broker.message_store
+    entries = store.get_consume_queue(topic, queue)
+    if entries is None:
+        return
+    for offset in range(begin, end):
+        data = entries.get_index_buffer(offset, ENTRY.size)
+        if data is None:
+            continue
+        position, size, _ = ENTRY.unpack_from(data)
+        message = store.look_message_by_offset(position, size)
+        if message is not None:
+            yield message
+
+
+def _passage(
+    broker: Broker, group: str, at_broker: SubscriptionData, at_client: SubscriptionData
+) -> Callable[[MessageExt], bool]:
+    """Whether a message comes through the broker's filter and the client's second look (rows S-49, S-55, H-31)."""
+    manager = broker.consumer_filter_manager
+    by_tag = is_tag_type(at_broker.expression_type)
+    # layer 1 for SQL92 never changes the result; it saves work
+    data = None if by_tag or at_broker.topic is None else manager.get(at_broker.topic, group)
+    second = ExpressionMessageFilter(at_broker, data, manager)
+
+    def passes(message: MessageExt) -> bool:
+        tag = message.tags
+        if by_tag:
+            if not second.is_matched_by_consume_queue(string_hash(tag) if tag else 0):
+                return False
+        elif not second.is_matched_by_commit_log(None, message.properties):
+            return False
+        return client_keeps(at_client, tag)
+
+    return passes

@@ -1,0 +1,117 @@
+"""Gauges: age of heartbeats, raw and filtered lag, flips; over virtual time and as events."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.gauges import Flips, gauges
+from rmqlab.lab.scenario import parse_scenario
+from rmqlab.lab.simulate import Simulation
+from rmqlab.protocol.subscription_data import SubscriptionData
+
+SETTLE = 2_504
+
+
+def start(who, at=0, expr="*", kind="TAG", **more):
+    return {"at": at, "do": "start", "who": who, "group": "G", "subscribe": {"T": {"type": kind, "expr": expr}}, **more}
+
+
+def send(at, *tags, queue=0, props=None):
+    messages = [{"body": f"{at}.{i}", "tag": tag, "queue": queue, "props": props or {}} for i, tag in enumerate(tags)]
+    return {"at": at, "do": "send", "topic": "T", "messages": messages}
+
+
+def simulated(*steps, last=60_000, every=1_000, queues=1):
+    text = {"id": "x", "topics": {"T": queues}, "steps": [*steps, {"at": last, "do": "offsets"}]}
+    cluster = ClusterConfig(broker=BrokerConfig(enable_property_filter=True))
+    simulation = Simulation(parse_scenario(json.dumps(text)), cluster=cluster, gauges_every_ms=every)
+    return simulation, simulation.run()
+
+
+def at(simulation, ms):
+    """The group's gauge at ms after the first step."""
+    return min(simulation.gauges.samples, key=lambda sample: abs(sample.t - SETTLE - ms)).groups[0]
+
+
+@pytest.mark.row("H-49")
+def test_the_age_grows_between_beats_and_beyond_them_when_a_client_falls_silent():
+    simulation, _ = simulated(start("A"), {"at": 5_000, "do": "freeze", "who": "A"}, last=140_000)
+    ages = [at(simulation, ms).age_ms for ms in range(2_000, 140_000, 1_000)]
+    assert max(age for age in ages if age is not None) in range(119_000, 131_000)
+    assert all(later == earlier + 1_000 for earlier, later in pairwise(ages[:110]))
+    alive, _ = simulated(start("A"), last=140_000)
+    assert max(at(alive, ms).age_ms for ms in range(2_000, 140_000, 1_000)) <= 30_000
+    member = at(alive, 20_000).members[0]
+    assert member.left_ms == 120_000 - member.age_ms
+
+
+@pytest.mark.row("H-31", "S-52", "S-55")
+def test_the_filtered_lag_counts_what_comes_through_both_looks():
+    # nobody consumes: the only member is frozen before the messages come
+    simulation, _ = simulated(
+        start("A", expr="Aa || c"),
+        {"at": 5_000, "do": "freeze", "who": "A"},
+        send(8_000, "Aa", "BB", "c", "d", "Aa"),
+        last=30_000,
+    )
+    gauge = at(simulation, 20_000)
+    assert gauge.raw_lag == 5
+    assert gauge.filtered_lag == 3  # BB has Aa's hash code: the broker would send it, the client would drop it
+
+
+def test_the_filtered_lag_of_sql92():
+    steps = [start("A", expr="a > 3", kind="SQL92"), {"at": 5_000, "do": "freeze", "who": "A"}]
+    steps += [send(8_000 + n, "t", props={"a": str(n)}) for n in range(1, 7)]
+    gauge = at(simulated(*steps, last=30_000)[0], 20_000)
+    assert (gauge.raw_lag, gauge.filtered_lag) == (6, 3)
+
+
+def test_the_second_look_is_the_owners_if_the_owner_is_known():
+    steps = [start("A", expr="a"), start("B", 2_000, expr="b")]
+    steps += [{"at": 6_000, "do": "freeze", "who": who} for who in "AB"]
+    steps += [send(8_000, "a", "b", queue=0), send(8_010, "a", "b", queue=1)]
+    simulation, _ = simulated(*steps, queues=2, last=30_000)
+    by_queue = {
+        (one.topic, one.queue): one.filtered for one in at(simulation, 20_000).queues if one.topic.startswith("T")
+    }
+    # B's tag is in the slot: of A's queue nothing comes through, of B's the message with b
+    assert sorted(by_queue.values()) == [0, 1]
+    broker = simulation.cluster.broker
+    # seen from the broker alone, which knows no owners, one message of each queue looks as if it would be consumed
+    assert gauges(broker, simulation.cluster.broker_server.now())[0].filtered_lag == 2
+
+
+@pytest.mark.row("S-45")
+def test_flips_are_other_expressions_not_other_stamps():
+    same, _ = simulated(start("A", expr="a||b"), start("B", 2_000, expr="b || a"))
+    assert at(same, 30_000).flips == {}
+    other, _ = simulated(start("A", expr="a"), start("B", 2_000, expr="b"), last=100_000)
+    assert at(other, 10_000).flips["T_x"] >= 1
+    assert at(other, 99_000).flips == {}  # a minute later it is forgotten
+    flapping = [
+        {"at": 5_000 + 1_000 * n, "do": "subscribe", "who": "A", "topic": "T", "expr": "ab"[n % 2]} for n in range(6)
+    ]
+    assert at(simulated(start("A", expr="x"), *flapping)[0], 20_000).flips == {"T_x": 6}
+
+
+def test_a_topic_that_comes_or_goes_is_no_flip():
+    flips, data = Flips(), SubscriptionData("T", "a", tags_set={"a"})
+    flips.saw(0, {"group": "G", "old": None, "new": data})
+    flips.saw(0, {"group": "G", "old": data, "new": None})
+    assert flips.a_minute("G", 1) == {}
+
+
+def test_the_events_carry_the_scenarios_names_and_change_nothing_else():
+    steps = [start("A", expr="a"), send(8_000, "a", "b")]
+    _, watched = simulated(*steps, every=10_000)
+    _, alone = simulated(*steps, every=1_000_000)
+    gauge = next(event for event in watched.events if event["ev"] == "gauge" and event["members"])
+    assert gauge["group"] == "G"
+    assert list(gauge["members"]) == ["192.0.2.2@A"]
+    assert {"ageMs", "rawLag", "filteredLag", "flipsPerMinute"} <= set(gauge)
+    assert [event for event in watched.events if event["ev"] != "gauge"] == alone.events
