@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.fs
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
@@ -54,12 +55,16 @@ class PivotedFile:
     def __init__(self, path: str, values: Iterable[str], presence: Iterable[str] = ()) -> None:
         """Open the file. `path` may be a URI that Arrow knows. Raises `OSError` and Arrow's errors."""
         filesystem, inside = pa.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
-        values = list(values)
-        self._file = pq.ParquetFile(
-            inside, read_dictionary=values, memory_map=filesystem is None, filesystem=filesystem
-        )
-        names = frozenset(self._file.schema_arrow.names)
+        metadata = pq.read_metadata(inside, memory_map=filesystem is None, filesystem=filesystem)
+        names = frozenset(metadata.schema.names)
         self.columns = [name for name in values if name in names]
+        self._file = pq.ParquetFile(
+            inside,
+            metadata=metadata,
+            read_dictionary=list(self.columns),
+            memory_map=filesystem is None,
+            filesystem=filesystem,
+        )
         for name in presence:
             if name not in self.columns:
                 self.columns += [one for one in (name + PRESENCE, name) if one in names][:1]

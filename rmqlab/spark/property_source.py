@@ -69,7 +69,8 @@ def from_columns(columns: Iterable[str], prefix: str = "", *, case_sensitive: bo
 
     names = frozenset(columns)
     if not case_sensitive:
-        same = [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
+        folded = Counter(map(str.lower, names))
+        same = [name for name in names if folded[name.lower()] > 1]
         if same:
             raise PropertyColumnsError(
                 f"columns that differ in case only: {', '.join(sorted(same))}; set spark.sql.caseSensitive to true"

@@ -1,0 +1,187 @@
+"""SQL92 as Spark columns: recorded answers of the real filter, and the evaluator's on odd messages."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import defaultdict
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+
+# ruff: noqa: E402 - the modules below need what was looked for above
+
+from rmqlab.filter.sql92 import MQFilterException, compile_sql92
+from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
+from rmqlab.lab.adversarial import row, rows
+from rmqlab.message.properties import properties_to_string, string_to_properties
+from rmqlab.spark.property_source import PropertyColumnsError, from_columns, from_map, from_text
+from rmqlab.spark.sql92_columns import DEEPEST_TREE, code_of, matches, outcome, outcome_code
+from rmqlab.spark.sql92_leaves import OUTCOMES
+
+RECORDED = {"False": "false", "True": "true", "None": "null"}
+# Every so many expressions of the recorded ones; `rmqlab agree` and the dictionary tests take all.
+SHARE = 12
+
+
+def frame_of(spark, messages, names=()):
+    """A number, the map, the text, and a column for each of the names."""
+    columns = {
+        "#": pa.array(range(len(messages)), pa.int64()),
+        "map": pa.array([list(one.items()) for one in messages], pa.map_(pa.string(), pa.string())),
+        "text": pa.array([properties_to_string(one) for one in messages], pa.string()),
+    }
+    columns |= {name: pa.array([one.get(name) for one in messages], pa.string()) for name in names}
+    return spark.createDataFrame(pa.table(columns))
+
+
+def collect(frame, columns):
+    """The values of each column, in the order of the rows."""
+    table = frame.select("#", *(column.alias(str(i)) for i, column in enumerate(columns))).toArrow().sort_by("#")
+    return [table[str(i)].to_pylist() for i in range(len(columns))]
+
+
+def recorded(golden):
+    cases = defaultdict(list)
+    for line in (golden / "vectors" / "sql92_eval.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        cases[case["expr"]].append(case)
+    # Those with many messages each, a share of the rest, and at least one of every family.
+    families = {of_one[0]["family"]: expression for expression, of_one in cases.items() if of_one[0]["compiled"]}
+    return {
+        expression: of_one
+        for expression, of_one in cases.items()
+        if of_one[0]["compiled"]
+        and (
+            len(of_one) > 12
+            or zlib.crc32(expression.encode()) % SHARE == 0
+            or families[of_one[0]["family"]] == expression
+        )
+    }
+
+
+def test_recorded_evaluations(spark, golden):
+    cases = recorded(golden)
+    expressions = list(cases)
+    wrong, asked = [], 0
+    for begin in range(0, len(expressions), 40):
+        part = expressions[begin : begin + 40]
+        asked_of = [case for expression in part for case in cases[expression]]
+        places = {id(case): place for place, case in enumerate(asked_of)}
+        frame = frame_of(spark, [case["props"] or {} for case in asked_of])
+        source = from_map("map")
+        values = collect(frame, [outcome_code(expression, source) for expression in part])
+        for expression, codes in zip(part, values, strict=True):
+            for case in cases[expression]:
+                asked += 1
+                expected = "error" if case["error"] else RECORDED[str(case["result"])]
+                told = OUTCOMES[codes[places[id(case)]]]
+                if told != expected:
+                    wrong.append((case["case"], expression, case["props"], expected, told))
+    assert wrong == []
+    assert asked > 1_000
+
+
+ODD = (
+    "a > 5",
+    "b >= 1.5",
+    "a < b",
+    "TRUE = c",
+    "NOT (a > 3) OR b IS NULL",
+    "a = TRUE",
+    "-a = 5 OR b = 1",
+    "TAGS IN ('٣','5')",
+)
+
+
+@pytest.mark.parametrize("kind", ["columns", "map", "text"])
+def test_odd_messages_from_every_source(spark, kind):
+    texts = list(rows(300, 9))
+    messages = [string_to_properties(text) for text in texts]
+    names = ["a", "b", "c", "TAGS"]
+    frame = frame_of(spark, messages, names)
+    if kind == "text":
+        # The text as the commit log has it, not one that was made from the map.
+        table = pa.table({"#": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
+        frame = spark.createDataFrame(table)
+    source = {"columns": lambda: from_columns(names), "map": lambda: from_map("map"), "text": from_text_column}[kind]()
+    compiled = [compile_sql92(expression) for expression in ODD]
+    told = collect(frame, [outcome_code(one, source) for one in compiled])
+    passing = collect(frame, [matches(one, source) for one in compiled])
+    for one, codes, passed in zip(compiled, told, passing, strict=True):
+        expected = [code_of(one, message) for message in messages]
+        assert codes == expected, one.text
+        assert passed == [code == 1 for code in expected], one.text
+
+
+def from_text_column():
+    return from_text("text")
+
+
+def test_outcomes_have_names(spark):
+    frame = frame_of(spark, [{"a": "6"}, {"a": "5"}, {}, {"a": "x"}])
+    assert collect(frame, [outcome("a > 5", from_map("map"))]) == [["true", "false", "null", "error"]]
+
+
+@pytest.mark.parametrize("depth", [DEEPEST_TREE - 20, DEEPEST_TREE + 20])
+def test_deep_trees_go_to_the_evaluator_itself(spark, depth):
+    text = "(a = 1 AND (b = 2 OR " * (depth // 2) + "b = 3" + "))" * (depth // 2)
+    messages = [{"a": "1", "b": "2"}, {"a": "1", "b": "3"}, {"a": "2", "b": "3"}, {"b": "x"}, {"a": "x"}, {}]
+    compiled = compile_sql92(text)
+    told = collect(frame_of(spark, messages), [outcome_code(compiled, from_map("map"))])
+    assert told == [[code_of(compiled, one) for one in messages]]
+
+
+def test_long_chains_and_what_is_too_deep_for_the_jvm(spark):
+    messages = [{"a": "99"}, {"a": "1000"}, {}, {"a": "x"}]
+    chain = compile_sql92(" OR ".join(f"a = {number}" for number in range(100)))
+    too_deep = compile_sql92("a = 1" + " OR a = 2" * (DEEPEST_EVALUATION + 1))
+    told = collect(frame_of(spark, messages), [outcome_code(one, from_map("map")) for one in (chain, too_deep)])
+    assert told == [[code_of(chain, one) for one in messages], [3, 3, 3, 3]]
+
+
+def test_operators_of_5_3_3(spark):
+    messages = [{"a": "hello"}, {"a": "world"}, {}]
+    for text in ("a CONTAINS 'ell'", "a NOT CONTAINS 'ell'", "a STARTSWITH 'w'", "a ENDSWITH 'd' OR a IS NULL"):
+        compiled = compile_sql92(text, "5.3.3")
+        told = collect(frame_of(spark, messages), [outcome_code(text, from_map("map"), "5.3.3")])
+        assert told == [[code_of(compiled, one) for one in messages]], text
+
+
+def test_what_the_broker_refuses_is_refused_when_it_is_compiled(spark):
+    with pytest.raises(MQFilterException):
+        matches("a >", from_map("map"))
+
+
+@pytest.mark.row("F-07")
+def test_names_are_case_sensitive(spark):
+    frame = frame_of(spark, [{"a": "1", "A": "2"}, {"A": "1"}], ["a", "A"])
+    source = from_columns(["a", "A"])
+    assert collect(frame, [matches("a = 1", source), matches("A = 1", source)]) == [[True, False], [False, True]]
+    with pytest.raises(PropertyColumnsError, match=r"differ in case only: A, a; set spark\.sql\.caseSensitive to true"):
+        from_columns(["a", "A"], case_sensitive=False)
+
+
+def test_names_and_prefixes_of_columns(spark):
+    messages = [{"$y": "1", "_x": "2"}, {}]
+    frame = frame_of(spark, messages).selectExpr("`#`", "map['$y'] as `p.$y`", "map['_x'] as `p._x`")
+    source = from_columns(frame.columns, "p.")
+    told = collect(frame, [matches("$y = 1 AND _x = 2", source), matches("missing IS NULL", source)])
+    assert told == [[True, False], [True, True]]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_text_is_read_as_the_commit_logs_reader_does(spark, number):
+    texts = [row(number * 200 + at, 11) for at in range(200)] + [
+        "a\x01",
+        "\x01",
+        "a\x01b\x01c",
+        "a\x01b\x01\x02",
+        "\x02\x02",
+    ]
+    table = pa.table({"#": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
+    source = from_text("text")
+    (told,) = collect(spark.createDataFrame(table), [source.text("a")])
+    assert told == [string_to_properties(text).get("a") for text in texts]
