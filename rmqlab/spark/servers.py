@@ -15,7 +15,7 @@ import tempfile
 import threading
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.spark.session import MODULES, PACKAGE, SparkMissingError, provide_java, require_modules
 
@@ -37,7 +37,7 @@ class _Process:
         self.command = command
         self.log: list[str] = []
         self._pattern, self._found, self._ready = re.compile(ready), "", threading.Event()
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - Spark's own launcher, with our arguments
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
         )
         # read to its end, or the server stops when the pipe is full
@@ -131,7 +131,7 @@ class StandaloneCluster(_Servers):
         self.workers, self.cores, self.memory_mib = workers, cores, memory_mib
         self.address = ""
 
-    def __enter__(self) -> StandaloneCluster:
+    def __enter__(self) -> Self:
         try:
             until = monotonic() + READY_S
             arguments = [_MASTER, "--host", HOST, "--port", "0", "--webui-port", "0"]
@@ -165,7 +165,7 @@ class ConnectServer(_Servers):
         self.master, self.conf = master, conf or {}
         self.address = ""
 
-    def __enter__(self) -> ConnectServer:
+    def __enter__(self) -> Self:
         conf = {
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": "0",
