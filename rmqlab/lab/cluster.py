@@ -15,7 +15,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
 from rmqlab.broker.config_manager import config_files
 from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
-from rmqlab.lab.facts import FactLog
+from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.runtime.scheduler import US_PER_MS
@@ -106,6 +106,7 @@ class Cluster:
         return self.world.chooser.choose(f"broker: {label}", n) if n > 1 else 0
 
     def _register(self, registration: BrokerRegistration) -> None:
+        self.facts.facts.append(Fact(self.world.now_ms(), BROKER, "registration", {"broker": registration.broker_name}))
         # The broker's tables live on, what it sends does not.
         sent = registration._replace(
             topic_config_table=dict(registration.topic_config_table), data_version=copy(registration.data_version),

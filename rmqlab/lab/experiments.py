@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 AT_LEAST = ">="
+BETWEEN = ".."  # "120..130": above the first, up to the second
 VERDICT = "what must come out"
 PROPERTIES = "properties."
 
@@ -235,6 +236,9 @@ def _seeded(name: str, value: object, runs: list[Run]) -> list[Figure]:
 
 
 def _expected(name: str, value: object, here: object) -> Figure:
+    if isinstance(value, str) and BETWEEN in value and isinstance(here, int | float):
+        low, high = map(float, value.split(BETWEEN))
+        return Figure(name, value, value if low < here <= high else here)
     if isinstance(value, str) and value.startswith(AT_LEAST) and isinstance(here, int):
         bound = int(value[len(AT_LEAST) :])
         # The text stays when the bound holds, so that both sides read alike.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.lab.facts import BROKER
 from rmqlab.lab.fates import Fate
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 SUBSCRIPTION_NOT_EXIST = 24
 RETRY = "%RETRY%"
+SOON_MS = 100  # a beat that follows from something comes sooner
 
 
 def figure_of(run: Run, name: str) -> object:
@@ -75,6 +78,69 @@ def _fate(run: Run, body: str) -> list[str]:
     return [f"{fate.fate}, {fate.culprit}" for fate in run.fates if fate.body == body]
 
 
+# Heartbeats: all in seconds, from what the clients sent and the broker did.
+
+
+def _beats(run: Run, who: str) -> list[float]:
+    """When a client's timer sent heartbeats, s since its start; not those after a change of its queues."""
+    start = next(event["t"] for event in run.events if event["ev"] == "starting" and event["who"] == who)
+    stamped = [fact.t for fact in _by(run, who, "restamp")]
+    times = [
+        fact.t - start
+        for fact in _by(run, who, "heartbeat")
+        if fact.t - start > SOON_MS and not any(0 <= fact.t - t < SOON_MS for t in stamped)
+    ]
+    return [t / 1_000 for t in times]
+
+
+def _periods(run: Run, who: str) -> list[int]:
+    beats = [round(t) for t in _beats(run, who)]
+    return sorted({later - earlier for earlier, later in pairwise(beats)})
+
+
+def _silence(run: Run, who: str) -> float:
+    """From the last heartbeat that the broker heard to the moment it took the client out of its groups."""
+    gone = _removed(run, who)
+    heard = [fact.t for fact in _at_broker(run, who, "heartbeat") if fact.t < gone]
+    return round((gone - heard[-1]) / 1_000, 3)
+
+
+def _removed(run: Run, who: str) -> float:
+    groups = set(run.scenario.groups())
+    return next(
+        fact.t for kind in ("expired", "unregister") for fact in _at_broker(run, who, kind) if fact["group"] in groups
+    )
+
+
+def _at_broker(run: Run, who: str, kind: str) -> list[Fact]:
+    return [fact for fact in run.facts.of(kind) if fact.source == BROKER and fact["client"] == who]
+
+
+def _takeover(run: Run, who: str) -> float:
+    """From the removal to the first change of another member's queues."""
+    gone = _removed(run, who)
+    took = next(fact.t for fact in run.facts.of("rebalance") if fact.source != who and fact.t >= gone)
+    return round((took - gone) / 1_000, 3)
+
+
+def _notices_after(run: Run, who: str) -> int:
+    """Members told that the group changed, from the removal until the next one has changed its queues."""
+    gone = _removed(run, who)
+    return sum(gone <= fact.t < gone + _takeover(run, who) * 1_000 for fact in run.facts.of("notify"))
+
+
+def _notices_at(run: Run, second: str) -> list[str]:
+    """Who was told within a second of the step at that second."""
+    begin = next(event["t"] for event in run.events if event["ev"] == "starting") + int(second) * 1_000
+    return sorted({fact["client"] for fact in run.facts.of("notify") if begin <= fact.t < begin + 1_000})
+
+
+def _pushes(run: Run, who: str) -> list[int]:
+    """Registrations with the name server in the same ms as each of the first three heartbeats of a client."""
+    times = [fact.t for fact in run.facts.of("registration")]
+    return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, who, "heartbeat")[:3]]
+
+
 NAMES = ("lost", "consumed", "lag", "committed", "retries", "subscription", "topic changes", "pulls refused with 24")
 _FIXED: dict[str, Callable[[Run], object]] = dict(
     zip(
@@ -99,5 +165,15 @@ _OF: dict[str, Callable[[Run, str], object]] = {
     "queues of ": _owned,
     "restamps by ": lambda run, who: len(_by(run, who, "restamp")),
     "fate of ": _fate,
+    "first timer beat of ": lambda run, who: round(_beats(run, who)[0]),
+    "beat periods of ": _periods,
+    "silence before removal of ": _silence,
+    "takeover after removal of ": _takeover,
+    "notices after removal of ": _notices_after,
+    "removals of ": lambda run, who: len(
+        {fact.t for fact in _at_broker(run, who, "expired") if fact["group"] in run.scenario.groups()}
+    ),
+    "notices at ": _notices_at,
+    "pushes with beats of ": _pushes,
 }
 STARTS = tuple(_OF)
