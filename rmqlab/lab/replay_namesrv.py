@@ -172,7 +172,7 @@ class NamesrvReplay:
             return
         left, right = expected.body.decode("utf-8", "replace"), got.body.decode("utf-8", "replace")
         if code == RequestCode.GET_NAMESRV_CONFIG:
-            got.body = settle_config(left, right, self._uses).encode()
+            got.content = settle_config(left, right, self._uses).encode()
             return
         theirs, ours = set(_ADDRESSES.findall(left)), set(_ADDRESSES.findall(right))
         new, old = sorted(theirs - ours), sorted(ours - theirs)
@@ -182,4 +182,4 @@ class NamesrvReplay:
             if f'"{before}"' in right:
                 right = right.replace(f'"{before}"', f'"{after}"')
                 self._uses[Undetermined.TAPPED] += 1
-        got.body = right.encode()
+        got.content = right.encode()

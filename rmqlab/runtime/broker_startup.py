@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import socket
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
@@ -24,6 +26,7 @@ from rmqlab.store.segments import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.protocol.command import RemotingCommand
@@ -76,7 +79,12 @@ class BrokerStartup:
         else:
             self.namesrv_addr = ";".join(name_servers)
 
-        settings = replace(config.broker, listen_port=_port(broker_socket), namesrv_addr=self.namesrv_addr)
+        settings = replace(
+            config.broker,
+            listen_port=_port(broker_socket),
+            namesrv_addr=self.namesrv_addr,
+            processors=os.cpu_count() or 1,
+        )
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=self._choose)
@@ -115,6 +123,7 @@ class BrokerStartup:
         self.recovery = durable.load()
         durable.start()
         self._durable = durable
+        broker.disk_usage = partial(_disk_usage, self.config.folder)
         return durable
 
     def _closed(self, channel: SocketChannel) -> None:
@@ -158,6 +167,15 @@ class DurableBroker:
         """Run what is due."""
         self._broker.run_timers(now)
         self._durable.persist_changed()
+
+
+def _disk_usage(folder: Path | None) -> tuple[int, int]:
+    """Return size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
+    try:
+        usage = shutil.disk_usage(folder or ".")
+    except OSError:
+        return 0, 0
+    return usage.total, usage.total - usage.used
 
 
 def physical_memory() -> int:

@@ -59,6 +59,17 @@ class Jars:
         assert told.returncode == 0, told.stdout + told.stderr
         return lines, told.stderr
 
+    def admin_tool(self, namesrv, commands, out, *keys, home, seconds=90):
+        """Run the scenario of the recorded set "admin" and many commands of the admin tool in one JVM."""
+        (home / "conf").mkdir(exist_ok=True)
+        (home / "conf" / "logback_tools.xml").write_text(LOGBACK, encoding="utf-8")
+        options = [f"-Drocketmq.home.dir={home}", "-Duser.timezone=UTC"]
+        told = subprocess.run(
+            self.command("AdminTool", namesrv, str(commands), str(out), *keys, home=home, options=options),
+            capture_output=True, text=True, timeout=seconds, check=False, cwd=home,
+        )  # fmt: skip
+        return told.stdout + told.stderr
+
     def mqadmin(self, *arguments, home, seconds=60):
         """Run one command of the admin tool and return what it prints."""
         (home / "conf").mkdir(exist_ok=True)
@@ -76,7 +87,8 @@ def _jars(version, cache):
     java = find_java(os.environ)
     if java is None or not (java / "bin" / "javac").exists():
         pytest.skip("no JDK 17 or newer: install openjdk-17-jdk-headless")
-    digest = hashlib.sha256(pom.read_bytes() + (HERE / "Interop.java").read_bytes() + str(java).encode())
+    sources = [HERE / "Interop.java", *([HERE / "AdminTool.java"] if version == "4.8.0" else [])]
+    digest = hashlib.sha256(b"".join(map(Path.read_bytes, [pom, *sources])) + str(java).encode())
     given = os.environ.get("RMQLAB_INTEROP_CACHE")
     base = Path(given) if given else cache.mkdir("rmqlab-interop")
     libraries = base / f"lib-{version}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
@@ -99,7 +111,7 @@ def _jars(version, cache):
             (folder / "lib").symlink_to(libraries)
         subprocess.run(
             [str(java / "bin" / "javac"), "-nowarn", "-Xlint:none", "-cp", f"{folder / 'lib' / '*'}",
-             "-d", str(folder / "classes"), str(HERE / "Interop.java")],
+             "-d", str(folder / "classes"), *map(str, sources)],
             check=True, capture_output=True, timeout=120,
         )  # fmt: skip
     return Jars(version, java, folder)

@@ -51,7 +51,7 @@ def changed(recording, code, change, which=0):
     body = recording.lines[index].command.body
     new = change(body)
     assert new != body
-    lines = with_command(recording.lines, index, body=new)
+    lines = with_command(recording.lines, index, content=new)
     return Recording(recording.name, recording.properties, lines, recording.namesrv_lines)
 
 
@@ -98,7 +98,7 @@ def test_what_the_name_server_should_not_say_is_found(admin):
     lines = admin.namesrv_lines
     index = next(iter(answers_to(lines, RequestCode.GET_ROUTEINFO_BY_TOPIC)))
     body = lines[index].command.body.replace(b'"perm":7', b'"perm":6', 1)
-    other = with_command(lines, index, body=body)
+    other = with_command(lines, index, content=body)
     result = replay_recording(Recording(admin.name, admin.properties, admin.lines, other))
     assert (result.namesrv.requests, result.namesrv.identical) == (234, 233)
     assert [difference.field for difference in result.differing] == ["body.queueDatas[0].perm"]

@@ -1,0 +1,98 @@
+"""`rmqlab tap`: record the frames between clients and a broker, until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.commands.output import text_stream, write_json
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from rmqlab.runtime.tap import Tap, TapConfig
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Where the recording goes, whom to tap, where to listen."""
+    parser.add_argument("dir", type=Path, metavar="DIR", help="a new folder for frames.jsonl and broker.conf")
+    parser.add_argument("--namesrv", metavar="HOST:PORT", default="127.0.0.1:9876", help="the real name server (9876)")
+    parser.add_argument("--broker", metavar="HOST:PORT", help="the broker to record (else: the first one in a route)")
+    parser.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:19876", help="name server for the clients")
+    parser.add_argument(
+        "--broker-listen", metavar="HOST:PORT", default="127.0.0.1:20911", help="broker for the clients"
+    )
+    parser.add_argument("--control", metavar="HOST:PORT", help='take lines "freeze CLIENT", "cut CLIENT", "mark TEXT"')
+    parser.add_argument("--with-namesrv", action="store_true", help="record the name server's frames too")
+    parser.add_argument("--seconds", type=float, metavar="N", help="stop after so long (else: at SIGINT or SIGTERM)")
+    parser.add_argument("--quiet", action="store_true", help="no live lines")
+
+
+def run(args: Namespace) -> int:
+    """Record until SIGINT, SIGTERM or the time is over; return 0. Raise `BadInput` for an address or folder."""
+    import asyncio
+
+    from rmqlab.runtime.serve_config import Endpoint
+    from rmqlab.runtime.tap import TapConfig
+
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    config = TapConfig(
+        namesrv=Endpoint.parse(args.namesrv, "--namesrv"),
+        broker=None if args.broker is None else Endpoint.parse(args.broker, "--broker"),
+        listen=Endpoint.parse(args.listen, "--listen"),
+        broker_listen=Endpoint.parse(args.broker_listen, "--broker-listen"),
+        control=None if args.control is None else Endpoint.parse(args.control, "--control"),
+        with_namesrv=args.with_namesrv,
+    )
+    for name, endpoint in (("--listen", config.listen), ("--broker-listen", config.broker_listen)):
+        if not endpoint.is_loopback:
+            print(
+                f"rmqlab tap: WARNING: {name} {endpoint.host}: whoever reaches it reaches the broker, and what they "
+                "send is written down",
+                file=sys.stderr,
+            )
+    return asyncio.run(_record(config, args))
+
+
+async def _record(config: TapConfig, args: Namespace) -> int:
+    import asyncio
+
+    from rmqlab.runtime.tap import Tap
+    from rmqlab.runtime.tap_recording import TapRecording
+
+    stream = text_stream(args)
+
+    def tell(line: str) -> None:
+        if not args.quiet:
+            print(line.encode("ascii", "backslashreplace").decode(), file=stream, flush=True)
+
+    recording = TapRecording(args.dir)
+    tap = Tap(config, recording, tell)
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await tap.start()
+        print(
+            f"rmqlab tap: name server for clients {tap.namesrv_addr}, broker {tap.broker_addr}, into {args.dir}",
+            file=stream,
+            flush=True,
+        )
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), args.seconds)
+    finally:
+        await tap.stop()
+    _tell_end(tap, args)
+    return 0
+
+
+def _tell_end(tap: Tap, args: Namespace) -> None:
+    stream = text_stream(args)
+    print(f"{tap.recording.frames} frames in {tap.recording.folder}; replay it: rmqlab replay {args.dir}", file=stream)
+    for line in tap.summary.lines():
+        print(line.encode("ascii", "backslashreplace").decode(), file=stream)
+    write_json({"folder": str(args.dir), "frames": tap.recording.frames, **tap.summary.as_json()}, args.json)
