@@ -6,12 +6,12 @@ nine frames apart, messages at least three.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
+from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab.lab.tag_group import FATES, LAST_LOOK_MS, TOPIC, TagGroup, counts
 from rmqlab.runtime.network import Timing
 from rmqlab.spark.reduced_group import GroupStart, group_runs, message_tags
 
@@ -20,31 +20,19 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.run import Run
 
-TOPIC, GROUP = "T", "G"
 _FIRST_CHECK_MS = 1_300  # of PullRequestHoldService, with the uptime that simulations begin with
-SETTLES_MS = 25_000  # a hold of 15 s, a check every 5 s, a commit every 5 s
-FATES = ("delivered", "dropped_by_broker_tag", "dropped_by_client", "waiting")
-
-
-def tag_name(start: GroupStart, tag: int) -> str:
-    """The tag's text: ``tag0`` is the first member's own, ``all0`` the first that all ask for."""
-    return f"tag{tag}" if tag < start.members else f"all{tag - start.members}"
 
 
 def scenario_of(start: GroupStart, seed: int, run: int) -> Scenario:
     """The scenario that the reduced run stands for."""
     start.checked()
-    shared = [tag_name(start, start.members + number) for number in range(start.shared)]
-    steps: list[Step] = []
-    for number in range(start.members):
-        wants = Subscription("TAG", " || ".join([tag_name(start, number), *shared]))
-        at = int(number * start.gap_ms)
-        steps.append(Start(at, who=_name(start, number), group=GROUP, subscribe={TOPIC: wants}))
+    group = TagGroup(start.members, start.queues, start.shared, start.reverse)
+    steps: list[Step] = [group.start(number, int(number * start.gap_ms)) for number in range(start.members)]
     for number, tag in enumerate(message_tags(start, seed, run)):
-        message = OutgoingMessage(f"m{number}", tag_name(start, tag), queue=number % start.queues)
+        message = OutgoingMessage(f"m{number}", group.tag(tag), queue=number % start.queues)
         steps.append(Send(int(start.first_ms + number * start.every_ms), topic=TOPIC, messages=[message]))
     steps.sort(key=lambda step: step.at)
-    steps.append(Offsets(steps[-1].at + SETTLES_MS))
+    steps.append(Offsets(steps[-1].at + LAST_LOOK_MS))
     return Scenario("reduced", {TOPIC: start.queues}, steps)
 
 
@@ -84,14 +72,3 @@ def agreement(starts: Iterable[GroupStart], seed: int) -> Agreement:
         otherwise, delivered = otherwise + different, delivered + reduced["delivered"]
         delivered_whole += whole["delivered"]
     return Agreement(runs, same, messages, otherwise, delivered, delivered_whole)
-
-
-def counts(run: Run) -> dict[str, int]:
-    """Messages by fate, in the words of ``FATES``; any other fate under its own name."""
-    found: Counter[str] = Counter(fate.fate.value for fate in run.fates)
-    return {name: found.pop(name, 0) for name in FATES} | dict(found)
-
-
-def _name(start: GroupStart, number: int) -> str:
-    place = start.members - 1 - number if start.reverse else number
-    return f"C{place:02}"

@@ -17,12 +17,11 @@ from rmqlab.lab.eight_messages import EightMessages
 from rmqlab.lab.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import simulate
-from rmqlab.spark.reduced_check import counts
+from rmqlab.lab.tag_group import GROUP, TOPIC, counts
 from rmqlab.spark.reduced_group import COLUMNS, GroupStart, group_runs
 from rmqlab.spark.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweep import Scalar, Sweep, grid
 
-TOPIC, GROUP = "T", "G"
 TRAFFIC = ("starting", "settled")
 MESSAGES, EVERY_MS, SETTLED_MS = 64, 100, 5_000
 JITTER = 1.0  # a frame takes up to twice its least time

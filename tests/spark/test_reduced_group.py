@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.reduced_check import agreement, counts, whole_run
+from rmqlab.lab.tag_group import counts
+from rmqlab.spark.reduced_check import agreement, whole_run
 from rmqlab.spark.reduced_group import COLUMNS, GroupStart, group_runs
 
 RUNS = 20_000

@@ -1,0 +1,92 @@
+"""A group whose members each ask for a tag of their own, and for some tags that all ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.scenario import MOST_QUEUES, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
+from rmqlab.lab.simulate import simulate
+
+if TYPE_CHECKING:
+    from rmqlab.lab.run import Run
+
+TOPIC, GROUP = "T", "G"
+STARTS_APART_MS, STANDS_STILL_MS = 1_000, 5_000
+LAST_LOOK_MS = 25_000  # a hold of 15 s, a check every 5 s, a commit every 5 s
+MOST_MEMBERS = 64
+FATES = ("delivered", "dropped_by_broker_tag", "dropped_by_client", "waiting")
+
+
+@dataclass(frozen=True, slots=True)
+class TagGroup:
+    """``members`` on a topic of ``queues`` queues, with ``shared`` tags that all ask for.
+
+    Members start in the order of their client ids, or against it with ``reverse``.
+    """
+
+    members: int
+    queues: int
+    shared: int = 0
+    reverse: bool = False
+
+    def checked(self) -> TagGroup:
+        """Itself.
+
+        Raises:
+            BadInput: no member, no queue, or more than can be; the text names the range.
+        """
+        limits = (("members", 1, MOST_MEMBERS), ("queues", 1, MOST_QUEUES), ("shared", 0, MOST_MEMBERS))
+        for name, low, high in limits:
+            value = getattr(self, name)
+            if not isinstance(value, int) or not low <= value <= high:
+                raise BadInput(f"{name} is {value!r}; it is a whole number from {low} to {high}")
+        return self
+
+    def tags(self) -> list[str]:
+        """All tags: the members' own, in starting order, then the shared ones."""
+        return [self.tag(number) for number in range(self.members + self.shared)]
+
+    def tag(self, number: int) -> str:
+        """The text of tag ``number``: ``tag0`` is the first member's own, ``all0`` the first that all ask for."""
+        return f"tag{number}" if number < self.members else f"all{number - self.members}"
+
+    def start(self, number: int, at_ms: int) -> Start:
+        """The step that starts member ``number``."""
+        shared = [self.tag(self.members + one) for one in range(self.shared)]
+        wants = Subscription("TAG", " || ".join([self.tag(number), *shared]))
+        place = self.members - 1 - number if self.reverse else number
+        return Start(at_ms, who=f"C{place:02}", group=GROUP, subscribe={TOPIC: wants})
+
+    def settled(self) -> Scenario:
+        """Everybody starts; when nothing moves any more, one message of every tag goes into every queue.
+
+        Raises:
+            BadInput: as ``checked``.
+        """
+        self.checked()
+        steps: list[Step] = [self.start(number, number * STARTS_APART_MS) for number in range(self.members)]
+        at = (self.members - 1) * STARTS_APART_MS + STANDS_STILL_MS
+        messages = [
+            OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(self.queues) for tag in self.tags()
+        ]
+        steps += [Send(at, topic=TOPIC, messages=messages), Offsets(at + LAST_LOOK_MS)]
+        return Scenario("tag-group", {TOPIC: self.queues}, steps)
+
+    def shares(self) -> dict[str, float]:
+        """Shares of the messages by fate once the group stands still, from a run through the whole core.
+
+        Raises:
+            BadInput: as ``checked``.
+        """
+        found = counts(simulate(self.settled()))
+        total = sum(found.values())
+        return {fate: count / total for fate, count in found.items()}
+
+
+def counts(run: Run) -> dict[str, int]:
+    """Messages by fate, in the words of ``FATES``; any other fate under its own name."""
+    found: Counter[str] = Counter(fate.fate.value for fate in run.fates)
+    return {name: found.pop(name, 0) for name in FATES} | dict(found)
