@@ -16,6 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
+from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.filter.sql92.compiler import CompiledSql92
@@ -196,7 +197,7 @@ def counted_calls(workload: Workload = ARTICLE) -> dict[tuple[str, bool], dict[s
 def profile(workload: Workload = LOAD_TEST, runs: int = RUNS, samplings: int = SAMPLINGS) -> Profile:
     """Measure a workload in ``runs`` turns of off and on: once by the clock, ``samplings`` times with the sampler.
 
-    A turn before them warms up. Raises `BadInput` where the sampler cannot work.
+    A turn before them warms up. Raises `BadInput` where the sampler cannot work or has seen too little.
     """
     brokers = {switch: BloomBroker(workload, switch=switch) for switch in (False, True)}
     seconds: dict[tuple[str, bool], list[float]] = {(name, switch): [] for name in STAGES for switch in brokers}
@@ -217,6 +218,12 @@ def profile(workload: Workload = LOAD_TEST, runs: int = RUNS, samplings: int = S
         key: _phase(key, [1e6 * one / workload.messages for one in spent], samplers[key].ticks)
         for key, spent in seconds.items()
     }
+    layer_2 = sum(samplers[PULL, False].ticks[stage] for stage in (DECODE, EVALUATE, LAYER_2))
+    if not layer_2:
+        raise BadInput(
+            f"{workload.messages} messages in {runs} turns are too few: the sampler has not seen layer 2 once in "
+            f"{sum(seconds[PULL, False]) * samplings:.3f} s of pulls; take more messages"
+        )
     few = replace(workload, messages=min(workload.messages, COUNTED_MESSAGES))
     return Profile(workload, phases, counted_calls(few), runs)
 

@@ -122,7 +122,7 @@ class BloomMap:
 
         Below it the switch pays. None: it never does; 1.0: it always does.
         """
-        row = [(one.selectivity, one.ratio(side, decode=decode)) for one in self._row(groups, expression)]
+        row = [(one.selectivity, one.ratio(side, decode=decode)) for one in self.row(groups, expression)]
         if row[0][1] >= 1:
             return None
         for (low, before), (high, after) in pairwise(row):
@@ -138,7 +138,7 @@ class BloomMap:
         found = []
         for groups in self.axis("groups"):
             for selectivity in self.axis("selectivity"):
-                cells = [one for one in self._row(groups) if one.selectivity == selectivity]
+                cells = [one for one in self.row(groups) if one.selectivity == selectivity]
                 others = [one.messages * groups - one.matched for one in cells]
                 if not sum(others):
                     continue
@@ -147,7 +147,8 @@ class BloomMap:
                 found.append((groups, selectivity, hits, sum(others), expected / sum(others)))
         return found
 
-    def _row(self, groups: int, expression: str | None = None) -> list[Cell]:
+    def row(self, groups: int, expression: str | None = None) -> list[Cell]:
+        """The cells with so many groups, by selectivity; without an expression those of all."""
         return sorted(
             (one for one in self.cells if one.groups == groups and expression in {None, one.expression}),
             key=lambda one: one.selectivity,
@@ -197,8 +198,8 @@ def write_map(path: Path, records: Iterable[dict[str, Any]]) -> None:
     kept = [
         {name: _short(one[name]) for name in every if one.get(name) is not None or name in names} for one in records
     ]
-    kept.sort(key=lambda one: (list(dict.fromkeys(each["expression"] for each in kept)).index(one["expression"]),
-                               one["groups"], one["selectivity"]))  # fmt: skip
+    order = list(dict.fromkeys(one["expression"] for one in kept))
+    kept = sorted(kept, key=lambda one: (order.index(one["expression"]), one["groups"], one["selectivity"]))
     _write(path, "".join(json.dumps(one) + "\n" for one in kept))
 
 
