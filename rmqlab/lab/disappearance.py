@@ -35,7 +35,7 @@ WAYS: dict[str, tuple[bool, dict[str, Any]]] = {
     "machine gone": (False, {"do": "kill", "silent": True}),
     "network frozen": (True, {"do": "freeze"}),
     "long pause": (True, {"do": "pause"}),
-    "beats get lost": (False, {"do": "loseHeartbeat", "times": 8}),
+    "beats get lost": (False, {"do": "loseHeartbeat"}),
 }
 
 
@@ -44,7 +44,8 @@ class Disappearance:
     """Who goes how, and all periods in ms; ``run`` runs it.
 
     ``at_ms``: when, since A's start. ``for_ms``: how long, for a way that ends. ``uptime_ms``: how long the broker was
-    up, which sets the phase of its scans; ``second_ms``: when B starts, which sets that of its rebalances.
+    up, which sets the phase of its scans; ``second_ms``: when B starts, which sets that of its rebalances;
+    ``lost_beats``: how many, for the way that loses some.
     """
 
     way: str = "machine gone"
@@ -56,6 +57,7 @@ class Disappearance:
     rebalance_ms: int = 20_000
     uptime_ms: int = 3_700
     second_ms: int = 500
+    lost_beats: int = 8
 
     def scenario(self) -> Scenario:
         """The scenario, without the periods.
@@ -78,6 +80,8 @@ class Disappearance:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be {low} or more")
         ends, step = WAYS[self.way]
         step = {"at": self.at_ms, "who": GONE, **step} | ({"forMs": self.for_ms} if ends else {})
+        if step["do"] == "loseHeartbeat":
+            step["times"] = self.lost_beats
         steps = [
             _start(GONE, 0), _start(LEFT, self.second_ms), step,
             {"at": self.at_ms + self.watched_ms, "do": "offsets"},
@@ -154,6 +158,12 @@ class Disappeared:
         """When the broker took A out of the group; None when it never did."""
         gone = [fact.t for fact in self._leaving() if fact["client"] == GONE]
         return gone[0] if gone else None
+
+    @property
+    def unknown_before(self) -> bool:
+        """Whether the broker had forgotten A already: beats that are rarer than the expiry do that."""
+        before = [age for t, age in self.ages if t < self.moment]
+        return bool(before) and before[-1] is None
 
     @property
     def by_scan(self) -> bool:

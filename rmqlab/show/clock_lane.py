@@ -120,7 +120,8 @@ def _scans(brush: Brush, found: Disappeared, begin: float, end: float, place: Ca
         if begin <= t <= end:
             brush.line((place(t), place(t)), (SCANS - 0.1, SCANS + 0.1), GREY, 1.4)
     if found.noticed is None:
-        brush.text((LEFT_EDGE + WIDTH) / 2, SCANS + 0.22, "the broker never noticed", size=8.5, fontweight="bold")
+        words = f"it had forgotten {GONE} before" if found.unknown_before else "the broker never noticed"
+        brush.text((LEFT_EDGE + WIDTH) / 2, SCANS + 0.22, words, size=8.5, fontweight="bold")
         return
     x = place(found.noticed)
     brush.line((x, x), (SCANS - 0.16, SCANS + 0.16), VERMILLION, 4)
@@ -177,7 +178,7 @@ def _axis(brush: Brush, found: Disappeared, begin: float, end: float, place: Cal
 def alt(found: Disappeared) -> str:
     """What a listener must know."""
     if found.noticed is None:
-        told = "The broker never notices"
+        told = "The broker had forgotten it before" if found.unknown_before else "The broker never notices"
     else:
         how = "a scan forgets it" if found.by_scan else "its connection is seen to close"
         told = f"After {after(found, found.noticed)} {how}"

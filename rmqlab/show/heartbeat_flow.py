@@ -15,32 +15,33 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from rmqlab.lab.call_trace import Call
 
-MARGIN, TOP = 0.15, 0.55
+MARGIN, TOP, TITLE_HEIGHT = 0.15, 0.4, 0.55
 TITLE = "The way of a heartbeat: when B joins A's group, and what looks for those who fell silent"
 
 
 def heartbeat_flow() -> Picture:
     """The calls as they were traced while a second member joined; frames between the processes in blue."""
     way = heartbeat_way()
-    notice = Branch(
-        "code 40 to every member", ("one-way",), BLUE,
-        children=[Branch("wakeup", ("RebalanceService",), ORANGE, children=[Branch("rebalance", ("at the client",), ORANGE)])],
-    )  # fmt: skip
-    at_broker = _branch(way["heart beat"], notice)
-    packet = Branch("code 34", ("3 s to answer",), BLUE, children=[at_broker])
+    notice = Branch("wakeup", ("RebalanceService", "rebalances at once"), ORANGE)
+    packet = Branch("code 34, heartbeat", ("3 s to answer",), BLUE)
     prepare = _branch(way["prepare"])
     prepare.children = [packet]
-    reports = Branch("client's timer", ("after 1 s,", "then every 30 s"), SKY, children=[prepare])
+    reports = Branch("client's timer", ("after 1 s, then every 30 s",), SKY, children=[prepare])
+    arrives = Branch("broker", ("code 34",), BLUE, children=[_branch(way["heart beat"], notice)])
     scan = _branch(way["scan"])
     for child in scan.children:
-        child.children = [Branch("close, forget", ("nobody is told",), PALE)]
+        child.children = [Branch("closes, forgets", ("nobody is told",), PALE)]
     scans = Branch("broker's timer", ("every 10 s",), SKY, children=[scan])
-    root = Branch("two halves", (), PALE, children=[reports, scans])
-    width, height = branches.size(root)
+    parts = (("The client reports", reports), ("The broker registers", arrives), ("The broker looks", scans))
+    tops, y = [], TOP
+    for _, root in parts:
+        tops.append(y)
+        y += branches.size(root)[1] + TITLE_HEIGHT
 
     def draw(brush: Brush) -> None:
-        brush.text(MARGIN, 0.22, TITLE, size=10, ha="left", fontweight="bold")
-        branches.draw(brush, root, MARGIN, TOP)
+        for (title, root), top in zip(parts, tops, strict=True):
+            brush.text(MARGIN, top - 0.22, title, size=10, ha="left", fontweight="bold")
+            branches.draw(brush, root, MARGIN, top)
 
     rows = [(line.strip(), (len(line) - len(line.lstrip())) // 2) for call in way.values() for line in call.lines()]
     alt = (
@@ -49,7 +50,7 @@ def heartbeat_flow() -> Picture:
         "registers producers; whoever is told wakes its rebalance. The broker's timer scans producers, consumers and "
         "filter servers, closes and forgets who is silent, and tells nobody."
     )
-    svg = painted(width + 2 * MARGIN, TOP + height + 0.05, draw)
+    svg = painted(max(branches.size(root)[0] for _, root in parts) + 2 * MARGIN, y - TITLE_HEIGHT + 0.05, draw)
     return Picture(svg, title=TITLE, alt=alt, table=Table("Calls in their order", ("called", "depth"), rows))
 
 
@@ -58,4 +59,5 @@ def _branch(call: Call, notice: Branch | None = None) -> Branch:
     children = [_branch(one, notice) for one in call.calls]
     if notice is not None and name.startswith("notify"):
         children.append(notice)
-    return Branch(f"{name} ×{call.times}" if call.times > 1 else name, (owner,), WHITE, children=children)
+    lines = (owner, "code 40, one-way") if name.startswith("notify") else (owner,)
+    return Branch(f"{name} ×{call.times}" if call.times > 1 else name, lines, WHITE, children=children)

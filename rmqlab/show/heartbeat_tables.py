@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.article_heartbeats import heartbeat_figures
@@ -16,6 +17,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rmqlab.lab.gauge_story import GaugeStory
     from rmqlab.lab.heartbeat_load import HeartbeatLoad
     from rmqlab.lab.notices import Notice
 
@@ -166,3 +168,27 @@ def pools(*loads: HeartbeatLoad) -> Table:
         "oldest beat, s", "forgotten alive",
     )  # fmt: skip
     return Table("Pools (marked: clients that live are forgotten)", headers, rows, frozenset(marked))
+
+
+def gauges(story: GaugeStory, *seconds: int) -> Table:
+    """The gauges of a group at some seconds after the first step."""
+    rows = []
+    for second in seconds:
+        sample = min(story.samples, key=lambda one: abs(one.t - story.begin - second * 1_000))
+        gauge = sample.groups[0]
+        age = gauge.age_ms
+        rows.append(
+            (
+                f"{second} s", len(gauge.members), "–" if age is None else f"{age / 1_000:.0f} s", gauge.raw_lag,
+                "nobody subscribes" if gauge.filtered_lag is None else gauge.filtered_lag, sum(gauge.flips.values()),
+            )
+        )  # fmt: skip
+    headers = ("time", "members", "oldest heartbeat", "raw lag", "filtered lag", "flips, last minute")
+    return Table("Gauges of the group", headers, rows)
+
+
+def fates(story: GaugeStory) -> Table:
+    """What became of the messages that the gauges counted."""
+    counts = Counter(str(fate.fate) for fate in story.run.fates)
+    rows = [(fate, count) for fate, count in sorted(counts.items())]
+    return Table("What became of them", ("fate", "messages"), rows)

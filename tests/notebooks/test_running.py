@@ -31,6 +31,10 @@ OTHERS = {
         {"mode": "static", "messages": 20, "error_rate": 10, "expected": 16, "groups": 6},
         "At the 16 groups it was configured for",
     ),
+    "06_heartbeats": (
+        {"mode": "static", "way": "long pause", "pause_s": 30, "runs": 4},
+        "A disappears (long pause). The broker never notices",
+    ),
 }
 CHECK = "rmqlab.check("
 
