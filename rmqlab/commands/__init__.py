@@ -37,7 +37,7 @@ VERBS = {
     "plan": Verb("plan a change of subscriptions that loses nothing"),
     "lint": Verb("check the subscriptions of a group for inconsistencies"),
     "rows": Verb("the matrix of mission rows and what shows each"),
-    "notebook": Verb("open JupyterLab on notebooks/", ("notebook",)),
+    "notebook": Verb("open JupyterLab on notebooks/", ("notebook", "spark", "java")),
     "test": Verb("every check: pytest, the committed notebooks, ruff and mypy", ("notebook", "spark", "test", "java")),
 }
 

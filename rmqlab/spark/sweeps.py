@@ -121,7 +121,7 @@ def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -
     steps.append(Send(last, topic=TOPIC, messages=[OutgoingMessage("end")]))
     run = simulate(Scenario("storm", {TOPIC: queues}, steps), chooser=RaceChooser(seed), timing=RACE_TIMING)
     end = next(float(event["t"]) for event in run.events if event["ev"] == "sent")
-    return {**_storm_figures(run, end), "members": members}
+    return _storm_figures(run, end)
 
 
 def _storm_figures(run: Any, end: float) -> Figures:
