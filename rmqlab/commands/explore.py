@@ -9,14 +9,15 @@ from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.compare import settings_beside
-from rmqlab.lab.explore import BUDGET, SAMPLES, Explored, Explorer
+from rmqlab.lab.explore import BUDGET, SAMPLES, Explorer
 from rmqlab.lab.properties import BUILT_IN, RECEIVES, Kind, property_named
 from rmqlab.lab.scenario import numbered_scenarios
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable
 
-    from rmqlab.lab.explore import FoundOutcome, Verdict
+    from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
     from rmqlab.lab.run import Outcome
     from rmqlab.lab.scenario import Scenario
 
@@ -25,8 +26,12 @@ MOST_SHOWN = 20
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario file, one scenario a line")
-    parser.add_argument("--id", metavar="ID", help="which of its scenarios; not needed when there is one")
+    parser.add_argument(
+        "scenario",
+        metavar="SCENARIO",
+        help="a scenario file, one scenario a line; FILE#ID or FILE#LINE chooses one; not needed when there is one",
+    )
+    parser.add_argument("--id", metavar="ID", help="which of its scenarios, like FILE#ID")
     parser.add_argument("--budget", type=int, default=BUDGET, metavar="N", help=f"at most about N runs ({BUDGET})")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the first seed of the runs drawn by chance (0)"
@@ -65,8 +70,8 @@ def run(args: Namespace) -> int:
 
     Raise `BadInput` for a file, a scenario or a setting that cannot be used.
     """
-    scenario = _chosen(args.scenario, args.id)
-    cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenario.parent)
+    path, scenario = chosen_scenario(args.scenario, args.id)
+    cluster = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
     properties = None if args.property is None else [property_named(name, scenario) for name in args.property]
     explorer = Explorer(
         scenario,
@@ -85,16 +90,33 @@ def run(args: Namespace) -> int:
     return 1 if args.property and not all(verdict.holds for verdict in explored.verdicts) else 0
 
 
-def _chosen(path: Path, wanted: str | None) -> Scenario:
-    scenarios = {scenario.id: scenario for scenario in numbered_scenarios(path).values()}
-    known = ", ".join(list(scenarios)[:8]) + (", ..." if len(scenarios) > 8 else "")
+def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenario]:
+    """The file and the scenario that FILE, FILE#ID or FILE#LINE (the first line is 1) means, or FILE with an id.
+
+    Raises:
+        BadInput: the file cannot be read, has several scenarios and none is chosen, or has not the one wanted.
+    """
+    path = Path(text)
+    if not path.exists() and "#" in text:
+        name, _, after = text.rpartition("#")
+        if wanted is not None and wanted != after:
+            raise BadInput(f"--id {wanted}: {text} chooses another one; give one of the two")
+        path, wanted = Path(name), after
+    numbered = numbered_scenarios(path)
+    by_id = {scenario.id: scenario for scenario in numbered.values()}
     if wanted is None:
-        if len(scenarios) > 1:
-            raise BadInput(f"{path.name} has {len(scenarios)} scenarios; choose one with --id: {known}")
-        return next(iter(scenarios.values()))
-    if wanted not in scenarios:
-        raise BadInput(f"--id {wanted}: not in {path.name}; it has {known}")
-    return scenarios[wanted]
+        if len(by_id) == 1:
+            return path, next(iter(by_id.values()))
+        raise BadInput(f"{path.name} has {len(by_id)} scenarios; choose one with {path.name}#ID: {_some(by_id)}")
+    found = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
+    if found is None:
+        raise BadInput(f"{wanted}: no scenario of {path.name} has this id or line; it has {_some(by_id)}")
+    return path, found
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(names)
+    return ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
 
 
 def _print(explored: Explored, out: TextIO) -> None:
@@ -115,11 +137,12 @@ def _print(explored: Explored, out: TextIO) -> None:
 
 
 def _claim(explored: Explored) -> str:
+    what = "every order of frames" + (" and every time that is open" if explored.times_open else "")
     searched = f"{explored.searched} runs through {explored.states} states ({explored.merged} merged)"
     if explored.exhausted:
         paths = sum(found.schedules or 0 for found in explored.outcomes)
         beside = f"; {explored.sampled} runs by chance found no other" if explored.sampled else ""
-        return f"exhausted: every order of frames, {paths:,} schedules in {searched}{beside}"
+        return f"exhausted: {what}, {paths:,} schedules in {searched}{beside}"
     if explored.beyond:
         only = len(explored.beyond)
         return f"not exhausted: {only} of them by other times only; {searched}, {explored.sampled} by chance"

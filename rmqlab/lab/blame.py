@@ -45,6 +45,11 @@ def deviation(choice: Choice, timing: Timing) -> str:
         first = move(moves[taken])
         overtaken = " and ".join(move(one) for one in moves[:taken])
         return f"{first} before {overtaken}"
+    who, _, what = choice.label.partition(": ")
+    if what == "consume":
+        return f"{who}'s listener takes {timing.consume_ms[taken]} ms"
+    if what == "shutdown":
+        return f"{who}'s shutdown takes {timing.shutdown_ms[taken]} ms"
     return f"{choice.label}: option {taken} of 0..{choice.n - 1}"
 
 

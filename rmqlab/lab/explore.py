@@ -3,32 +3,34 @@
 The search of open orders (``open_search``) is exhaustive when it comes to its end within the budget. Then shares are
 exact: each option of each choice counts the same. Beside it runs are drawn by seed with times as they were recorded
 (``race``): they show how likely an outcome is on a real network, they are all there is when the space is too large, and
-they test the search: an outcome that only they reach means that its space was too small, and then nothing is claimed.
+they test the search: an outcome that only they reach means that its space was too small. Then a second search opens the
+timers as well (how long the broker had been up, how long listeners and shutdowns take); when that too leaves out what
+was drawn, or the budget is used up, nothing is claimed.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.blame import blame
+from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
 from rmqlab.lab.open_search import Ending, OpenSearch
-from rmqlab.lab.properties import Kind, Property, duplicates, usual_properties
+from rmqlab.lab.properties import Kind, Property, usual_properties
 from rmqlab.lab.race import RACE_TIMING, RaceChooser
-from rmqlab.lab.run import Outcome, Run
-from rmqlab.lab.scenario import Scenario
 from rmqlab.lab.shortest import Shortest
 from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import ScheduledChooser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.run import Outcome, Run
+    from rmqlab.lab.scenario import Scenario
     from rmqlab.lab.simulate import ClientSettings
-    from rmqlab.runtime.schedule import Chooser, Schedule
+    from rmqlab.runtime.schedule import Chooser
 
 BUDGET = 2_000
 SAMPLES = 200  # drawn beside a search that came to its end
@@ -36,112 +38,6 @@ SAMPLES = 200  # drawn beside a search that came to its end
 
 class NotRepeatedError(RuntimeError):
     """A schedule did not lead where it led before: something in the core is not a function of its inputs."""
-
-
-@dataclass(slots=True)
-class FoundOutcome:
-    """One way to end. ``share`` 0..1; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
-
-    ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted.
-    """
-
-    outcome: Outcome
-    share: float
-    sampled: int
-    run: Run
-    schedules: int | None = None
-
-    @property
-    def schedule(self) -> Schedule:
-        """The shortest schedule found."""
-        return self.run.schedule
-
-    @property
-    def lost(self) -> list[str]:
-        """Bodies of the messages lost."""
-        return list(dict.fromkeys(fate.body for fate in self.run.fates if fate.lost))
-
-    def blame(self) -> list[str]:
-        """Who is to blame, in words."""
-        return blame(self.run)
-
-    def as_json(self) -> dict[str, Any]:
-        """Share, consumed and committed, schedule, and what explains it."""
-        return {
-            "share": self.share,
-            **self.outcome.as_json(),
-            "schedule": json.loads(self.schedule.to_json()),
-            "sampled": self.sampled,
-            "schedules": self.schedules,
-            "deviations": len(self.schedule.taken),
-            "lost": self.lost,
-            "duplicates": duplicates(self.run),
-            "blame": self.blame(),
-        }
-
-
-@dataclass(slots=True)
-class Verdict:
-    """Whether a property holds; ``run`` is the shortest counterexample, or for "sometimes" the shortest example."""
-
-    property: Property
-    holds: bool
-    run: Run | None
-    text: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Kind, name, whether it holds, and the schedule that shows it."""
-        schedule = None if self.run is None else json.loads(self.run.schedule.to_json())
-        return {
-            "kind": self.property.kind.value,
-            "property": self.property.name,
-            "holds": self.holds,
-            "text": self.text,
-            "schedule": schedule,
-        }
-
-
-@dataclass(slots=True)
-class Explored:
-    """What an exploration found. ``outcomes``: the most frequent first; ``exhausted``: no order of frames is left.
-
-    ``runs``: all that were made; ``searched``, ``sampled`` and ``shortening`` of them in which part. ``states`` and
-    ``merged``: of the search.
-    """
-
-    scenario: Scenario
-    exhausted: bool
-    runs: int
-    searched: int
-    sampled: int
-    states: int
-    merged: int
-    outcomes: list[FoundOutcome]
-    verdicts: list[Verdict]
-    lag_ms: int = 0
-    beyond: list[FoundOutcome] = field(default_factory=list)
-
-    def find(self, outcome: Outcome) -> FoundOutcome | None:
-        """An outcome among those found."""
-        return next((found for found in self.outcomes if found.outcome == outcome), None)
-
-    def as_json(self) -> dict[str, Any]:
-        """The keys that others rely on, and what stands behind them."""
-        return {
-            "scenario": self.scenario.id,
-            "exhausted": self.exhausted,
-            "runs": self.runs,
-            "outcomes": [found.as_json() for found in self.outcomes],
-            "space": {
-                "lag_ms": self.lag_ms,
-                "searched": self.searched,
-                "states": self.states,
-                "merged": self.merged,
-                "sampled": self.sampled,
-                "by_times_only": [self.outcomes.index(found) for found in self.beyond],
-            },
-            "properties": [verdict.as_json() for verdict in self.verdicts],
-        }
 
 
 class Explorer:
@@ -171,7 +67,7 @@ class Explorer:
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
         self._cluster, self._clients = cluster, clients
         self._properties = usual_properties(scenario) if properties is None else list(properties)
-        self._search = OpenSearch(scenario, self._key, lag_ms=lag_ms, cluster=cluster, clients=clients)
+        self._searches = [self._search(Timing(open_orders=True, lag_us=lag_ms * 1_000))]
         self._drawn: dict[tuple[Any, ...], Ending] = {}
         self._counts: dict[Outcome, int] = {}
         self._shortening = 0
@@ -182,18 +78,37 @@ class Explorer:
         Raises:
             BadInput: the scenario cannot be simulated.
         """
-        search = self._search
-        while not search.exhausted and search.runs < self._budget - self._samples:
-            search.step()
-            if progress is not None and search.runs % 100 == 0:
-                progress(search.runs)
+        search = self._searches[0]
+        self._go_on(search, self._budget - self._samples, progress)
         drawn = self._samples if search.exhausted else self._budget - search.runs
         if self._samples:
             for seed in range(self._seed, self._seed + drawn):
                 self._draw(seed)
+        left = self._budget - search.runs - drawn
+        if search.exhausted and left > 0 and self._unreached():
+            times = {name: getattr(RACE_TIMING, name) for name in ("uptime_ms", "shutdown_ms", "consume_ms")}
+            self._searches.append(self._search(replace(search.timing, **times)))
+            self._go_on(self._searches[1], left, progress)
         return self._result()
 
     # Runs.
+
+    def _search(self, timing: Timing) -> OpenSearch:
+        return OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster, clients=self._clients)
+
+    def _go_on(self, search: OpenSearch, most_runs: int, progress: Callable[[int], None] | None) -> None:
+        while not search.exhausted and search.runs < most_runs:
+            search.step()
+            if progress is not None and search.runs % 100 == 0:
+                progress(sum(one.runs for one in self._searches))
+
+    def _unreached(self) -> set[Outcome]:
+        """Outcomes that were drawn and that no search has reached."""
+        return self._counts.keys() - {ending.run.outcome() for ending in self._endings()}
+
+    def _endings(self) -> Iterator[Ending]:
+        for search in self._searches:
+            yield from search.endings
 
     def _key(self, run: Run) -> tuple[Any, ...]:
         said = tuple(one.says(run) is None for one in self._properties)
@@ -233,45 +148,48 @@ class Explorer:
     # Results.
 
     def _result(self) -> Explored:
-        search = self._search
-        shares, paths = (search.graph.shares(), search.graph.schedules()) if search.exhausted else ({}, {})
-        by_outcome: dict[Outcome, FoundOutcome] = {}
-        for number, ending in enumerate(search.endings):
-            outcome = ending.run.outcome()
-            found = by_outcome.get(outcome)
-            if found is None:
-                count = self._counts.get(outcome, 0)
-                found = by_outcome[outcome] = FoundOutcome(outcome, 0.0, count, ending.run)
-            if search.exhausted:
-                found.share += shares.get(number, 0.0)
-                found.schedules = (found.schedules or 0) + paths.get(number, 0)
-            if ending.deviations < len(found.schedule.taken):
-                found.run = ending.run
+        whole = next((search for search in reversed(self._searches) if search.exhausted), None)
+        by_outcome = self._reached()
         beyond = self._beyond(by_outcome)
         total = sum(self._counts.values())
-        exhausted = search.exhausted and not beyond
-        for found in by_outcome.values():
-            if not exhausted:
+        if whole is not None and not beyond and whole is self._searches[-1]:
+            _weigh(whole, by_outcome)
+        else:
+            whole = None
+            for found in by_outcome.values():
                 found.share = found.sampled / total if total else 0.0
-                found.schedules = None
         outcomes = sorted(by_outcome.values(), key=lambda found: (-round(found.share, 9), len(found.schedule.taken)))
         for found in outcomes:
             if found not in beyond:
                 found.run = self._checked(found.run)
         verdicts = [self._judge(one) for one in self._properties]
+        searched = sum(search.runs for search in self._searches)
         return Explored(
             self.scenario,
-            exhausted,
-            search.runs + total + self._shortening,
-            search.runs,
+            whole is not None,
+            searched + total + self._shortening,
+            searched,
             total,
-            len(search.graph.nodes),
-            search.graph.merged,
+            sum(len(search.graph.nodes) for search in self._searches),
+            sum(search.graph.merged for search in self._searches),
             outcomes,
             verdicts,
             self._lag_ms,
+            len(self._searches) > 1,
             beyond,
         )
+
+    def _reached(self) -> dict[Outcome, FoundOutcome]:
+        """The outcomes that a search has reached, each with the run of fewest deviations."""
+        by_outcome: dict[Outcome, FoundOutcome] = {}
+        for ending in self._endings():
+            outcome = ending.run.outcome()
+            found = by_outcome.get(outcome)
+            if found is None:
+                by_outcome[outcome] = FoundOutcome(outcome, 0.0, self._counts.get(outcome, 0), ending.run)
+            elif ending.deviations < len(found.schedule.taken):
+                found.run = ending.run
+        return by_outcome
 
     def _beyond(self, by_outcome: dict[Outcome, FoundOutcome]) -> list[FoundOutcome]:
         """Add the outcomes that only other times reach, with shortened schedules."""
@@ -289,7 +207,7 @@ class Explorer:
 
     def _judge(self, one: Property) -> Verdict:
         """Whether a property holds in all runs made, and the shortest run that shows it."""
-        speaking = [ending for ending in self._search.endings if one.says(ending.run) is not None]
+        speaking = [ending for ending in self._endings() if one.says(ending.run) is not None]
         wanted = one.kind is Kind.SOMETIMES
         run = min(speaking, key=lambda ending: ending.deviations).run if speaking else None
         if run is None:
@@ -300,6 +218,15 @@ class Explorer:
         elif not wanted:
             run = self._checked(run)
         return Verdict(one, (run is not None) == wanted, run, None if run is None else one.says(run))
+
+
+def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
+    """Give the outcomes their shares and numbers of schedules in a space that was searched to its end."""
+    shares, paths = search.graph.shares(), search.graph.schedules()
+    for number, ending in enumerate(search.endings):
+        found = by_outcome[ending.run.outcome()]
+        found.share += shares.get(number, 0.0)
+        found.schedules = (found.schedules or 0) + paths.get(number, 0)
 
 
 def _ends_with(outcome: Outcome) -> Callable[[Run], bool]:

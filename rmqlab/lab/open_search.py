@@ -42,7 +42,7 @@ class Ending:
 
 
 class OpenSearch:
-    """Searches one scenario. ``key_of(run)`` says which endings count as equal.
+    """Searches one scenario. ``key_of(run)`` says which endings count as equal; ``timing`` what else is open.
 
     ``graph``, ``endings`` (as the graph numbers them) and ``runs`` grow with every ``step``; ``exhausted`` is True once
     nothing is left to try.
@@ -53,12 +53,12 @@ class OpenSearch:
         scenario: Scenario,
         key_of: Callable[[Run], Hashable],
         *,
-        lag_ms: int = 0,
+        timing: Timing | None = None,
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
     ) -> None:
         self.scenario = scenario
-        self.timing = Timing(open_orders=True, lag_us=lag_ms * 1_000)
+        self.timing = timing or Timing(open_orders=True)
         self.graph = ChoiceGraph()
         self.endings: list[Ending] = []
         self.runs = 0

@@ -1,0 +1,84 @@
+"""The verb `explore`: which scenario is meant, what is printed and saved, and schedules that `simulate` repeats."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rmqlab.cli import main
+from rmqlab.commands.explore import chosen_scenario
+from rmqlab.errors import BadInput
+from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
+
+
+@pytest.fixture
+def files(tmp_path):
+    one = TWO_ON_ONE_QUEUE.to_json().replace('"id": "x"', '"id": "one-queue"')
+    (tmp_path / "both.jsonl").write_text(f"\n{one}\n{TWO_ON_TWO_QUEUES.to_json()}\n", encoding="utf-8")
+    (tmp_path / "single.jsonl").write_text(one, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "found"),
+    [
+        ("single.jsonl", None, "one-queue"),
+        ("both.jsonl#x", None, "x"),
+        ("both.jsonl#3", None, "x"),
+        ("both.jsonl#2", None, "one-queue"),
+        ("both.jsonl", "one-queue", "one-queue"),
+    ],
+)
+def test_a_scenario_is_named_by_file_id_or_line(files, text, wanted, found):
+    path, scenario = chosen_scenario(str(files / text), wanted)
+    assert scenario.id == found
+    assert path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "problem"),
+    [
+        ("both.jsonl", None, r"both.jsonl has 2 scenarios; choose one with both.jsonl#ID: one-queue, x"),
+        ("both.jsonl#y", None, "y: no scenario of both.jsonl has this id or line; it has one-queue, x"),
+        ("both.jsonl#1", None, "1: no scenario"),
+        ("both.jsonl#x", "one-queue", "--id one-queue: .* chooses another one"),
+        ("missing.jsonl", None, "cannot be read"),
+    ],
+)
+def test_what_names_none_is_answered_with_what_would(files, text, wanted, problem):
+    with pytest.raises(BadInput, match=problem):
+        chosen_scenario(str(files / text), wanted)
+
+
+def test_outcomes_are_printed_saved_and_repeated_by_simulate(files, capsys):
+    target, schedules = files / "told.json", files / "schedules"
+    arguments = ["explore", f"{files / 'both.jsonl'}#x", "--budget", "30", "--samples", "10", "--json", str(target)]
+    assert main([*arguments, "--schedules", str(schedules)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("x: 2 outcomes, not exhausted: ")
+    assert "always: no message that a member asked for is lost: FAILS" in printed
+    assert '{"format": "rmqlab-schedule/1"' in printed
+    told = json.loads(target.read_text(encoding="utf-8"))
+    assert set(told) >= {"scenario", "exhausted", "runs", "outcomes"}
+    for number, outcome in enumerate(told["outcomes"], 1):
+        events = []
+        for name in ("events-1", "events-2"):
+            again = ["simulate", str(files / "both.jsonl"), "--id", "x", "--out", str(files / name)]
+            assert main([*again, "--schedule", str(schedules / f"x-{number}.json")]) == 0
+            events.append((files / name).read_text(encoding="utf-8"))
+        assert events[0] == events[1]
+        lines = [json.loads(line) for line in events[0].splitlines()]
+        consumed = {}
+        for line in lines:
+            if line["ev"] == "consume":
+                consumed.setdefault(line["who"], []).append(line["body"])
+        assert {who: sorted(bodies) for who, bodies in consumed.items()} == outcome["consumed"]
+
+
+def test_a_property_asked_for_decides_the_exit_status(files, capsys):
+    arguments = ["explore", str(files / "single.jsonl"), "--budget", "20", "--samples", "2", "--property"]
+    assert main([*arguments, "no-loss"]) == 1
+    assert main([*arguments, "every-queue-owned"]) == 0
+    assert main([*arguments, "nonsense"]) == 2
+    assert "no property 'nonsense'" in capsys.readouterr().err

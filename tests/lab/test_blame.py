@@ -1,0 +1,50 @@
+"""Blame in words: every kind of choice has a sentence, and the slot's holder is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.lab.blame import blame, deviation, move
+from rmqlab.lab.explore import explore
+from rmqlab.lab.race import RACE_TIMING
+from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.schedule import Choice
+from tests.lab.explored_models import TWO_ON_TWO_QUEUES
+
+
+@pytest.mark.parametrize(
+    ("label", "taken", "words"),
+    [
+        ("delay A c2s 34", 3, "A's HEART_BEAT takes 10 ms instead of 1"),
+        ("delay A s2c 40", 4, "the broker's NOTIFY_CONSUMER_IDS_CHANGED to A takes 40 ms instead of 1"),
+        ("delay A s2c 0", 1, "the broker's answer (SUCCESS) to A takes 0.2 ms instead of 1"),
+        ("wake 127.0.0.1:10911", 2, "the broker begins woken work after 10 ms"),
+        ("broker uptime", 1, "the broker has been up for 0.1 s, which sets the phase of its timers"),
+        ("A: consume", 2, "A's listener takes 4 ms"),
+        ("B: shutdown", 1, "B's shutdown takes 10 ms"),
+        ("P: first_queue", 1, "P: first_queue: option 1 of 0..7"),
+        ("A>34 | B<re 38 | step", 2,
+         "the next step of the scenario before A's HEART_BEAT and the answer to B's GET_CONSUMER_LIST_BY_GROUP"),
+        ("A>re 307 | wake-up | time", 1,
+         "the pulls that the broker has woken before A's answer to GET_CONSUMER_RUNNING_INFO"),
+        ("A<40 | time", 1, "a timer before NOTIFY_CONSUMER_IDS_CHANGED to A"),
+        ("A>goodbye | B>11", 1, "B's PULL_MESSAGE before A's goodbye"),
+    ],
+)  # fmt: skip
+def test_a_deviation_in_words(label, taken, words):
+    assert deviation(Choice(0, label, 8, taken), RACE_TIMING) == words
+
+
+def test_what_is_no_move_is_told_as_it_is():
+    assert move("something") == "something"
+    assert move("A>9999") == "A's request 9999"
+
+
+@pytest.mark.row("S-84")
+def test_the_slot_is_named_with_its_stamps():
+    assert blame(simulate(TWO_ON_TWO_QUEUES))[-1].startswith("G, T: stamped by ")
+    explored = explore(TWO_ON_TWO_QUEUES, budget=12, samples=2)
+    for found in explored.outcomes:
+        *_, last = found.blame()
+        holder = "b" if found.outcome.bodies_of("B") else "a"
+        assert last.endswith(f"the broker held {holder.upper()}'s ({holder})")

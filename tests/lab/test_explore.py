@@ -1,0 +1,151 @@
+"""Explorations: whole lists of outcomes with exact shares, state counts of small models, schedules that repeat them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from rmqlab.checkout import folder
+from rmqlab.errors import BadInput
+from rmqlab.lab.compare import default_settings, recorded_events
+from rmqlab.lab.explore import Explorer, explore
+from rmqlab.lab.race import RACE_TIMING, RaceChooser
+from rmqlab.lab.run import Outcome
+from rmqlab.lab.scenario import read_scenarios
+from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser
+from tests.lab.explored_models import BROADCASTING, ONE, TWO_AT_ONCE, TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES, model, start
+
+BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+
+
+@pytest.fixture(scope="module")
+def two():
+    return explore(TWO_ON_TWO_QUEUES, samples=20)
+
+
+def got(found):
+    return {who: found.outcome.bodies_of(who) for who in ("A", "B") if found.outcome.bodies_of(who)}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "states", "merged", "schedules", "consumed"),
+    [
+        (ONE, 0, 0, 1, {"A": ["m0"]}),
+        (BROADCASTING, 13, 12, 80, {"B": ["m1"]}),
+        (TWO_ON_ONE_QUEUE, 83, 71, 16_731, {}),
+    ],
+    ids=["one", "broadcasting", "one queue"],
+)
+def test_the_states_of_small_models(scenario, states, merged, schedules, consumed):
+    """With one queue for two members nobody gets anything: the owner never restamps, so the other's tag rules."""
+    explored = explore(scenario, samples=10)
+    assert explored.exhausted
+    assert (explored.states, explored.merged) == (states, merged)
+    (found,) = explored.outcomes
+    assert (found.share, found.schedules, got(found)) == (pytest.approx(1), schedules, consumed)
+
+
+@pytest.mark.row("S-03", "S-84")
+def test_two_members_two_queues_two_outcomes(two):
+    assert two.exhausted
+    assert (two.states, two.merged) == (389, 351)
+    assert [(got(found), found.schedules) for found in two.outcomes] == [
+        ({"A": ["m0"]}, 7_716_709), ({"B": ["m3"]}, 141_284),
+    ]  # fmt: skip
+    assert sum(found.share for found in two.outcomes) == pytest.approx(1)
+    assert sum(found.sampled for found in two.outcomes) == two.sampled == 20
+    assert [sorted(found.lost) for found in two.outcomes] == [["m1", "m2", "m3"], ["m0", "m1", "m2"]]
+    assert {len(found.schedule.taken) for found in two.outcomes} == {0, 1}
+
+
+def test_each_schedule_leads_to_its_outcome_through_its_text_and_to_the_same_bytes(two):
+    for found in two.outcomes:
+        schedule = Schedule.from_json(found.schedule.to_json())
+        runs = [simulate(two.scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing) for _ in range(2)]
+        assert runs[0].outcome() == found.outcome
+        assert runs[0].lines() == runs[1].lines()
+
+
+def test_no_run_with_other_frames_or_times_leaves_the_list(two):
+    """The claim of an exhausted space, tried from outside: by orders drawn blindly, and by other delays."""
+    known = {found.outcome for found in two.outcomes}
+    orders = [
+        simulate(two.scenario, chooser=SeededChooser(seed), timing=Timing(open_orders=True)) for seed in range(12)
+    ]
+    times = [simulate(two.scenario, chooser=RaceChooser(seed), timing=RACE_TIMING) for seed in range(5_000, 5_012)]
+    reached = Counter(run.outcome() for run in orders + times)
+    assert set(reached) <= known
+    assert set(reached) == known, "both outcomes are common"
+
+
+def test_properties_come_with_the_shortest_schedule_that_breaks_or_shows_them(two):
+    said = {verdict.property.name: verdict for verdict in two.verdicts}
+    loss = said["no message that a member asked for is lost"]
+    assert not loss.holds
+    assert "3 lost" in loss.text
+    assert loss.run.schedule.taken == {}
+    receives = said["B receives a message"]
+    assert receives.holds
+    assert len(receives.run.schedule.taken) == 1
+    assert said["no message is taken twice"].holds
+    assert said["every queue has an owner"].holds
+
+
+def test_the_json_has_the_keys_others_rely_on(two):
+    told = json.loads(json.dumps(two.as_json()))
+    assert told["scenario"] == "x"
+    assert told["exhausted"] is True
+    assert told["runs"] >= told["space"]["searched"] + told["space"]["sampled"]
+    first = told["outcomes"][0]
+    assert first["consumed"] == {"A": ["m0"]}
+    assert first["committed"] == {"T/0": 2, "T/1": 2}
+    assert first["schedule"]["format"] == "rmqlab-schedule/1"
+    assert 0.5 < first["share"] < 1
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    texts = {json.dumps(explore(TWO_ON_ONE_QUEUE, samples=10, seed=3).as_json()) for _ in range(2)}
+    assert len(texts) == 1
+
+
+def test_a_small_budget_claims_nothing_and_still_finds_outcomes():
+    explored = Explorer(TWO_AT_ONCE, budget=60, samples=20).explore()
+    assert not explored.exhausted
+    assert (explored.searched, explored.sampled) == (40, 20)
+    assert all(found.schedules is None for found in explored.outcomes)
+    assert sum(found.share for found in explored.outcomes) == pytest.approx(1)
+
+
+def test_when_times_decide_the_timers_are_opened_too():
+    """Looked at 8 s after the sending, a commit may have been made or not: that is the phase of the broker's timers."""
+    early = model(1, start("A", 0, "a"), end=16_000)
+    explored = explore(early, samples=40)
+    assert explored.times_open
+    assert len(explored.outcomes) > 1
+    assert {outcome.committed for outcome in (found.outcome for found in explored.outcomes)} >= {
+        (("G", "T/0", 1),), (("G", "T/0", 2),),
+    }  # fmt: skip
+    narrow = explore(model(1, start("A", 0, "a")), samples=40)
+    assert not narrow.times_open
+
+
+@pytest.mark.row("S-03", "S-84")
+def test_what_the_real_broker_did_is_in_the_list_and_what_it_cannot_do_is_not():
+    scenario = next(one for one in read_scenarios(BASE / "scenarios.jsonl") if one.id == "p-loss-003")
+    recorded = Outcome.of_events(recorded_events(BASE)[scenario.id])
+    explored = explore(scenario, samples=20, cluster=default_settings())
+    assert explored.exhausted
+    assert explored.find(recorded) is not None
+    for found in explored.outcomes:
+        bodies = [body for who in "AB" for body in found.outcome.bodies_of(who)]
+        assert len(bodies) == 2, "two members with disjoint tags on four queues: two of eight in every schedule"
+
+
+@pytest.mark.parametrize(("name", "value"), [("budget", 0), ("samples", -1), ("lag_ms", -1)])
+def test_settings_that_cannot_be_are_named(name, value):
+    with pytest.raises(BadInput, match=f"{name} is {value}"):
+        Explorer(ONE, **{name: value})
