@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.bloom_profile import LOAD_TEST, PULL, RUNS, profile
-from rmqlab.lab.bloom_profile_java import RealBloom
+from rmqlab.lab.bloom_profile_java import measured
 from rmqlab.lab.bloom_profile_map import MAP, PROFILE, SIDES, BloomMap, Cell, write_map, write_profile
 from rmqlab.lab.bloom_profile_sampler import REST
 from rmqlab.lab.bloom_profile_workload import EXPRESSIONS, BloomBroker, Workload
@@ -55,26 +56,23 @@ def run(args: Namespace) -> int:
         LOAD_TEST, messages=args.messages, groups=args.groups, selectivity=args.selectivity, expression=args.expression
     )
     ours = profile(workload, args.runs)
-    java = None if args.no_java else _java(workload, out)
+    java = [] if args.no_java else _java(workload, out)
     print("\n".join(_lines(ours, java)), file=out)
     if args.store:
         write_profile(args.store / PROFILE, ours, java)
-    told: dict[str, Any] = {"ours": ours.as_json(), "java": None}
-    if java is not None:
-        told["java"] = {**java.as_json(), "ratios": _java_ratios(java)}
+    told = {"ours": ours.as_json(), "java": [{**one.as_json(), "ratios": _java_ratios(one)} for one in java]}
     write_json(told, args.json)
     return 0
 
 
-def _java(workload: Workload, out: TextIO) -> RealStages | None:
+def _java(workload: Workload, out: TextIO) -> list[RealStages]:
     broker = BloomBroker(workload, switch=False)
     broker.dispatch()
     try:
-        with RealBloom() as real:
-            return real.measure(workload, broker.records())
+        return measured(workload, broker.records())
     except RealFilterMissingError as error:
         print(f"Without the real classes: {error}", file=out)
-        return None
+        return []
 
 
 def _java_ratios(java: RealStages) -> dict[str, float]:
@@ -86,7 +84,7 @@ def _java_ratios(java: RealStages) -> dict[str, float]:
     }
 
 
-def _lines(ours: Profile, java: RealStages | None) -> list[str]:
+def _lines(ours: Profile, java: list[RealStages]) -> list[str]:
     one = ours.workload
     setting = f"{one.messages} messages, {one.groups} groups, selectivity {one.selectivity:g}, {one.expression}"
     lines = [
@@ -94,18 +92,18 @@ def _lines(ours: Profile, java: RealStages | None) -> list[str]:
         "",
         f"{'phase':<10}{'stage':<20}{'without':>9}{'with':>9}",
     ]
-    for (phase, switch), measured in ours.phases.items():
+    for (phase, switch), without in ours.phases.items():
         if switch:
             continue
         with_it = ours.phases[phase, True]
-        stages = dict.fromkeys([*measured.ticks, *with_it.ticks])
-        for stage in sorted(stages, key=[*with_it.ticks, *measured.ticks].index):
+        stages = dict.fromkeys([*without.ticks, *with_it.ticks])
+        for stage in sorted(stages, key=[*with_it.ticks, *without.ticks].index):
             shown = "everything else" if stage == REST else stage
-            lines.append(f"{phase:<10}{shown:<20}{measured.stage_us(stage):>9.2f}{with_it.stage_us(stage):>9.2f}")
-        lines.append(f"{phase:<10}{'whole phase':<20}{measured.us:>9.2f}{with_it.us:>9.2f}")
+            lines.append(f"{phase:<10}{shown:<20}{without.stage_us(stage):>9.2f}{with_it.stage_us(stage):>9.2f}")
+        lines.append(f"{phase:<10}{'whole phase':<20}{without.us:>9.2f}{with_it.us:>9.2f}")
     told = ours.ratios()
-    lines += ["", f"{'cost with / without':<42}{'article':>9}{'ours':>9}{'4.8.0':>9}"]
-    real = {} if java is None else _java_ratios(java)
+    lines += ["", f"{'cost with / without':<42}{'article':>9}{'ours':>9}{'4.8.0 (spread of processes)':>32}"]
+    real = [_java_ratios(one) for one in java]
     names = {
         "as_the_article": "bitmap + layer 2",
         "as_the_article_decode_charged": "the same, decoding charged to the bitmap",
@@ -114,8 +112,9 @@ def _lines(ours: Profile, java: RealStages | None) -> list[str]:
     }
     for name, text in names.items():
         article = f"{told['article']:.2f}" if name == "as_the_article" else ""
-        there = f"{real[name]:.2f}" if name in real else ""
-        lines.append(f"{text:<42}{article:>9}{told[name]:>9.2f}{there:>9}")
+        values = [one[name] for one in real if name in one]
+        there = f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})" if values else ""
+        lines.append(f"{text:<42}{article:>9}{told[name]:>9.2f}{there:>32}")
     evaluations = ours.calls[PULL, True]["CompiledSql92.evaluate"]
     lines += ["", f"Layer 2 still evaluates {evaluations:g} expressions a message with the switch on."]
     return lines

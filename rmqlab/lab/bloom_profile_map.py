@@ -18,7 +18,7 @@ from rmqlab.lab.bloom_profile import Profile
 from rmqlab.lab.bloom_profile_java import NAMES, RealStages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 Side = Literal["ours", "java"]
@@ -167,10 +167,10 @@ def stored_map() -> BloomMap:
 
 
 @lru_cache(maxsize=1)
-def stored_profile() -> tuple[Profile, RealStages | None]:
-    """The profile as it is in the tree: ours, and the real classes on the same records."""
+def stored_profile() -> tuple[Profile, list[RealStages]]:
+    """The profile as it is in the tree: ours, and the real classes on the same records, a process each."""
     told = json.loads((data_folder() / PROFILE).read_text(encoding="utf-8"))
-    return Profile.from_json(told["ours"]), RealStages(**told["java"]) if told.get("java") else None
+    return Profile.from_json(told["ours"]), [RealStages(**one) for one in told["java"]]
 
 
 def read_map(path: Path) -> BloomMap:
@@ -203,9 +203,9 @@ def write_map(path: Path, records: Iterable[dict[str, Any]]) -> None:
     _write(path, "".join(json.dumps(one) + "\n" for one in kept))
 
 
-def write_profile(path: Path, ours: Profile, java: RealStages | None) -> None:
+def write_profile(path: Path, ours: Profile, java: Sequence[RealStages]) -> None:
     """Write the profile."""
-    told = {"ours": ours.as_json(), "java": None if java is None else java.as_json()}
+    told = {"ours": ours.as_json(), "java": [one.as_json() for one in java]}
     _write(path, json.dumps(told, indent=1) + "\n")
 
 

@@ -31,6 +31,10 @@ OTHERS = {
         {"mode": "static", "messages": 20, "error_rate": 10, "expected": 16, "groups": 6},
         "At the 16 groups it was configured for",
     ),
+    "05_bloom_profile": (
+        {"mode": "static", "groups": 64, "selectivity": 0.05, "expression": "8 tags"},
+        "Cost of filtering: 5% match, 64 groups, 8 tags",
+    ),
     "06_heartbeats": (
         {"mode": "static", "way": "long pause", "pause_s": 30, "runs": 4},
         "A disappears (long pause). The broker never notices",
