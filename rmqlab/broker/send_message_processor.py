@@ -177,19 +177,18 @@ class SendMessageProcessor:
         code = CODE_OF_STORED.get(result.status)
         if code is None:
             return self._answer(*REFUSAL_OF_STATUS[result.status])
-        response = self._answer(code, None)
-        if result.append_result is not None:
-            appended = result.append_result
-            self._broker.broker_stats_manager.put(message.topic, appended.msg_num, appended.wrote_bytes, now)
-            response.header = SendMessageResponseHeader(
-                result.append_result.msg_id, queue_id, result.append_result.logics_offset
-            )
-        return response
+        appended = result.append_result
+        if appended is None:
+            return self._answer(code, None)
+        self._broker.broker_stats_manager.put(message.topic, appended.msg_num, appended.wrote_bytes, now)
+        return self._answer(code, None, SendMessageResponseHeader(appended.msg_id, queue_id, appended.logics_offset))
 
-    def _answer(self, code: ResponseCode, remark: str | None) -> RemotingCommand:
+    def _answer(
+        self, code: ResponseCode, remark: str | None, header: SendMessageResponseHeader | None = None
+    ) -> RemotingCommand:
         """Every answer to a send tells the region and whether to trace, also a refusal."""
         config = self._broker.config
-        response = RemotingCommand.response(code, remark, SendMessageResponseHeader())
+        response = RemotingCommand.response(code, remark, header or SendMessageResponseHeader())
         response.ext_fields = {
             PROPERTY_MSG_REGION: config.region_id,
             PROPERTY_TRACE_SWITCH: "true" if config.trace_on else "false",

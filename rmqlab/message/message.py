@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _V4_BYTES = 4
 _V6_BYTES = 16
+_LONGEST_ADDRESS = 64
 _V4_MAPPED = bytes(10) + b"\xff\xff"
 
 
@@ -72,10 +73,18 @@ class Host(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read "ip:port", "ip|port", "[v6]:port" or "v6:port"; raise `HostError` for anything else."""
-        ip, _, port = text.rpartition("|" if "|" in text else ":")
-        if not (port.isascii() and port.isdecimal()):
-            raise HostError(f"address {text!r}: the port is missing; right would be 127.0.0.1:10911")
-        return cls.of_address(_address(ip.removeprefix("/").strip("[]")), int(port))
+        return cls(*(_short_host_parts if len(text) <= _LONGEST_ADDRESS else _host_parts)(text))
+
+
+def _host_parts(text: str) -> tuple[str, int]:
+    ip, _, port = text.rpartition("|" if "|" in text else ":")
+    if not (port.isascii() and port.isdecimal()):
+        raise HostError(f"address {text!r}: the port is missing; right would be 127.0.0.1:10911")
+    ip = ip.removeprefix("/").strip("[]")
+    return _ip(_address(ip.partition("%")[0] if ":" in ip else ip)), _checked_port(int(port))
+
+
+_short_host_parts = lru_cache(maxsize=4096)(_host_parts)
 
 
 def _checked_port(port: int) -> int:

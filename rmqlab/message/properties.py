@@ -111,8 +111,10 @@ def string_to_properties(text: str | None) -> dict[str, str]:
     if text is None:
         return properties
     for item in text.split(PROPERTY_SEPARATOR):
-        pair = split(item, NAME_VALUE_SEPARATOR)
-        if len(pair) == 2:
+        pair = item.split(NAME_VALUE_SEPARATOR)
+        if len(pair) > 2:
+            pair = split(item, NAME_VALUE_SEPARATOR)
+        if len(pair) == 2 and pair[1]:
             properties[pair[0]] = pair[1]
     return properties
 

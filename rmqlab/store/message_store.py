@@ -17,6 +17,7 @@ from rmqlab.store.index_service import IndexService
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
 from rmqlab.store.query_message import query_message
 from rmqlab.store.queue_reader import get_message
+from rmqlab.store.record_check import request_of_put
 from rmqlab.store.reput_message_service import MASTER_ID, ReputMessageService
 from rmqlab.store.running_flags import DISK_FULL_BIT, RunningFlags
 from rmqlab.store.segments import SegmentCreateError, SegmentError, in_memory
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.get_message_result import GetMessageResult
     from rmqlab.store.index_service import MessageIndex
+    from rmqlab.store.put_message_result import AppendMessageResult
     from rmqlab.store.query_message import QueryMessageResult
     from rmqlab.store.segments import SegmentFactory
 
@@ -121,7 +123,7 @@ class MessageStore:
             text is not None and len(text) > _MAX_PROPERTIES_LENGTH // 2 and utf16_length(text) > _MAX_PROPERTIES_LENGTH
         ):
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        return self._put(lambda: self.commit_log.put_message(msg, now, set_v6_flags=set_v6_flags), msg)
+        return self._put(lambda: self.commit_log.put_message(msg, now, set_v6_flags=set_v6_flags), msg, msg)
 
     def _put_many(self, batch: MessageExt, now: int, *, set_v6_flags: bool) -> PutMessageResult:
         status = self._check_store_status(now)
@@ -131,7 +133,9 @@ class MessageStore:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         return self._put(lambda: self.commit_log.put_messages(batch, now, set_v6_flags=set_v6_flags), batch)
 
-    def _put(self, put: Callable[[], PutMessageResult], msg: MessageExt) -> PutMessageResult:
+    def _put(
+        self, put: Callable[[], PutMessageResult], msg: MessageExt, one: MessageExtBrokerInner | None = None
+    ) -> PutMessageResult:
         """Store a message; a medium that takes nothing counts as a full disk until somebody finds that it does again.
 
         4.8.0 writes through a mapping, where such a medium ends the process.
@@ -143,14 +147,14 @@ class MessageStore:
         except SegmentError:
             self.running_flags.set(DISK_FULL_BIT)
             result = PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-        return self._stored(result, msg)
+        return self._stored(result, msg, one)
 
     def _check_store_status(self, now: int) -> PutMessageStatus:
         if self.is_shutdown or self.config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
             return PutMessageStatus.SERVICE_NOT_AVAILABLE
         return PutMessageStatus.OS_PAGECACHE_BUSY if self.is_os_page_cache_busy(now) else PutMessageStatus.PUT_OK
 
-    def _stored(self, result: PutMessageResult, msg: MessageExt) -> PutMessageResult:
+    def _stored(self, result: PutMessageResult, msg: MessageExt, one: MessageExtBrokerInner | None) -> PutMessageResult:
         """Count a put, ask disk and slave, dispatch."""
         stats, appended = self.store_stats_service, result.append_result
         if not result.is_ok:
@@ -166,8 +170,18 @@ class MessageStore:
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
             result.status = result.status if self.replica_status is PutMessageStatus.PUT_OK else self.replica_status
         if not config.async_dispatch:
-            self.reput_message_service.do_reput()
+            self._dispatch_put(one, appended)
         return result
+
+    def _dispatch_put(self, msg: MessageExtBrokerInner | None, appended: AppendMessageResult) -> None:
+        """Dispatch what was just put: one message from itself if nothing before it waits, all else from the log."""
+        reput = self.reput_message_service
+        if msg is not None and appended.is_ok and appended.wrote_offset == reput.reput_from_offset:
+            request = request_of_put(msg, appended.wrote_offset, appended.wrote_bytes, self.delay_levels)
+            if request is not None:
+                reput.dispatch_put(request)
+                return
+        reput.do_reput()
 
     def is_os_page_cache_busy(self, now: int) -> bool:
         """Whether a put has been under way for more than a second at `now` (epoch ms).

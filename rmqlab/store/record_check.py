@@ -22,6 +22,7 @@ from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.dispatch_request import DispatchRequest
 
 if TYPE_CHECKING:
+    from rmqlab.message.message import MessageExtBrokerInner
     from rmqlab.store.delay_levels import DelayLevels
 
 _SIZE_AND_MAGIC = struct.Struct(">ii")
@@ -38,6 +39,7 @@ _MAX_ADDR = -(1 << 31) - 1  # tags codes up to here are addresses in the extensi
 _TAGS = f"{PROPERTY_TAGS}{NAME_VALUE_SEPARATOR}".encode()
 _SEPARATOR = PROPERTY_SEPARATOR.encode()
 _SCHEDULE_TOPIC = SCHEDULE_TOPIC.encode()
+_V6_FLAGS = BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
 
 
 def check_message_and_return_size(
@@ -85,13 +87,7 @@ def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: 
         properties = string_to_properties(from_utf8(data[topic_end + 2 : properties_end]))
         keys = properties.get(PROPERTY_KEYS)
         uniq_key = properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
-        tags = properties.get(PROPERTY_TAGS)
-        if tags:
-            tags_code = string_hash(tags)
-        if topic == SCHEDULE_TOPIC and PROPERTY_DELAY_TIME_LEVEL in properties:
-            level = min(parse_int(properties[PROPERTY_DELAY_TIME_LEVEL]), delay_levels.max_delay_level)
-            if level > 0:
-                tags_code = delay_levels.compute_deliver_timestamp(level, store_timestamp)
+        tags_code = _code_in_queue(topic, properties, store_timestamp, delay_levels)
     if total_size != message_length(sys_flag, body_length, topic_length, properties_length):
         return DispatchRequest.nothing(total_size, success=False)
     return DispatchRequest(
@@ -106,6 +102,52 @@ def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: 
         uniq_key,
         sys_flag,
         prepared,
+        properties,
+    )
+
+
+def _code_in_queue(topic: str, properties: dict[str, str], store_timestamp: int, delay_levels: DelayLevels) -> int:
+    """Return the tags code of a queue's entry; on the delay topic that is when the message is due (epoch ms)."""
+    if topic == SCHEDULE_TOPIC and PROPERTY_DELAY_TIME_LEVEL in properties:
+        level = min(parse_int(properties[PROPERTY_DELAY_TIME_LEVEL]), delay_levels.max_delay_level)
+        if level > 0:
+            return delay_levels.compute_deliver_timestamp(level, store_timestamp)
+    tags = properties.get(PROPERTY_TAGS)
+    return string_hash(tags) if tags else 0
+
+
+def request_of_put(
+    msg: MessageExtBrokerInner, wrote_offset: int, size: int, delay_levels: DelayLevels
+) -> DispatchRequest | None:
+    """Return what reading the record of `msg`, just written, would give; None when only its bytes can tell.
+
+    Text that is not ASCII may not survive being written, and addresses of both kinds lie differently.
+    """
+    topic, text, sys_flag = msg.topic, msg.properties_string, msg.sys_flag
+    if sys_flag & _V6_FLAGS or not topic.isascii() or (text and not text.isascii()):
+        return None
+    tags_code, uniq_key, properties = 0, None, None
+    keys: str | None = ""
+    if text:
+        properties = string_to_properties(text)
+        keys = properties.get(PROPERTY_KEYS)
+        uniq_key = properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+        try:
+            tags_code = _code_in_queue(topic, properties, msg.store_timestamp, delay_levels)
+        except ValueError:
+            return None
+    return DispatchRequest(
+        topic,
+        msg.queue_id,
+        wrote_offset,
+        size,
+        tags_code,
+        msg.store_timestamp,
+        msg.queue_offset,
+        keys,
+        uniq_key,
+        sys_flag,
+        msg.prepared_transaction_offset,
         properties,
     )
 

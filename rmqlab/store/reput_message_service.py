@@ -40,6 +40,14 @@ class ReputMessageService:
         except SegmentError:
             self.store.running_flags.set(DISK_FULL_BIT)
 
+    def dispatch_put(self, request: DispatchRequest) -> None:
+        """Dispatch the message at `reput_from_offset`, whose record was just written and need not be read again."""
+        try:
+            self._dispatch(request)
+            self.reput_from_offset += request.msg_size
+        except SegmentError:
+            self.store.running_flags.set(DISK_FULL_BIT)
+
     def _do_reput(self, until: int | None) -> None:
         commit_log = self.store.commit_log
         self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.message.batch import encode_messages
+from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED_TYPE
@@ -279,3 +282,39 @@ def test_every_message_can_be_read_at_its_queue_offset(make_store_of, puts, log_
                 offset for key_topic, key_queue, offset in expected if (key_topic, key_queue) == (topic, queue_id)
             }
             assert offsets == set(range(queue.max_offset_in_queue))
+
+
+names = st.sampled_from(["TAGS", "KEYS", "UNIQ_KEY", "DELAY", "WAIT", "a", "\u00e9", ""])
+values = st.one_of(st.sampled_from(["3", "0", "-1", "99", "x", "\u00e9", "\ud800", "", "k1 k2"]), st.text(max_size=5))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["T", "SCHEDULE_TOPIC_XXXX", "\u00e9"]),
+            st.one_of(st.none(), st.binary(max_size=300)),
+            st.lists(st.tuples(names, values), max_size=4),
+            st.sampled_from([0, 4, 8, 12, 1 << 4, 1 << 5, 2]),
+        ),
+        max_size=6,
+    )
+)
+def test_what_is_dispatched_at_once_is_what_the_log_says(make_store_of, puts):
+    """A put is dispatched from the message itself; reading its record gives the same, whatever is in it."""
+    store = make_store_of(2048, 200, 1 << 30)
+    reput, dispatchers, heard = store.reput_message_service, store.dispatchers[:], []
+    for topic, body, properties, sys_flag in puts:
+        text = "".join(f"{name}\x01{value}\x02" for name, value in properties)
+        one = make_store_of.message(body, None, topic, properties={}, properties_string=text, sys_flag=sys_flag)
+        begin = reput.reput_from_offset
+        store.dispatchers[:] = [*dispatchers, heard.append]
+        with contextlib.suppress(NumberFormatError):
+            store.put_message(one, NOW)
+        at_once, end = heard[:], reput.reput_from_offset
+        heard.clear()
+        reput.reput_from_offset = begin
+        store.dispatchers[:] = [heard.append]
+        store.dispatch()
+        assert at_once == heard
+        assert reput.reput_from_offset == end
+        heard.clear()
