@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumerData
 
+# Looking up a member of an enumeration takes its time, and every heartbeat comes here.
+_HEART_BEAT, _SUCCESS = RequestCode.HEART_BEAT, ResponseCode.SUCCESS
 UNIT_SUB_FLAG = 2  # TopicSysFlag.buildSysFlag(unit=false, hasUnitSub=true)
 
 
@@ -32,7 +34,7 @@ class ClientManageProcessor:
 
     def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer one of the three; None for any other code, as Java."""
-        if command.code == RequestCode.HEART_BEAT:
+        if command.code == _HEART_BEAT:
             return self.heart_beat(channel, command, now)
         if command.code == RequestCode.UNREGISTER_CLIENT:
             return self.unregister_client(channel, command, now)
@@ -57,7 +59,7 @@ class ClientManageProcessor:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:
             broker.producer_manager.register_producer(producer.group_name, info, now)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
+        return RemotingCommand.response(_SUCCESS)
 
     def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
         broker = self._broker
@@ -97,14 +99,14 @@ class ClientManageProcessor:
                 info,
                 is_notify_consumer_ids_changed_enable=config is None or config.notify_consumer_ids_changed_enable,
             )
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=UnregisterClientResponseHeader())
+        return RemotingCommand.response(_SUCCESS, header=UnregisterClientResponseHeader())
 
     def check_client_config(self, command: RemotingCommand) -> RemotingCommand:
         """Compile a client's expression before the client starts with it; nothing is stored."""
         body = None if command.body is None else CheckClientRequestBody.decode(command.body)
         subscription = None if body is None else body.subscription_data
         if subscription is None or is_tag_type(subscription.expression_type):
-            return RemotingCommand.response(ResponseCode.SUCCESS)
+            return RemotingCommand.response(_SUCCESS)
         if not self._broker.config.enable_property_filter:
             return RemotingCommand.response(
                 ResponseCode.SYSTEM_ERROR,
@@ -114,4 +116,4 @@ class ClientManageProcessor:
             compile_expression(subscription.expression_type, subscription.sub_string)
         except ExpressionRefused as refusal:
             return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, refusal.java_message)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
+        return RemotingCommand.response(_SUCCESS)

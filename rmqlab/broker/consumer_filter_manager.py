@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from rmqlab.broker.consumer_filter_file import TOPICS_CAPACITY, decode_filter_data, encode_filter_data
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
-from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 
@@ -99,6 +99,8 @@ class ConsumerFilterManager:
         topics = set()
         for subscription in subscriptions:
             topics.add(subscription.topic)
+            if subscription.expression_type == TAG:
+                continue  # most are, and every heartbeat comes here
             self.register_topic(
                 subscription.topic,
                 group,
@@ -106,6 +108,8 @@ class ConsumerFilterManager:
                 subscription.expression_type,
                 subscription.sub_version,
             )
+        if not self.filter_data_by_topic:
+            return
         for data in self.get_by_group(group):
             if data.topic not in topics and not data.is_dead():
                 data.dead_time = self._broker.now

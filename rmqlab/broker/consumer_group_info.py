@@ -130,10 +130,11 @@ class ConsumerGroupInfo:
             table[new.topic] = new
             if on_change is not None:
                 on_change(new.topic, old, new)
-        for topic in [topic for topic in table if topic not in topics]:
-            old = table.pop(topic)
-            updated = True
-            if on_change is not None:
-                on_change(topic, old, None)
+        if len(table) > len(topics):
+            for topic in [topic for topic in table if topic not in topics]:
+                old = table.pop(topic)
+                updated = True
+                if on_change is not None:
+                    on_change(topic, old, None)
         self.last_update_timestamp = now
         return updated

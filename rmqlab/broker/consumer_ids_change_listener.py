@@ -25,6 +25,10 @@ class ConsumerGroupEvent(Enum):
     """A heartbeat came; with its subscriptions."""
 
 
+# Looking up a member of an enumeration takes its time, and every heartbeat comes here.
+_CHANGE, _UNREGISTER, _REGISTER = ConsumerGroupEvent
+
+
 class UnknownEvent(RuntimeError):
     """An event that is none of the three (Java throws RuntimeException)."""
 
@@ -39,16 +43,16 @@ class ConsumerIdsChangeListener:
         """Act on an event; raises UnknownEvent. Without an event, or without the list it needs, nothing happens."""
         if event is None:
             return
-        if event is ConsumerGroupEvent.CHANGE:
+        if event is _CHANGE:
             if not args:
                 return
             channels: list[Channel] | None = args[0]
             if channels is not None and self._broker.config.notify_consumer_ids_changed_enable:
                 for channel in channels:
                     self.notify_consumer_ids_changed(channel, group)
-        elif event is ConsumerGroupEvent.UNREGISTER:
+        elif event is _UNREGISTER:
             self._broker.consumer_filter_manager.un_register(group)
-        elif event is ConsumerGroupEvent.REGISTER:
+        elif event is _REGISTER:
             if not args:
                 return
             self._broker.consumer_filter_manager.register(group, args[0])

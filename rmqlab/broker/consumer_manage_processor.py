@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
 
+# Looking up a member of an enumeration takes its time, and half of all requests come here.
+_GET_CONSUMER_LIST_BY_GROUP = RequestCode.GET_CONSUMER_LIST_BY_GROUP
+_UPDATE_CONSUMER_OFFSET = RequestCode.UPDATE_CONSUMER_OFFSET
+_SUCCESS = ResponseCode.SUCCESS
+
 
 class ConsumerManageProcessor:
     """Answers GET_CONSUMER_LIST_BY_GROUP (38), QUERY_CONSUMER_OFFSET (14) and UPDATE_CONSUMER_OFFSET (15)."""
@@ -30,9 +35,9 @@ class ConsumerManageProcessor:
 
     def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer one of the three; None for any other code, as Java."""
-        if command.code == RequestCode.GET_CONSUMER_LIST_BY_GROUP:
+        if command.code == _GET_CONSUMER_LIST_BY_GROUP:
             return self.get_consumer_list_by_group(command)
-        if command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
+        if command.code == _UPDATE_CONSUMER_OFFSET:
             return self.update_consumer_offset(channel, command)
         if command.code == RequestCode.QUERY_CONSUMER_OFFSET:
             return self.query_consumer_offset(command)
@@ -48,7 +53,7 @@ class ConsumerManageProcessor:
             return RemotingCommand.response(
                 ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}", header=header
             )
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=header, body=_list_of(tuple(client_ids)))
+        return RemotingCommand.response(_SUCCESS, header=header, body=_list_of(tuple(client_ids)))
 
     def update_consumer_offset(self, channel: Channel, command: RemotingCommand) -> RemotingCommand:
         """Commit one offset."""
@@ -56,7 +61,7 @@ class ConsumerManageProcessor:
         self._broker.consumer_offset_manager.commit_offset(
             channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
         )
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=UpdateConsumerOffsetResponseHeader())
+        return RemotingCommand.response(_SUCCESS, header=UpdateConsumerOffsetResponseHeader())
 
     def query_consumer_offset(self, command: RemotingCommand) -> RemotingCommand:
         """Return the committed offset; without one, 0 if the queue is still whole and in memory (row S-96).
@@ -78,7 +83,7 @@ class ConsumerManageProcessor:
                     header=QueryConsumerOffsetResponseHeader(),
                 )
             offset = 0
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=QueryConsumerOffsetResponseHeader(offset=offset))
+        return RemotingCommand.response(_SUCCESS, header=QueryConsumerOffsetResponseHeader(offset=offset))
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
+_REGISTER = ConsumerGroupEvent.REGISTER
 
 
 class ConsumerManager:
@@ -81,7 +82,7 @@ class ConsumerManager:
         listener = self._broker.consumer_ids_change_listener
         if (joined or changed) and is_notify_consumer_ids_changed_enable:
             listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
-        listener.handle(ConsumerGroupEvent.REGISTER, group, subscriptions)
+        listener.handle(_REGISTER, group, subscriptions)
         return joined or changed
 
     def unregister_consumer(

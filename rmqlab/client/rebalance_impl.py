@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import MASTER_ID
@@ -102,7 +103,7 @@ class RebalanceImpl(ABC):
             return None
         if all_queues is None or client_ids is None:
             return None
-        client_ids.sort(key=utf16_key)
+        client_ids = list(_in_order(tuple(client_ids)))
         strategy, client_id = self.consumer.allocate_strategy, self.instance.client_id
         try:
             return strategy.allocate(self.group, client_id, sorted(all_queues), client_ids) or []
@@ -219,3 +220,9 @@ class RebalanceImpl(ABC):
         for queue in queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
             result.setdefault(queue.broker_name, []).append(queue)
         return result
+
+
+@lru_cache(maxsize=256)
+def _in_order(client_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """The members in Java's order of texts: all of them ask for the same, again and again."""
+    return tuple(sorted(client_ids, key=utf16_key))

@@ -53,7 +53,7 @@ class RemotingCommand(msgspec.Struct):
     @classmethod
     def request(cls, code: int, header: CommandHeader | None = None, body: Body = None) -> RemotingCommand:
         """Return a request; the sender sets `opaque`."""
-        return cls(code, header=header, content=body)
+        return cls(code, "JAVA", VERSION_4_8_0, 0, 0, None, None, header, body)
 
     @classmethod
     def response(
@@ -64,7 +64,7 @@ class RemotingCommand(msgspec.Struct):
         body: Body = None,
     ) -> RemotingCommand:
         """Return a response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
-        return cls(code, flag=_RESPONSE, remark=remark, header=header, content=body)
+        return cls(code, "JAVA", VERSION_4_8_0, 0, _RESPONSE, remark, None, header, body)
 
     @property
     def body(self) -> bytes | None:
