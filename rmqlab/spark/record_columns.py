@@ -78,12 +78,16 @@ PROPERTY_PREFIX: Final = "property:"
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are wanted: topics and queues (empty: all), store times in epoch ms, both ends included."""
+    """Which records are wanted: topics and queues (empty: all), store times in epoch ms, both ends included.
+
+    Bodies are those of `body_topics` alone, unless that is empty; the others' are empty.
+    """
 
     topics: tuple[str, ...] = ()
     queues: tuple[int, ...] = ()
     since: int = _LONG_MIN
     until: int = _LONG_MAX
+    body_topics: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -232,6 +236,7 @@ class _Walk:
         self.want = sum(bit for bit, is_wanted in bits.items() if is_wanted)
         self._names = _joined(self.names)
         self._topics = _joined(wanted.topics)
+        self._body_topics = _joined(wanted.body_topics)
         self._queues = np.array(wanted.queues, np.int64)
         self._since, self._until = wanted.since, wanted.until
 
@@ -247,10 +252,10 @@ class _Walk:
         )
         assert part.file is not None  # noqa: S101 - for the type checker
         filled, at, how, detail = kernel.walk(
-            data, at, part.low, part.high, part.file.base, self.want, *self._names, *self._topics, self._queues,
-            self._since, self._until, buffers.ints, buffers.longs, buffers.damaged, buffers.texts, buffers.ends,
-            buffers.found, buffers.items, buffers.item_ends, buffers.list_ends, buffers.bodies, buffers.body_ends,
-            kernel.CRC_TABLES,
+            data, at, part.low, part.high, part.file.base, self.want, *self._names, *self._topics,
+            *self._body_topics, self._queues, self._since, self._until, buffers.ints, buffers.longs, buffers.damaged,
+            buffers.texts, buffers.ends, buffers.found, buffers.items, buffers.item_ends, buffers.list_ends,
+            buffers.bodies, buffers.body_ends, kernel.CRC_TABLES,
         )  # fmt: skip
         return int(filled), int(at), int(how), int(detail), buffers
 
@@ -332,6 +337,8 @@ def _bodies(buffers: _Buffers, rows: int, notes: list[str | None]) -> pa.Array:
         return array
     bodies = array.to_pylist()
     for row in compressed:
+        if not bodies[row]:  # not among the topics whose bodies are wanted
+            continue
         try:
             bodies[row] = uncompress(bodies[row])
         except CompressionError:

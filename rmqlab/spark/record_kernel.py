@@ -216,8 +216,9 @@ def _again(data: Any, at: int, length: int, place: int, end: int) -> bool:
 @compiled
 def walk(
     data: Any, at: int, low: int, high: int, base: int, want: int, names: Any, name_ends: Any, topics: Any,
-    topic_ends: Any, queues: Any, since: int, until: int, ints: Any, longs: Any, damaged: Any, texts: Any, ends: Any,
-    found: Any, items: Any, item_ends: Any, list_ends: Any, bodies: Any, body_ends: Any, tables: Any,
+    topic_ends: Any, body_topics: Any, body_topic_ends: Any, queues: Any, since: int, until: int, ints: Any,
+    longs: Any, damaged: Any, texts: Any, ends: Any, found: Any, items: Any, item_ends: Any, list_ends: Any,
+    bodies: Any, body_ends: Any, tables: Any,
 ) -> Any:  # fmt: skip
     """Walk from `at` over records that begin before `high`; columns get those from `low` on that the filters let pass.
 
@@ -271,8 +272,16 @@ def walk(
         if not passes:
             at += size
             continue
-        if want & WANT_BODY and body_used + body > bodies.shape[0]:
-            return rows, at, FULL if rows else BIG, body
+        kept = body if want & WANT_BODY else 0
+        if kept and body_topic_ends.shape[0] > 0:
+            begin, keep = 0, False
+            for index in range(body_topic_ends.shape[0]):
+                keep = keep or _same(data, topic_at, topic, body_topics, begin, body_topic_ends[index])
+                begin = body_topic_ends[index]
+            if not keep:
+                kept = 0
+        if body_used + kept > bodies.shape[0]:
+            return rows, at, FULL if rows else BIG, kept
         for index in range(used.shape[0]):
             if used[index] > text_room:
                 return rows, at, FULL, 0
@@ -296,8 +305,8 @@ def walk(
         _copy(data, topic_at, topic, texts[TOPIC], used[TOPIC])
         used[TOPIC] += topic
         if want & WANT_BODY:
-            _copy(data, body_at, body, bodies, body_used)
-            body_used += body
+            _copy(data, body_at, kept, bodies, body_used)
+            body_used += kept
             body_ends[rows + 1] = body_used
         store_at = at + 64 + born_more
         if want & WANT_HOSTS:

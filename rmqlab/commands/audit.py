@@ -1,0 +1,141 @@
+"""The verb `audit`: which messages of a store directory did which group lose, and by which stage."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from rmqlab.spark.audit import Audit
+
+LOST = 3
+MOST_SHOWN = 20
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("store", type=Path, metavar="STORE", help="a store directory, or the folder of a recorded set")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write Parquet tables and the resend plan there")
+    parser.add_argument("--group", action="append", default=[], metavar="NAME", help="only this group; may be repeated")
+    parser.add_argument(
+        "--subscriptions",
+        type=Path,
+        metavar="FILE",
+        help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "until"}; '
+        "a store has only those of SQL92",
+    )
+    parser.add_argument(
+        "--delivered",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help='what consumers got, one object a line: {"group", "msgId"}; taken to be complete for its groups',
+    )
+    parser.add_argument(
+        "--from", dest="since", metavar="TIME", help="only messages stored since (ISO 8601 or epoch ms)"
+    )
+    parser.add_argument("--to", dest="until", metavar="TIME", help="only messages stored until then")
+    parser.add_argument("--trace-topic", metavar="NAME", help="where consumers write their trace (RMQ_SYS_TRACE_TOPIC)")
+    parser.add_argument("--no-crc", action="store_true", help="do not compare bodies with their checksums")
+    parser.add_argument(
+        "--spark", metavar="ADDRESS", help="a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Audit and print; return 0, or 3 if messages were lost. Raise `BadInput` for what cannot be used."""
+    from rmqlab.message.topics import TRACE_TOPIC
+    from rmqlab.spark.audit import NOTHING, Audit, AuditOptions
+    from rmqlab.spark.audit_subscriptions import read_subscriptions
+    from rmqlab.spark.session import open_session
+
+    with _opened(args.store) as (store, events):
+        given = args.subscriptions or events
+        options = AuditOptions(
+            groups=tuple(args.group),
+            subscriptions=read_subscriptions(given) if given else NOTHING,
+            delivered=tuple(args.delivered),
+            trace_topic=args.trace_topic or TRACE_TOPIC,
+            check_crc=not args.no_crc,
+            **{name: _time(text) for name, text in (("since", args.since), ("until", args.until)) if text},
+        )
+        audit = Audit(open_session(args.spark), store, options)
+        try:
+            _print(audit, text_stream(args))
+            if args.out:
+                _write(audit, args.out)
+            write_json(audit.as_json(), args.json)
+            return LOST if audit.has_losses else 0
+        finally:
+            audit.close()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Give the store directory, and the events of a recorded set; a set's store is unpacked for the time being."""
+    packed, events = path / "store.tar.gz", path / "events.jsonl.gz"
+    if not packed.is_file():
+        yield path, None
+        return
+    with tempfile.TemporaryDirectory(prefix="rmqlab-audit-") as folder:
+        shutil.unpack_archive(packed, folder, filter="data")
+        yield Path(folder) / "store", events if events.is_file() else None
+
+
+def _time(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadInput(f"time {text!r}: {error}; right would be 2024-05-01T12:00:00 (UTC) or epoch ms") from error
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _print(audit: Audit, out: TextIO) -> None:
+    header = f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7}  fates"
+    print(header, file=out)
+    unknown = 0
+    for group, topics in audit.summary.items():
+        for topic, one in topics.items():
+            fates = ", ".join(f"{number} {fate}" for fate, number in sorted(one["by_fate"].items()))
+            counts = f"{one['sent']:>8} {one['delivered']:>9} {one['lost']:>7}"
+            print(f"{group:<24} {topic:<24} {counts}  {fates}", file=out)
+            unknown += one["lost_unless_nobody_asked"]
+    if unknown:
+        print(
+            f"{unknown} of the lost went by without being delivered, and nothing here says whether anybody asked for "
+            "them: a store has no TAG subscriptions. Give them by --subscriptions.",
+            file=out,
+        )
+    for part in audit.damage[:MOST_SHOWN]:
+        where = "" if part["topic"] is None else f" ({part['topic']}, queue {part['queueId']})"
+        print(f"damaged at {part['physicalOffset']}, {part['size']} bytes: {part['reason']}{where}", file=out)
+    if len(audit.damage) > MOST_SHOWN:
+        print(f"and {len(audit.damage) - MOST_SHOWN} more damaged parts (--json has them all)", file=out)
+
+
+def _write(audit: Audit, folder: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from rmqlab.spark.audit_resend import resend_plan
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in (("counts", audit.counts), ("lost", audit.lost_table)):
+            part = folder / f"{name}.parquet.part"
+            pq.write_table(table, part)
+            part.replace(folder / f"{name}.parquet")
+    except OSError as error:
+        raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error
+    write_json(resend_plan(audit.lost_table), str(folder / "resend.json"))

@@ -1,0 +1,244 @@
+"""The audit of a store directory: on the recorded set, whose events tell what was delivered, and on damaged stores."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import defaultdict
+
+import pyarrow.parquet as pq
+import pytest
+
+from rmqlab.cli import main
+from rmqlab.lab.fates import LOSING
+from rmqlab.spark.log_maker import LogMaker
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+
+from rmqlab.spark.audit import Audit, AuditError, AuditOptions
+from rmqlab.spark.audit_evidence import BEGUN, CONSUMED, FAILED, parse_trace
+from rmqlab.spark.audit_resend import resend_plan
+from rmqlab.spark.audit_subscriptions import SubscriptionsError, read_subscriptions
+
+
+@pytest.fixture(scope="session")
+def recorded(golden, tmp_path_factory):
+    """The recorded set: its store directory, and the path of its events."""
+    folder, recording = tmp_path_factory.mktemp("audit"), golden / "broker-4.8.0" / "audit"
+    shutil.unpack_archive(recording / "store.tar.gz", folder, filter="data")
+    shutil.rmtree(folder / "store" / "index")
+    return folder / "store", recording / "events.jsonl.gz"
+
+
+class Truth:
+    """What the events say: by group, every message sent to it and whether some member's listener got it."""
+
+    def __init__(self, path):
+        self.sent, self.consumed, self.group_of = defaultdict(dict), defaultdict(set), {}
+        with gzip.open(path, "rt") as stream:
+            for line in stream:
+                self.take(json.loads(line))
+
+    def take(self, event):
+        scenario = event["id"]
+        if event["ev"] == "scenario":
+            for step in event["scenario"]["steps"]:
+                if step["do"] == "start":
+                    self.group_of[scenario, step["who"]] = f"{step['group']}_{scenario}"
+        elif event["ev"] == "sent":
+            self.sent[scenario][event["msgId"]] = event["offsetMsgId"]
+        elif event["ev"] == "consume":
+            self.consumed[self.group_of[scenario, event["who"]]].add(event["msgId"])
+
+    def groups(self):
+        return sorted(set(self.group_of.values()))
+
+    def missed(self, group):
+        sent = self.sent[group.partition("_")[2]]
+        return {place for key, place in sent.items() if key not in self.consumed[group]}
+
+
+@pytest.fixture(scope="session")
+def truth(recorded):
+    return Truth(recorded[1])
+
+
+@pytest.fixture(scope="session")
+def with_subscriptions(spark, recorded):
+    audit = Audit(spark, recorded[0], AuditOptions(subscriptions=read_subscriptions(recorded[1])))
+    yield audit
+    audit.close()
+
+
+def test_given_subscriptions_every_message_called_lost_went_undelivered(with_subscriptions, truth):
+    """Half of the set's consumers wrote no trace: of theirs, offsets and subscriptions have to tell."""
+    rows = with_subscriptions.lost_table.to_pylist()
+    wrong = [row for row in rows if row["offsetMsgId"] not in truth.missed(row["group"])]
+    assert {row["certainty"] for row in wrong} <= {"unknown"}
+    assert len(wrong) <= 10
+    sure = [row for row in rows if row["certainty"] != "unknown"]
+    assert len(sure) > 700
+
+
+def test_given_subscriptions_delivered_is_what_the_events_show(with_subscriptions, truth):
+    for group in truth.groups():
+        (one,) = with_subscriptions.summary[group].values()
+        scenario = group.partition("_")[2]
+        unsure = sum(
+            row["messages"]
+            for row in with_subscriptions.counts.to_pylist()
+            if row["group"] == group and row["certainty"] == "unknown"
+        )
+        assert one["sent"] == len(truth.sent[scenario])
+        assert abs(one["delivered"] - len(truth.consumed[group])) <= unsure, group
+
+
+def test_given_a_delivery_log_too_everything_is_what_the_events_show(spark, recorded, truth):
+    store, events = recorded
+    options = AuditOptions(subscriptions=read_subscriptions(events), delivered=(str(events),))
+    audit = Audit(spark, store, options)
+    for group in truth.groups():
+        (one,) = audit.summary[group].values()
+        assert one["delivered"] == len(truth.consumed[group]), group
+        assert set(one["lost_ids"]) <= truth.missed(group), group
+        assert one["lost"] == len(one["lost_ids"]) == len(set(one["lost_ids"]))
+        assert sum(one["by_fate"].values()) == one["sent"]
+        unasked = sum(
+            row["messages"]
+            for row in audit.counts.to_pylist()
+            if row["group"] == group and row["asked"] == "no" and row["fate"] in set(map(str, LOSING))
+        )
+        assert one["lost"] + unasked == len(truth.missed(group))
+    audit.close()
+
+
+def test_with_the_store_alone_only_what_is_known_is_called_certain(spark, recorded, truth):
+    audit = Audit(spark, recorded[0], AuditOptions(groups=("G_p-audit-004", "H_p-audit-004")))
+    for group in ("G_p-audit-004", "H_p-audit-004"):
+        (one,) = audit.summary[group].values()
+        # One consumer, and it wrote a trace.
+        assert one["delivered"] == len(truth.consumed[group])
+        assert set(one["lost_ids"]) == truth.missed(group)
+    with pytest.raises(AuditError, match=r"group 'X'.*there are G_p-audit-000"):
+        _ = Audit(spark, recorded[0], AuditOptions(groups=("X",))).keys
+    audit.close()
+
+
+def test_the_result_does_not_depend_on_the_number_of_tasks(spark, recorded, with_subscriptions):
+    options = AuditOptions(subscriptions=read_subscriptions(recorded[1]), split_bytes=100_000)
+    audit = Audit(spark, recorded[0], options)
+    assert audit.counts.equals(with_subscriptions.counts)
+    assert audit.lost_table.equals(with_subscriptions.lost_table)
+    audit.close()
+
+
+def test_the_resend_plan_names_every_lost_message_and_who_gets_it_twice(with_subscriptions):
+    plan = resend_plan(with_subscriptions.lost_table)
+    lost = with_subscriptions.summary
+    for entry in plan:
+        assert entry["messages"] == lost[entry["group"]][entry["topic"]]["lost_ids"]
+        assert entry["to_retry_topic"] == {"topic": f"%RETRY%{entry['group']}", "duplicates": 0}
+    both = [one for one in plan if one["topic"] == "T_p-audit-000"]
+    # Group H got some of what group G lost.
+    assert both[0]["group"] == "G_p-audit-000"
+    assert 0 < both[0]["to_topic"]["duplicates"] <= len(both[0]["messages"])
+
+
+def store_of(folder, tags, committed, **config):
+    log = LogMaker(4096)
+    for number, tag in enumerate(tags):
+        log.add(queue_offset=number, properties={"TAGS": tag} if tag else {}, stored=60_000 * number)
+    log.write(folder)
+    (folder / "config").mkdir()
+    (folder / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"T@G": {"0": committed}}}))
+    return log
+
+
+def subscriptions(folder, *lines):
+    path = folder / "subscriptions.jsonl"
+    path.write_text("".join(json.dumps({"group": "G", "topic": "T", **line}) + "\n" for line in lines))
+    return read_subscriptions(path)
+
+
+def test_a_store_without_a_trace_is_judged_by_subscriptions(spark, tmp_path):
+    store_of(tmp_path, ["tagA", "tagB", None, "tagA", "tagB", "tagB"], 5)
+    given = subscriptions(
+        tmp_path,
+        {"expr": "tagA"},
+        {"expr": "tagB"},
+        {"expr": "tagA", "held": True},
+        {"expr": "tagB", "held": True, "from": 150_000},
+    )
+    one = Audit(spark, tmp_path, AuditOptions(subscriptions=given)).summary["G"]["T"]
+    assert one["by_fate"]["waiting"] == 1
+    assert one["by_fate"]["dropped_by_broker_tag"] == 3
+    assert one["by_fate"]["dropped_by_client"] == 2
+    # What passed the broker met one of two members, and nothing says which; nobody asked for the one without a tag.
+    assert one["lost_by_certainty"] == {"implied": 2, "unknown": 2}
+    assert one["lost_by_tag"] == {"tagA": 2, "tagB": 2}
+    assert one["sent"] == 6
+
+
+def test_flipped_bytes_and_a_cut_tail_are_told_and_the_rest_is_audited(spark, tmp_path):
+    log = store_of(tmp_path, ["tagA"] * 40, 40)
+    path = min((tmp_path / "commitlog").iterdir())
+    data = bytearray(path.read_bytes())
+    data[log.offsets[3] + 4] ^= 0xFF
+    data[log.offsets[5] + 90] ^= 0xFF
+    path.write_bytes(data)
+    last = max((tmp_path / "commitlog").iterdir())
+    last.write_bytes(last.read_bytes()[: log.offsets[-1] % 4096 + 50])
+    audit = Audit(spark, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "*"})))
+    assert [one["physicalOffset"] for one in audit.damage] == [log.offsets[3], log.offsets[5], log.offsets[-1]]
+    one = audit.summary["G"]["T"]
+    assert (one["sent"], one["delivered"], one["lost"]) == (38, 38, 0)
+
+
+def test_only_messages_of_a_time_window(spark, tmp_path):
+    store_of(tmp_path, ["tagA"] * 10, 10)
+    audit = Audit(spark, tmp_path, AuditOptions(since=120_000, until=300_000))
+    assert audit.summary["G"]["T"]["sent"] == 4
+
+
+def test_the_verb_reads_a_recorded_set_and_writes_tables_and_plan(spark, recorded, tmp_path, capsys):
+    found = tmp_path / "found.json"
+    folder = str(recorded[1].parent)
+    assert (
+        main(["audit", folder, "--group", "G_p-audit-006", "--out", str(tmp_path / "out"), "--json", str(found)]) == 3
+    )
+    one = json.loads(found.read_text())["groups"]["G_p-audit-006"]["T_p-audit-006"]
+    assert (one["sent"], one["delivered"], one["lost"]) == (340, 61, 279)
+    assert pq.read_table(tmp_path / "out" / "lost.parquet").num_rows == 279
+    assert json.loads((tmp_path / "out" / "resend.json").read_text())[0]["messages"] == one["lost_ids"]
+    assert "279 dropped_by_broker_tag" in capsys.readouterr().out
+
+
+def test_the_verb_says_0_where_nothing_was_lost_and_2_for_what_is_no_store(spark, tmp_path, capsys):
+    store_of(tmp_path, ["tagA"] * 3, 3)
+    (tmp_path / "s.jsonl").write_text('{"group": "G", "topic": "T", "expr": "tagA"}')
+    assert main(["audit", str(tmp_path), "--subscriptions", str(tmp_path / "s.jsonl")]) == 0
+    assert main(["audit", str(tmp_path / "config")]) == 2
+    assert main(["audit", str(tmp_path), "--from", "yesterday"]) == 2
+    errors = capsys.readouterr().err
+    assert "no store directory" in errors
+    assert "time 'yesterday'" in errors
+
+
+def test_trace_entries():
+    text = (
+        "SubBefore\x011000\x01null\x01G\x01R1\x01M1\x010\x01k\x01h@c\x02SubAfter\x01R1\x01M1\x013\x01true\x01k\x010\x011003\x01G\x02"
+        "SubAfter\x01R1\x01M2\x013\x01false\x01k\x010\x02Pub\x011\x02"
+    )
+    assert parse_trace(text) == [
+        ("G", "M1", BEGUN, "h@c", 1000),
+        ("G", "M1", CONSUMED, None, 1003),
+        ("G", "M2", FAILED, None, 0),
+    ]
+
+
+def test_a_file_of_subscriptions_that_is_wrong_names_the_line(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"group": "G", "topic": "T", "expr": "*"}\n{"group": "G"}\n')
+    with pytest.raises(SubscriptionsError, match=r"s\.jsonl, line 2.*right would be"):
+        read_subscriptions(path)
