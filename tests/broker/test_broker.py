@@ -33,7 +33,7 @@ def test_an_answer_nobody_waits_for_is_dropped(bench):
 def test_timers_of_a_new_broker(bench):
     start = bench.now
     assert bench.broker.timers.names() == [
-        "hold service", "client housekeeping", "filter data", "register broker", "transaction check",
+        "hold service", "client housekeeping", "filter data", "register broker", "transaction check", "broker stats",
     ]  # fmt: skip
     assert bench.broker.next_timer() == start + 5_000
 
