@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_OPEN_FILES = 2_000
 PAGE = 4096
 _CHUNK = 1 << 20
+_LONGEST_NAME = 255  # bytes
 _fdatasync = getattr(os, "fdatasync", os.fsync)
 
 
@@ -158,6 +159,8 @@ class FileSegments:
         """Make a file. Raises SegmentCreateError."""
         path = self.folder(directory) / f"{file_from_offset:0{_digits(directory)}d}"
         segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
+        if directory != "commitlog" and not all(map(is_file_name, directory.split("/"))):
+            raise SegmentCreateError(f"{directory!r}: no folder in the store can have this name")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -169,6 +172,11 @@ class FileSegments:
         except OSError as error:
             raise SegmentCreateError(f"{path}: {error.strerror}") from error
         return segment
+
+    @staticmethod
+    def takes_topic(topic: str) -> bool:
+        """Tell whether a topic's queues can have a folder."""
+        return is_file_name(topic)
 
     def folder(self, directory: str) -> Path:
         """Return where the files of a directory of the store lie."""
@@ -245,6 +253,16 @@ class FileSegments:
         """Close every file."""
         for segment in list(self._open.values()):
             segment.close()
+
+
+def is_file_name(name: str) -> bool:
+    """Tell whether a name stands for one file or folder right where it is put."""
+    if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
+        return False
+    try:
+        return len(name.encode()) <= _LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
 
 def _sync_file(path: Path) -> None:

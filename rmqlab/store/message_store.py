@@ -69,6 +69,7 @@ class MessageStore:
     ) -> None:
         self.config = config
         self.segments = segments
+        self._takes_topic: Callable[[str], bool] = getattr(segments, "takes_topic", _any_topic)
         self.store_host = store_host
         self.physical_memory_size = physical_memory_size
         self.broker_id = broker_id
@@ -119,7 +120,7 @@ class MessageStore:
         if status is not PutMessageStatus.PUT_OK:
             return PutMessageResult(status)
         text = msg.properties_string
-        if utf16_length(msg.topic) > _MAX_TOPIC_LENGTH or (
+        if self._is_bad_topic(msg.topic) or (
             text is not None and len(text) > _MAX_PROPERTIES_LENGTH // 2 and utf16_length(text) > _MAX_PROPERTIES_LENGTH
         ):
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
@@ -129,9 +130,18 @@ class MessageStore:
         status = self._check_store_status(now)
         if status is not PutMessageStatus.PUT_OK:
             return PutMessageResult(status)
-        if utf16_length(batch.topic) > _MAX_TOPIC_LENGTH or len(batch.body or b"") > self.config.max_message_size:
+        if self._is_bad_topic(batch.topic) or len(batch.body or b"") > self.config.max_message_size:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         return self._put(lambda: self.commit_log.put_messages(batch, now, set_v6_flags=set_v6_flags), batch)
+
+    def _is_bad_topic(self, topic: str) -> bool:
+        """Tell whether a topic is too long, or no name for a folder where it has to be one.
+
+        4.8.0 checks the length alone: a group's name, which nobody checks, leads its retry topic out of the store.
+        """
+        if topic in self.consume_queue_table:
+            return False
+        return utf16_length(topic) > _MAX_TOPIC_LENGTH or not self._takes_topic(topic)
 
     def _put(
         self, put: Callable[[], PutMessageResult], msg: MessageExt, one: MessageExtBrokerInner | None = None
@@ -340,3 +350,7 @@ class MessageStore:
     def pickup_store_timestamp(self, commit_log_offset: int, size: int) -> int:
         """Store time (epoch ms) of a record, -1 when it is not there."""
         return self.commit_log.pickup_store_timestamp(commit_log_offset, size)
+
+
+def _any_topic(_topic: str) -> bool:
+    return True

@@ -362,6 +362,19 @@ def test_without_a_log_there_are_no_queues(opened, tmp_path):
     assert again.put("T", b"first").append_result.logics_offset == 0
 
 
+@pytest.mark.parametrize(
+    "topic", ["%RETRY%../../../away", "%RETRY%/away", "%RETRY%a\0away", "..", "%RETRY%" + "\u4e2d" * 110, "\ud800", ""]
+)
+def test_no_topic_leads_out_of_the_store(opened, tmp_path, topic):
+    """A group's name is in its retry topic, and nobody checks what a group is called."""
+    one = opened()
+    assert one.put(topic, b"1").status is PutMessageStatus.MESSAGE_ILLEGAL
+    assert one.put("T", b"2").status is PutMessageStatus.PUT_OK
+    assert one.read("T") == [(0, b"2")]
+    assert [path.name for path in tmp_path.rglob("*") if "away" in path.name] == []
+    assert [path.name for path in (tmp_path / "store" / "consumequeue").iterdir()] == ["T"]
+
+
 def test_one_process_per_store(opened, tmp_path):
     opened()
     with pytest.raises(StoreFolderError, match="another broker has it"):
