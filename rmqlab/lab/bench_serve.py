@@ -82,8 +82,8 @@ class Side:
         cluster = self._kind()
         try:
             with JavaClient(cluster.namesrv) as client:
-                client.tell("first", "TBW102")
-                sleep(1.0)  # the client is up and tries
+                client.ask("up")
+                client.tell("first", "TBW102")  # tried again every few ms
                 cluster.start()
                 (stored,) = client.answer()
                 return 1.0, stored * _NANO - cluster.started

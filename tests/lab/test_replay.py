@@ -83,7 +83,7 @@ def changed(recording, index, **values):
     line = copy.copy(recording.lines[index])
     line.command = copy.copy(line.command)
     for name, value in values.items():
-        setattr(line.command, name, value)
+        setattr(line.command, "content" if name == "body" else name, value)
     return Recording(
         recording.name, recording.properties, [*recording.lines[:index], line, *recording.lines[index + 1 :]]
     )

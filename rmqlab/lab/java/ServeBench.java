@@ -21,6 +21,7 @@ import org.apache.rocketmq.common.message.Message;
  *   send TOPIC THREADS COUNT     nanoseconds for all, then of one send the median and the 99th percentile
  *   fill TOPIC COUNT             0; tags TagA and TagB in turn, in batches
  *   consume TOPIC TAG GROUP N    nanoseconds from the first of N messages to the last
+ *   up                           0, when a producer has started
  *   first TOPIC                  nanoseconds since the epoch when a first message was acknowledged, tried until it is
  */
 public class ServeBench {
@@ -56,6 +57,7 @@ public class ServeBench {
             case "send": return send(words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3]));
             case "fill": return fill(words[1], Integer.parseInt(words[2]));
             case "consume": return consume(words[1], words[2], words[3], Integer.parseInt(words[4]));
+            case "up": producer(); return "0";
             case "first": return first(words[1]);
             default: throw new IllegalArgumentException(words[0]);
         }
