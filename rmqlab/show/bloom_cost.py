@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.bloom_profile_java import RealStages
     from rmqlab.lab.bloom_profile_map import Cell
 
-BITMAP, EXTENSION, BITS, LAYER_2 = "build the bitmap", "write, read the extension", "check the bits", "layer 2"
+BITMAP, EXTENSION, BITS, LAYER_2 = "build bitmap", "extension: write, read", "check bits", "layer 2"
 DECODING = "decode, if charged"
-AT_DISPATCH, ON_PULL = "all of it at dispatch", "all of it on pull"
+AT_DISPATCH, ON_PULL = "all at dispatch", "all on pull"
 COLOURS: Final = {BITMAP: ORANGE, EXTENSION: SKY, BITS: YELLOW, LAYER_2: BLUE, DECODING: PALE}
 LEAST_LABEL: Final = 0.045  # of the axis
 
@@ -105,7 +105,7 @@ def _picture(every: Sequence[tuple[Bar, Bar]], title: str) -> Picture:
     high = 0.52 * 2 * len(every) + 1.15
     most = max((bar.cost + bar.stages.get(DECODING, 0)) / off.cost for off, on in every for bar in (off, on))
     rows: list[tuple[object, ...]] = []
-    with canvas(8.4, high) as figure:
+    with canvas(8.3, high) as figure:
         axes = figure.add_axes((0.24, 0.62 / high, 0.73, 1 - 1.1 / high))
         y = 0.0
         for off, on in every:
@@ -118,7 +118,7 @@ def _picture(every: Sequence[tuple[Bar, Bar]], title: str) -> Picture:
                 y += 1
             y += 0.35
         axes.axvline(1, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0.5)
-        axes.set(xlim=(0, most * 1.22), ylim=(y - 0.85, -0.6), yticks=[])
+        axes.set(xlim=(0, most * 1.28), ylim=(y - 0.85, -0.6), yticks=[])
         axes.set_xlabel("cost of filtering a message; 1 is layer 2 without the switch")
         axes.spines[["top", "right", "left"]].set_visible(False)
         _legend(figure, [stage for off, on in every for stage in (*off.stages, *on.stages)], high)
@@ -161,5 +161,5 @@ def _legend(figure: Any, stages: Sequence[str], high: float) -> None:
     ]  # fmt: skip
     figure.legend(
         handles=patches, loc="upper left", bbox_to_anchor=(0.01, 1 - 0.04 / high), ncols=len(names), frameon=False,
-        fontsize=8, handlelength=1.2, columnspacing=1.2,
+        fontsize=8, handlelength=1.2, columnspacing=1.0,
     )  # fmt: skip

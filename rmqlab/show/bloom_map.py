@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Up to this ratio the colour on its right.
 COLOURS: Final = ((0.5, BLUE), (0.9, SKY), (1.1, PALE), (2.0, YELLOW), (3.0, ORANGE), (float("inf"), VERMILLION))
-CELL_W, CELL_H, LEFT, TOP, BOTTOM, GAP = 0.47, 0.36, 0.75, 0.95, 0.62, 0.35
+CELL_W, CELL_H, LEFT, TOP, BOTTOM, GAP = 0.44, 0.36, 0.75, 0.95, 0.62, 0.3
 
 
 def bloom_map(found: BloomMap, expression: str, *, here: Cell | None = None) -> Picture:

@@ -22,7 +22,7 @@ def play_bloom(*, mode: Mode = "live", selectivity: float = 1.0, groups: int = 1
     explore(
         _draw,
         mode=mode,
-        selectivity=Choice("Messages that match", shares, start=f"{selectivity:.0%}", slider=True),
+        selectivity=Choice("Share matching", shares, start=f"{selectivity:.0%}", slider=True),
         groups=Choice("Groups", {str(many): many for many in found.axis("groups")}, start=str(groups), slider=True),
         expression=Choice("Expression", {one: one for one in found.axis("expression")}, start=expression),
     )
