@@ -22,7 +22,7 @@ from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.store.consume_queue import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from rmqlab.broker.broker import Broker
@@ -42,18 +42,20 @@ def serve(
     namesrv: str = "127.0.0.1:0",
     store: str | Path | None = None,
     config: str | Path | None = None,
+    acl: str | Path | Mapping[str, Any] | None = None,
     **settings: object,
 ) -> ServedBroker:
     """Return a broker that runs inside `with`, or between `start` and `stop`.
 
     `listen` and `namesrv` are "host:port", port 0 means any free one; `store` is a folder (None: in memory); `config` a
-    broker.conf; `settings` are those of RocketMQ 4.8.0 under their names, `enablePropertyFilter=True` for example.
+    broker.conf; `acl` has the rules of access control or names their file (None: nothing is checked); `settings` are
+    those of RocketMQ 4.8.0 under their names, `enablePropertyFilter=True` for example.
     Raises `rmqlab.errors.BadInput` for a setting that does not fit.
     """
     extra = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
     return ServedBroker(
         ServeConfig.of_file(
-            None if config is None else Path(config), extra, listen=listen, namesrv=namesrv, store=store
+            None if config is None else Path(config), extra, listen=listen, namesrv=namesrv, store=store, acl=acl
         )
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.admin_access import AdminAccess
 from rmqlab.broker.admin_clients import NOT_SET, AdminClients
 from rmqlab.broker.admin_entries import AdminEntries
 from rmqlab.broker.admin_lists import AdminLists
@@ -57,7 +58,7 @@ class AdminBrokerProcessor:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         tables, lists, entries = AdminTables(broker), AdminLists(broker), AdminEntries(broker)
-        settings, clients = AdminSettings(broker), AdminClients(broker)
+        settings, clients, access = AdminSettings(broker), AdminClients(broker), AdminAccess(broker)
         self._handlers: dict[int, Handler] = {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self._update_and_create_topic,
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._search_offset_by_timestamp,
@@ -92,6 +93,11 @@ class AdminBrokerProcessor:
             RequestCode.GET_BROKER_CONFIG: settings.get_broker_config,
             RequestCode.GET_BROKER_RUNTIME_INFO: settings.get_broker_runtime_info,
             RequestCode.VIEW_BROKER_STATS_DATA: settings.view_broker_stats_data,
+            RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: access.update_and_create,
+            RequestCode.DELETE_ACL_CONFIG: access.delete,
+            RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: access.update_global_white_addrs,
+            RequestCode.GET_BROKER_CLUSTER_ACL_INFO: access.version,
+            RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: access.show,
             RequestCode.GET_CONSUMER_RUNNING_INFO: clients.consumer_running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: clients.consume_message_directly,
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: clients.reset_offset,

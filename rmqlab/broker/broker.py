@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from rmqlab.broker.acl_error import AclError
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor
 from rmqlab.broker.broker2client import Broker2Client
 from rmqlab.broker.broker_registration import BrokerRegistration, registered_topics
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.channel import Channel
+    from rmqlab.broker.plain_access import PlainPermissionManager
     from rmqlab.store.message_store import MessageStore
 
     Observer = Callable[[str, dict[str, object]], None]
@@ -137,6 +139,9 @@ class Broker:
         self.broker_stats_manager = BrokerStatsManager(config.broker_cluster_name, now)
         self.store_rates = StoreRates(store.store_stats_service, now)
         self.morning_totals = Totals(), Totals()  # when yesterday began, and today
+        # access control: nothing is checked without it; the hook hears of rules that the admin tool changed
+        self.access: PlainPermissionManager | None = None
+        self.on_access_changed: Callable[[dict[str, Any]], None] | None = None
         # size and free bytes of the disk that holds the store; None: it is in memory
         self.disk_usage: Callable[[], tuple[int, int]] | None = None
 
@@ -210,10 +215,16 @@ class Broker:
         processor = self._processors.get(command.code, self._default_processor)
         response: RemotingCommand | None
         try:
+            if self.access is not None:
+                self.access.validate(command, channel.remote_address)
             response = processor.process(channel, command, now)
         except RemotingCommandException as error:
             response = RemotingCommand.response(
                 ResponseCode.SYSTEM_ERROR, f"org.apache.rocketmq.remoting.exception.RemotingCommandException: {error}"
+            )
+        except AclError as error:
+            response = RemotingCommand.response(
+                ResponseCode.SYSTEM_ERROR, f"org.apache.rocketmq.acl.common.AclException: {error}"
             )
         except (ProcessorError, FrameError) as error:
             response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, str(error))

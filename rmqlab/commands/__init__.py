@@ -26,7 +26,7 @@ VERBS = {
     "explore": Verb("every outcome a scenario can have, with its share and its shortest schedule"),
     "conform": Verb("run vector files against this implementation"),
     "replay": Verb("feed a recording of a real broker to this one and compare every answer"),
-    "serve": Verb("broker and name server for real clients"),
+    "serve": Verb("broker and name server for real clients", ("acl",)),
     "tap": Verb("record the frames between real clients and a real broker"),
     "audit": Verb("which messages of a store directory were lost, to whom, and why", ("spark", "java")),
     "sweep": Verb("a sweep of the catalogue on Spark: losses, heartbeats, storms", ("spark", "java")),

@@ -28,6 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--namesrv", metavar="HOST:PORT", help="the name server's address (127.0.0.1:9876)")
     parser.add_argument("--join", metavar="HOST:PORT[;…]", help="register with these name servers and start none")
     parser.add_argument("--store", metavar="DIR", type=Path, help="keep messages in this folder (else: in memory)")
+    parser.add_argument("--acl", metavar="FILE", type=Path, help="check every request by these rules, a plain_acl.yml")
     parser.add_argument(
         "--gauges",
         metavar="SECONDS",
@@ -52,6 +53,7 @@ def run(args: Namespace) -> int:
         namesrv=args.namesrv,
         join=args.join,
         store=args.store,
+        acl=args.acl,
     )
     for name in config.unknown:
         print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name}; it has no effect", file=sys.stderr)

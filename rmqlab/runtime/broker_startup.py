@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import shutil
 import socket
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
+from rmqlab.broker.plain_access import PlainPermissionManager
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
+from rmqlab.runtime.acl_file import read_rules, watch, write_rules
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
@@ -25,8 +29,7 @@ from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
 from rmqlab.store.segments import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.protocol.command import RemotingCommand
@@ -48,14 +51,17 @@ class BrokerStartup:
         self._outer: BrokerOuterAPI | None = None
         self._folder: StoreFolder | None = None
         self._durable: DurableStore | None = None
+        self._access: PlainPermissionManager | None = None
+        self._watch: asyncio.Task[None] | None = None
         self.recovery: RecoveryReport | None = None
         self.broker: Broker | None = None
         self.namesrv_addr = ""
         self.broker_addr = ""
 
     async def start(self) -> None:
-        """Listen, and register the broker. Raises CannotListen."""
+        """Listen, and register the broker. Raises CannotListen, and BadInput for rules of access control."""
         config = self.config
+        self._access = _access(config.acl)
         sockets = [config.listen.bind()]
         try:
             if not config.name_servers:
@@ -89,6 +95,7 @@ class BrokerStartup:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=self._choose)
         durable = self._load(self.broker)
+        self._control_access(self.broker)
         self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
         self._outer.broker = self.broker
         self.broker.on_register = self._outer.register_broker_all
@@ -126,6 +133,13 @@ class BrokerStartup:
         broker.disk_usage = partial(_disk_usage, self.config.folder)
         return durable
 
+    def _control_access(self, broker: Broker) -> None:
+        """Check requests from now on, if there are rules."""
+        acl, broker.access = self.config.acl, self._access
+        if self._access is not None and isinstance(acl, Path):
+            broker.on_access_changed = partial(write_rules, acl)
+            self._watch = asyncio.get_running_loop().create_task(watch(acl, self._access))
+
     def _closed(self, channel: SocketChannel) -> None:
         """Pulls that a lost connection holds would wait until their time is over, for nobody."""
         if self.broker is not None:
@@ -133,6 +147,10 @@ class BrokerStartup:
 
     async def stop(self) -> None:
         """Unregister, let answers leave, close everything."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+            self._watch = None
         if self._outer is not None and self.broker is not None:
             await self._outer.close()
             await self._outer.unregister_broker_all(self.broker.config)
@@ -167,6 +185,13 @@ class DurableBroker:
         """Run what is due."""
         self._broker.run_timers(now)
         self._durable.persist_changed()
+
+
+def _access(acl: Path | Mapping[str, Any] | None) -> PlainPermissionManager | None:
+    """Return access control by these rules, or those in a file. Raises BadInput."""
+    if acl is None:
+        return None
+    return PlainPermissionManager(read_rules(acl) if isinstance(acl, Path) else acl)
 
 
 def _disk_usage(folder: Path | None) -> tuple[int, int]:

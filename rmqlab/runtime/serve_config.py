@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
 from rmqlab.errors import BadInput
+from rmqlab.runtime.acl_file import NAME as ACL_FILE
 from rmqlab.runtime.properties_file import read_properties
 from rmqlab.store.config import MessageStoreConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOOPBACK = "127.0.0.1"
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
@@ -59,7 +58,8 @@ class ServeConfig:
     The name server is ours, unless `name_servers` ("ip:port" each) names others that run already. `folder` is the
     store's (`storePathRootDir`), `commit_log` that of its log if it lies elsewhere; without a folder everything is kept
     in memory. The broker tells clients `brokerIP1` when
-    `advertise` is set, else the host it listens on. `unknown` are settings that no 4.8.0 broker has.
+    `advertise` is set, else the host it listens on. `acl` has the rules of access control, or the file they are in;
+    None: nothing is checked. `unknown` are settings that no 4.8.0 broker has.
     """
 
     broker: BrokerConfig = field(default_factory=BrokerConfig)
@@ -70,6 +70,7 @@ class ServeConfig:
     folder: Path | None = None
     commit_log: Path | None = None
     advertise: bool = False
+    acl: Path | Mapping[str, Any] | None = None
     unknown: list[str] = field(default_factory=list)
 
     @classmethod
@@ -82,6 +83,7 @@ class ServeConfig:
         namesrv: str | None = None,
         join: str | None = None,
         store: str | Path | None = None,
+        acl: str | Path | Mapping[str, Any] | None = None,
         broker_port: int = BROKER_PORT,
         namesrv_port: int = NAMESRV_PORT,
     ) -> ServeConfig:
@@ -106,6 +108,11 @@ class ServeConfig:
             config.namesrv = Endpoint.parse(broker.namesrv_addr.split(";")[0], f"{where}: namesrvAddr")
         if join is not None:
             config.name_servers = tuple(join.split(";"))
+        if acl is not None:
+            config.acl = Path(acl) if isinstance(acl, str) else acl
+            broker.acl_enable = True
+        elif broker.acl_enable:
+            raise BadInput(f"{where}: aclEnable=true needs rules: {ACL_FILE} beside broker.conf, or --acl FILE")
         folder = properties.get("storePathRootDir") if store is None else store
         if folder is not None:
             config.folder = Path(folder).expanduser()
@@ -120,4 +127,8 @@ class ServeConfig:
     def of_file(cls, path: Path | None, extra: Mapping[str, str], **addresses: Any) -> ServeConfig:
         """Read a settings file, put `extra` over it, and go on with `of`. Raises BadInput."""
         properties = {} if path is None else read_properties(path)
-        return cls.of({**properties, **extra}, where="settings" if path is None else str(path), **addresses)
+        properties = {**properties, **extra}
+        if path is not None and addresses.get("acl") is None and properties.get("aclEnable", "").lower() == "true":
+            beside = path.with_name(ACL_FILE)
+            addresses["acl"] = beside if beside.is_file() else None
+        return cls.of(properties, where="settings" if path is None else str(path), **addresses)

@@ -70,3 +70,34 @@ def test_our_clients_of_the_real_broker(real_cluster, tmp_path):
         got, some = asyncio.run(run(cluster.namesrv))
     assert sorted(got) == sorted([b"1", b"3", b"5", b"7", b"9", b"batch", bytes(50_000)])
     assert sorted(some) == [b"7", b"8", b"9"]
+
+
+ACL = {
+    "accounts": [
+        {
+            "accessKey": "interop",
+            "secretKey": "12345678",
+            "admin": True,
+            "defaultTopicPerm": "PUB|SUB",
+            "defaultGroupPerm": "SUB",
+        }
+    ]
+}
+
+
+def test_java_clients_with_and_without_a_key(jars, tmp_path):
+    """The real `AclClientRPCHook` signs what ours takes; without a key, or with a wrong one, nothing passes."""
+    signed = {"ACCESS_KEY": "interop", "SECRET_KEY": "12345678"}
+    with rmqlab.serve(**SETTINGS, acl=ACL) as broker:
+        lines, errors = jars().interop(broker.namesrv_addr, "sends", "article", home=tmp_path, environment=signed)
+        assert sorted(lines) == ["ok article", "ok sends"], errors[-3000:]
+        stored = broker.call(lambda one: one.message_store.max_phy_offset)
+        refused, errors = jars().interop(
+            broker.namesrv_addr, "sends", home=tmp_path, environment={**signed, "SECRET_KEY": "wrongsecret"}
+        )
+        assert refused[0].startswith("failed sends")
+        assert "AclException: Check signature failed for accessKey=interop" in errors
+        refused, errors = jars().interop(broker.namesrv_addr, "sends", home=tmp_path)
+        assert refused[0].startswith("failed sends")
+        assert "AclException: No accessKey is configured" in errors
+        assert broker.call(lambda one: one.message_store.max_phy_offset) == stored

@@ -1,0 +1,195 @@
+"""Who may do what: access keys, signatures and permissions of plain_acl.yml, whose content comes in as data.
+
+Source: 4.8.0 `PlainAccessValidator`, `PlainPermissionManager`, `Permission`. Only requests to a broker are checked. A
+white address needs no key and no permission; a batch (320) needs a signature and no permission, as in 4.8.0.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.broker.acl_addresses import white_addresses
+from rmqlab.broker.acl_error import AclError
+from rmqlab.message.java import hash_map_order
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
+from rmqlab.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.data_version import DataVersion
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.heartbeat import HeartbeatData
+
+if TYPE_CHECKING:
+    from rmqlab.protocol.command import RemotingCommand
+
+DENY, ANY, PUB, SUB = 1, 2, 4, 8
+KEY_MIN_LENGTH = 6
+ADMIN_CODES = frozenset({
+    RequestCode.UPDATE_AND_CREATE_TOPIC, RequestCode.UPDATE_BROKER_CONFIG, RequestCode.DELETE_TOPIC_IN_BROKER,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, RequestCode.DELETE_SUBSCRIPTIONGROUP,
+})  # fmt: skip
+_PERMISSIONS = {"PUB": PUB, "SUB": SUB, "PUB|SUB": PUB | SUB, "SUB|PUB": PUB | SUB}
+
+Needed = dict[str, int]
+
+
+@dataclass(slots=True)
+class Account:
+    """One access key: its secret, whether it is an admin's, permissions by topic and by retry topic of a group."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    is_white: Callable[[str], bool] = field(repr=False)
+    admin: bool = False
+    default_topic_perm: int = DENY
+    default_group_perm: int = DENY
+    perms: dict[str, int] = field(default_factory=dict)
+
+
+class PlainPermissionManager:
+    """Accounts and white addresses, and whether a request may pass."""
+
+    def __init__(self, rules: object) -> None:
+        """Read the content of plain_acl.yml. Raises AclError for what 4.8.0 does not take."""
+        self.rules: dict[str, Any] = {}
+        self.data_version = DataVersion()
+        self._white: list[Callable[[str], bool]] = []
+        self._accounts: dict[str, Account] = {}
+        self.load(rules)
+
+    def load(self, rules: object) -> None:
+        """Take in other rules, all or none. Raises AclError."""
+        if not isinstance(rules, Mapping) or not rules:
+            raise AclError(
+                "the rules of access control hold no data; globalWhiteRemoteAddresses or accounts are wanted"
+            )
+        white = [white_addresses(str(one)) for one in _list(rules, "globalWhiteRemoteAddresses")]
+        accounts = [_account(one) for one in _list(rules, "accounts")]
+        versions = _list(rules, "dataVersion")
+        if versions and isinstance(versions[0], Mapping):
+            self.data_version = DataVersion(
+                timestamp=int(versions[0].get("timestamp", 0)), counter=int(versions[0].get("counter", 0))
+            )
+        self.rules, self._white = dict(rules), white
+        self._accounts = {account.access_key: account for account in accounts}
+
+    def validate(self, command: RemotingCommand, remote_address: str) -> None:
+        """Let a request from "ip:port" pass. Raises AclError with 4.8.0's text when it may not."""
+        fields = command.all_ext_fields()
+        needed = {} if fields is None else _needed(command, fields)
+        address = remote_address.rpartition(":")[0].strip("[]")
+        if any(is_white(address) for is_white in self._white):
+            return
+        key = None if fields is None else fields.get(ACCESS_KEY)
+        if fields is None or key is None:
+            raise AclError("No accessKey is configured")
+        account = self._accounts.get(key)
+        if account is None:
+            raise AclError(f"No acl config for {key}")
+        if account.is_white(address):
+            return
+        wanted = signature(signed_content(fields, command.body), account.secret_key)
+        if not hmac.compare_digest(wanted.encode(), (fields.get(SIGNATURE) or "").encode("utf-8", "replace")):
+            raise AclError(f"Check signature failed for accessKey={key}")
+        _check(account, command.code, needed)
+
+
+def _list(rules: Mapping[str, Any], name: str) -> list[Any]:
+    value = rules.get(name)
+    if value is not None and not isinstance(value, list):
+        raise AclError(f"{name} of the rules of access control must be a list, not {value!r}")
+    return value or []
+
+
+def _account(rule: object) -> Account:
+    if not isinstance(rule, Mapping):
+        raise AclError(f"an account must have accessKey and secretKey, not {rule!r}")
+    key, secret = _text(rule.get("accessKey")), _text(rule.get("secretKey"))
+    if key is None or secret is None or min(len(key), len(secret)) <= KEY_MIN_LENGTH:
+        shown = "null" if secret is None else "***"
+        raise AclError(f"The accessKey={key} and secretKey={shown} cannot be null and length should longer than 6")
+    account = Account(
+        key,
+        secret,
+        white_addresses(_text(rule.get("whiteRemoteAddress"))),
+        admin=_text(rule.get("admin")) in {"True", "true"},
+        default_topic_perm=_permission(_text(rule.get("defaultTopicPerm"))),
+        default_group_perm=_permission(_text(rule.get("defaultGroupPerm"))),
+    )
+    for kind in ("group", "topic"):
+        for row in _list(rule, f"{kind}Perms"):
+            items = [item.strip() for item in str(row).split("=") if item]
+            if len(items) != 2:
+                raise AclError(f"Parse resource permission failed for {kind}:{row}")
+            account.perms[retry_topic(items[0]) if kind == "group" else items[0]] = _permission(items[1])
+    return account
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _permission(text: str | None) -> int:
+    return _PERMISSIONS.get((text or "").strip(), DENY)
+
+
+def _needed(command: RemotingCommand, fields: Mapping[str, str | None]) -> Needed:
+    """Which permission a request needs of which topic; a group stands as its retry topic."""
+    code, needed = command.code, Needed()
+
+    def need(topic: str | None, permission: int) -> None:
+        if topic is not None:
+            needed[topic] = permission
+
+    def need_group(group: str | None) -> None:
+        if group is not None:
+            needed[retry_topic(group)] = SUB
+
+    if code == RequestCode.SEND_MESSAGE:
+        need(fields.get("topic"), PUB)
+    elif code == RequestCode.SEND_MESSAGE_V2:
+        need(fields.get("b"), PUB)
+    elif code == RequestCode.CONSUMER_SEND_MSG_BACK:
+        need(fields.get("originTopic"), PUB)
+        need_group(fields.get("group"))
+    elif code in {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}:
+        need(fields.get("topic"), SUB)
+        need_group(fields.get("consumerGroup"))
+    elif code == RequestCode.QUERY_MESSAGE:
+        need(fields.get("topic"), SUB)
+    elif code == RequestCode.HEART_BEAT:
+        try:
+            consumers = HeartbeatData.decode(command.body or b"").consumer_data_set
+        except FrameError as error:
+            raise AclError(str(error)) from error
+        for consumer in consumers:
+            need_group(consumer.group_name)
+            for subscription in consumer.subscription_data_set:
+                need(subscription.topic, SUB)
+    elif code in {RequestCode.UNREGISTER_CLIENT, RequestCode.GET_CONSUMER_LIST_BY_GROUP}:
+        need_group(fields.get("consumerGroup"))
+    elif code == RequestCode.UPDATE_CONSUMER_OFFSET:
+        need_group(fields.get("consumerGroup"))
+        need(fields.get("topic"), SUB)
+    return needed
+
+
+def _check(account: Account, code: int, needed: Needed) -> None:
+    if code in ADMIN_CODES and not account.admin:
+        raise AclError(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
+    if not account.perms and account.admin:
+        return
+    for topic in map(str, hash_map_order(needed)):
+        is_group = is_retry_topic(topic)
+        default = account.default_group_perm if is_group else account.default_topic_perm
+        if not _allows(needed[topic], account.perms.get(topic, default)):
+            shown = f"group:{topic[len(RETRY_GROUP_TOPIC_PREFIX) :]}" if is_group else f"topic:{topic}"
+            raise AclError(f"No default permission for {shown}")
+
+
+def _allows(needed: int, owned: int) -> bool:
+    if owned & DENY:
+        return False
+    return bool(owned & (PUB | SUB)) if needed & ANY else bool(needed & owned)

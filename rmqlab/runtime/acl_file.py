@@ -1,0 +1,74 @@
+"""The file of access control, plain_acl.yml: read, written, watched (4.8.0 `AclUtils`, `FileWatchService`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rmqlab.broker.plain_access import PlainPermissionManager
+
+logger = logging.getLogger(__name__)
+
+NAME = "plain_acl.yml"
+WATCH_SECONDS = 0.5
+
+
+class AclFileError(BadInput):
+    """A file of rules that cannot be read or written."""
+
+
+def read_rules(path: Path) -> object:
+    """Return what the file holds. Raises AclFileError."""
+    yaml = _yaml()
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        raise AclFileError(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {NAME}") from error
+
+
+def write_rules(path: Path, rules: dict[str, Any]) -> None:
+    """Put other rules into the file, whole or not at all. Raises AclFileError."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.touch(mode=0o600)  # it holds secrets
+        part.write_text(_yaml().safe_dump(rules, sort_keys=False), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise AclFileError(f"{path}: {error.strerror}") from error
+
+
+async def watch(path: Path, access: PlainPermissionManager) -> None:
+    """Take in the rules whenever the file changes; rules that cannot be taken leave those in force."""
+    seen = _stamp(path)
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        stamp = _stamp(path)
+        if stamp is None or stamp == seen:
+            continue
+        seen = stamp
+        try:
+            access.load(read_rules(path))
+        except BadInput as error:
+            logger.warning("%s: the old rules stay in force: %s", path, error)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def _yaml() -> Any:
+    try:
+        return import_module("yaml")
+    except ImportError as error:
+        raise AclFileError(f"{NAME} needs PyYAML: pip install 'rmqlab[acl]'") from error
