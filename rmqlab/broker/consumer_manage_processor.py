@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.processor_error import require
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -58,6 +59,7 @@ class ConsumerManageProcessor:
     def update_consumer_offset(self, channel: Channel, command: RemotingCommand) -> RemotingCommand:
         """Commit one offset."""
         header = command.decode_header(UpdateConsumerOffsetRequestHeader)
+        require(header, ("queue_id", "commit_offset"))
         self._broker.consumer_offset_manager.commit_offset(
             channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
         )
@@ -69,6 +71,7 @@ class ConsumerManageProcessor:
         Only a longer history gives QUERY_NOT_FOUND, and with it the client's own idea of where to start.
         """
         request = command.decode_header(QueryConsumerOffsetRequestHeader)
+        require(request, ("queue_id",))
         topic, queue_id = request.topic, request.queue_id
         broker = self._broker
         offset = broker.consumer_offset_manager.query_offset(request.consumer_group, topic, queue_id)

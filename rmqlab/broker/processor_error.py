@@ -22,3 +22,10 @@ def require(header: CommandHeader, names: tuple[str, ...]) -> None:
     for name in names:
         if getattr(header, name) is None:
             raise ProcessorError(NULL_POINTER)
+
+
+def named(name: str | None) -> str:
+    """Return a name that is there, as a table of Java's that takes no null demands. Raises ProcessorError."""
+    if name is None:
+        raise ProcessorError(NULL_POINTER)
+    return name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.processor_error import named
 from rmqlab.message.topics import (
     CID_ONSAPI_OWNER_GROUP,
     CID_ONSAPI_PERMISSION_GROUP,
@@ -45,7 +46,7 @@ class SubscriptionGroupManager:
 
         None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
         """
-        config = self.subscription_group_table.get(group)
+        config = self.subscription_group_table.get(named(group))
         if config is None and (self._broker.config.auto_create_subscription_group or is_system_group(group)):
             config = SubscriptionGroupConfig(group)
             self.update_subscription_group_config(config)
@@ -53,7 +54,7 @@ class SubscriptionGroupManager:
 
     def update_subscription_group_config(self, config: SubscriptionGroupConfig) -> None:
         """Put a group into the table, new or not."""
-        self.subscription_group_table[config.group_name] = config
+        self.subscription_group_table[named(config.group_name)] = config
         self.data_version.next_version(self._broker.now)
 
     def disable_consume(self, group: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.processor_error import named
 from rmqlab.message.topics import (
     AUTO_CREATE_TOPIC_KEY_TOPIC,
     BENCHMARK_TOPIC,
@@ -129,7 +130,7 @@ class TopicConfigManager:
 
     def update_topic_config(self, topic_config: TopicConfig) -> None:
         """Put a topic into the table, new or not; the caller registers the broker."""
-        self.topic_config_table[topic_config.topic_name] = topic_config
+        self.topic_config_table[named(topic_config.topic_name)] = topic_config
         self.data_version.next_version(self._broker.now)
 
     def update_order_topic_config(self, order_topics: Iterable[str] | None) -> None:

@@ -63,6 +63,8 @@ def _read(data: bytes, decoder: json.JSONDecoder, make: Callable[[Pairs], Any]) 
         return _Parser(text, make).document()
     except RecursionError as error:
         raise FrameError("StackOverflowError", "the brackets go too deep") from error
+    except (ValueError, ArithmeticError) as error:  # a number that Python does not take
+        raise FrameError("JSONException", str(error)) from error
 
 
 def _refuse(word: str) -> object:
@@ -257,7 +259,7 @@ class _Parser:
         number = _NUMBER.match(self._text, self._at)
         if number:
             self._at = number.end()
-            return int(number[0])
+            return Decimal(number[0]) if number[1] or number[2] else int(number[0])
         name = _NAME.match(self._text, self._at)
         if not name:
             raise self._error("a name")

@@ -133,9 +133,9 @@ class DurableStore:
         if self._is_buffered:
             every("commit commit log", config.commit_interval_commit_log, self._commit)
         offsets = broker.config.flush_consumer_offset_interval
-        every("persist offsets", offsets, lambda _: self._persist("consumerOffset.json"))
-        every("persist filters", FLUSH_FILTERS_MS, lambda _: self._persist("consumerFilter.json"))
-        every("persist delays", config.flush_delay_offset_interval, lambda _: self._persist("delayOffset.json"))
+        every("persist offsets", offsets, self._persisting("consumerOffset.json"))
+        every("persist filters", FLUSH_FILTERS_MS, self._persisting("consumerFilter.json"))
+        every("persist delays", config.flush_delay_offset_interval, self._persisting("delayOffset.json"))
         every("write index", WRITE_INDEX_MS, lambda _: self._write_index())
         every("dispatch again", RETRY_DISPATCH_MS, self._dispatch_again)
         every("disk space", DISK_CHECK_MS, lambda _: self._note_disk_space(), 1_000)
@@ -150,11 +150,10 @@ class DurableStore:
             store.dispatch()
             if self._index is not None:
                 self._index.write()
-            for name in self._files:
-                folder.persist(self._files[name])
+            persisted = [self._persist(name) for name in self._files]
             folder.segments.flush()
             self._note_flushed(logics=True, index=True)
-            in_order = store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
+            in_order = all(persisted) and store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
         except (SegmentError, OSError) as error:
             logger.error("store %s: %s; the next broker will look for what is missing", folder.root, error)  # noqa: TRY400
         finally:
@@ -211,11 +210,23 @@ class DurableStore:
             if old != new:
                 self._persist(name)
 
-    def _persist(self, name: str) -> None:
+    def _persist(self, name: str) -> bool:
+        """Write a file of `config/`; False when it stays as it was. One that fails keeps none of the others back."""
         try:
             self._folder.persist(self._files[name])
         except OSError as error:
             logger.error("config/%s: %s", name, error)  # noqa: TRY400 - the next time may be better
+            return False
+        except Exception:
+            logger.exception("config/%s", name)
+            return False
+        return True
+
+    def _persisting(self, name: str) -> Callable[[int], None]:
+        def persist(_now: int) -> None:
+            self._persist(name)
+
+        return persist
 
     def _in_background(self, directory: str, least_pages: int, then: Callable[[], None]) -> None:
         """Flush a directory on the thread, unless it still does."""
