@@ -66,15 +66,15 @@ MUTANTS = {
         Mutant(
             "ember",
             "rmqlab.client.rebalance_impl:RebalanceImpl._allocate",
-            "client_ids.sort(key=utf16_key)",
-            "client_ids.sort(key=len)",
+            "client_ids = list(_in_order(tuple(client_ids)))",
+            "client_ids = sorted(client_ids, key=len)",
             "client-ids-decide-ownership",
         ),
         Mutant(
             "flint",
-            "rmqlab.store.record_check:_check",
-            "tags_code = string_hash(tags)",
-            "tags_code = string_hash(tags.lower())",
+            "rmqlab.store.record_check:_code_in_queue",
+            "return string_hash(tags) if tags else 0",
+            "return string_hash(tags.lower()) if tags else 0",
             "broker-compares-tag-codes",
         ),
         Mutant(
