@@ -8,6 +8,7 @@ from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.bench import RUNS, benchmarks, chosen, run_benchmark
 from rmqlab.spark.bench_filters import MESSAGES, filter_benchmarks
+from rmqlab.spark.bench_store import STORE_BYTES, store_benchmarks
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -28,6 +29,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help=f"messages a turn for filters on Spark ({MESSAGES})",
     )
+    parser.add_argument(
+        "--store-bytes",
+        type=int,
+        default=STORE_BYTES,
+        metavar="N",
+        help=f"bytes of the commit logs that store_scan and audit read ({STORE_BYTES})",
+    )
     parser.add_argument("--list", action="store_true", help="name the benchmarks and what each measures, run none")
 
 
@@ -36,7 +44,8 @@ def run(args: Namespace) -> int:
     if args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
     out = text_stream(args)
-    known = {**benchmarks(), **{one.name: one for one in filter_benchmarks(args.messages)}}
+    on_spark = (*filter_benchmarks(args.messages), *store_benchmarks(args.store_bytes))
+    known = {**benchmarks(), **{one.name: one for one in on_spark}}
     selected = chosen(args.names, known)
     if args.list:
         width = max(len(one.name) for one in selected)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rmqlab.spark.commit_log_files import LogFile, LogRange
 
-BATCH_ROWS: Final = 65_536
-_TEXT_ROOM: Final = 8 << 20
+BATCH_ROWS: Final = 32_768
+_TEXT_A_ROW: Final = 64
 _ITEMS_A_ROW: Final = 16
 _BODY_ROOM: Final = 16 << 20
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
@@ -38,6 +38,7 @@ _PROPERTY_COLUMNS: Final = {
     "keys": PROPERTY_KEYS,
     "uniqKey": PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
 }
+_RARE: Final = frozenset({"flag", "reconsumeTimes", "bodyCrc", "bornTimestamp", "preparedTransactionOffset"})
 _MAP: Final = pa.map_(pa.string(), pa.string())
 
 TYPES: Final[dict[str, pa.DataType]] = {
@@ -187,25 +188,36 @@ def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, base: int)
 class _Buffers:
     """What one walk fills; Arrow takes the memory over, so each batch has its own."""
 
-    def __init__(self, rows: int, span: int, wanted: int, *, has_map: bool, body_room: int) -> None:
+    def __init__(self, rows: int, span: int, wanted: int, *, want: int, body_room: int) -> None:
         # No more than fits a small range: touching memory for nothing costs more than reading it.
         rows = min(rows, span // kernel.LEAST + 2)
-        room = min(_TEXT_ROOM, span + 4 * kernel.ROOM)
         texts = kernel.FIRST_PROPERTY + wanted
+        more = 4 if want & kernel.WANT_TEXT else 1
+        self.room = rows * _TEXT_A_ROW * more + 2 * kernel.ROOM
         self.ints = np.empty((len(kernel.INTS), rows), np.int32)
         self.longs = np.empty((len(kernel.LONGS), rows), np.int64)
         self.damaged = np.empty(rows, np.uint8)
-        self.texts = np.empty((texts, room), np.uint8)
+        self.texts = np.empty(texts * self.room, np.uint8)
         self.ends = np.empty((texts, rows + 1), np.int32)
         self.ends[:, 0] = 0
         self.found = np.empty((wanted, rows), np.uint8)
+        has_map = bool(want & kernel.WANT_MAP)
         items = rows * _ITEMS_A_ROW + (1 << 15) if has_map else 0
-        self.items = np.empty((2, 2 * room if has_map else 0), np.uint8)
+        self.item_room = 4 * rows * _TEXT_A_ROW + 2 * kernel.ROOM if has_map else 0
+        self.items = np.empty(2 * self.item_room, np.uint8)
         self.item_ends = np.empty((2, items + 1), np.int32)
         self.item_ends[:, 0] = 0
         self.list_ends = np.zeros(rows + 1, np.int32)
         self.bodies = np.empty(body_room, np.uint8)
         self.body_ends = np.zeros(rows + 1, np.int32)
+
+    def text(self, row: int) -> NDArray[np.uint8]:
+        """The bytes of one text column."""
+        return self.texts[row * self.room : (row + 1) * self.room]
+
+    def item(self, side: int) -> NDArray[np.uint8]:
+        """The bytes of the names (0) or the values (1) of properties."""
+        return self.items[side * self.item_room : (side + 1) * self.item_room]
 
 
 class _Walk:
@@ -213,17 +225,13 @@ class _Walk:
 
     def __init__(self, columns: Sequence[str], wanted: RecordFilter, *, check_crc: bool) -> None:
         self.columns = columns
-        self.names = [
-            _PROPERTY_COLUMNS.get(name) or name.removeprefix(PROPERTY_PREFIX)
+        by_column = {
+            name: _PROPERTY_COLUMNS.get(name) or name.removeprefix(PROPERTY_PREFIX)
             for name in columns
             if name in _PROPERTY_COLUMNS or name.startswith(PROPERTY_PREFIX)
-        ]
-        self.property_rows = {
-            name: row
-            for row, name in enumerate(
-                name for name in columns if name in _PROPERTY_COLUMNS or name.startswith(PROPERTY_PREFIX)
-            )
         }
+        self.names = list(dict.fromkeys(by_column.values()))
+        self.property_rows = {column: self.names.index(name) for column, name in by_column.items()}
         bits = {
             kernel.WANT_TEXT: "propertiesText" in columns,
             kernel.WANT_ID: "offsetMsgId" in columns,
@@ -232,6 +240,7 @@ class _Walk:
             kernel.WANT_BODY: "body" in columns,
             kernel.WANT_CRC: check_crc and "corrupt" in columns,
             kernel.WANT_PROPERTIES: bool(self.names),
+            kernel.WANT_REST: not _RARE.isdisjoint(columns),
         }
         self.want = sum(bit for bit, is_wanted in bits.items() if is_wanted)
         self._names = _joined(self.names)
@@ -247,7 +256,7 @@ class _Walk:
             rows,
             max(part.high - max(part.low, at), 0),
             len(self.names),
-            has_map=bool(self.want & kernel.WANT_MAP),
+            want=self.want,
             body_room=body_room if self.want & kernel.WANT_BODY else 0,
         )
         assert part.file is not None  # noqa: S101 - for the type checker
@@ -284,7 +293,7 @@ def _column(name: str, walk: _Walk, buffers: _Buffers, rows: int, notes: list[st
     if name in walk.property_rows:
         row = walk.property_rows[name]
         text = kernel.FIRST_PROPERTY + row
-        return _texts(buffers.ends[text], buffers.texts[text], rows, buffers.found[row, :rows])
+        return _texts(buffers.ends[text], buffers.text(text), rows, buffers.found[row, :rows])
     if name in _MAKERS:
         return _MAKERS[name](buffers, rows)
     return _bodies(buffers, rows, notes)
@@ -307,7 +316,7 @@ def _texts(
 
 def _hosts(kind: int) -> Callable[[_Buffers, int], pa.Array]:
     def make(buffers: _Buffers, rows: int) -> pa.Array:
-        raw = np.ascontiguousarray(buffers.texts[kind, : 21 * rows]).view("V21")
+        raw = np.ascontiguousarray(buffers.text(kind)[: 21 * rows]).view("V21")
         coded = pa.array(raw.tolist(), pa.binary(21)).dictionary_encode()
         return pa.array([_host(one) for one in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
@@ -323,7 +332,7 @@ def _host(raw: bytes) -> str:
 
 def _map(buffers: _Buffers, rows: int) -> pa.Array:
     items = int(buffers.list_ends[rows])
-    keys, values = (_texts(buffers.item_ends[side], buffers.items[side], items) for side in (0, 1))
+    keys, values = (_texts(buffers.item_ends[side], buffers.item(side), items) for side in (0, 1))
     return pa.MapArray.from_arrays(pa.array(buffers.list_ends[: rows + 1]), keys, values)
 
 
@@ -353,11 +362,9 @@ def _flag(buffers: _Buffers, rows: int) -> NDArray[np.int32]:
 
 
 _MAKERS: Final[dict[str, Callable[[_Buffers, int], pa.Array]]] = {
-    "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC], buffers.texts[kernel.TOPIC], rows),
-    "propertiesText": lambda buffers, rows: _texts(buffers.ends[kernel.TEXT], buffers.texts[kernel.TEXT], rows),
-    "offsetMsgId": lambda buffers, rows: _texts(
-        buffers.ends[kernel.MESSAGE_ID], buffers.texts[kernel.MESSAGE_ID], rows
-    ),
+    "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC], buffers.text(kernel.TOPIC), rows),
+    "propertiesText": lambda buffers, rows: _texts(buffers.ends[kernel.TEXT], buffers.text(kernel.TEXT), rows),
+    "offsetMsgId": lambda buffers, rows: _texts(buffers.ends[kernel.MESSAGE_ID], buffers.text(kernel.MESSAGE_ID), rows),
     "bornHost": _hosts(kernel.BORN),
     "storeHost": _hosts(kernel.STORE),
     "transaction": lambda buffers, rows: _TRANSACTIONS.take(pa.array(_flag(buffers, rows) >> 2 & 3)),

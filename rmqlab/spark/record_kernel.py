@@ -44,7 +44,9 @@ INTS: Final = ("size", "queueId", "flag", "sysFlag", "reconsumeTimes", "bodyCrc"
 LONGS: Final = ("physicalOffset", "queueOffset", "bornTimestamp", "storeTimestamp", "preparedTransactionOffset")
 TOPIC, TEXT, MESSAGE_ID, BORN, STORE, FIRST_PROPERTY = range(6)
 """Rows of the text buffers; wanted properties follow."""
-WANT_TEXT, WANT_ID, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES = (1 << bit for bit in range(7))
+WANT_TEXT, WANT_ID, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST = (
+    1 << bit for bit in range(8)
+)
 
 _MAGIC: Final = MESSAGE_MAGIC_CODE
 _BLANK: Final = BLANK_MAGIC_CODE
@@ -69,16 +71,18 @@ def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:
 CRC_TABLES: Final = _crc_tables()
 
 
-int64: Any = np.int64  # numba types a call of it, mypy need not
+int64: Any = np.int64  # numba types calls of these two, mypy need not
+uint64: Any = np.uint64  # an index of this type is not looked at for being negative
 
 
 @compiled
 def _int(data: Any, at: int) -> Any:
+    place = uint64(at)
     return np.int32(
-        (np.uint32(data[at]) << np.uint32(24))
-        | (np.uint32(data[at + 1]) << np.uint32(16))
-        | (np.uint32(data[at + 2]) << np.uint32(8))
-        | np.uint32(data[at + 3])
+        (np.uint32(data[place]) << np.uint32(24))
+        | (np.uint32(data[place + uint64(1)]) << np.uint32(16))
+        | (np.uint32(data[place + uint64(2)]) << np.uint32(8))
+        | np.uint32(data[place + uint64(3)])
     )
 
 
@@ -119,45 +123,55 @@ def _check(data: Any, at: int, end: int, base: int) -> Any:
 @compiled
 def _crc(data: Any, at: int, length: int, tables: Any) -> Any:
     value = np.uint32(0xFFFFFFFF)
-    end = at + length
-    while at + 8 <= end:
+    place, end = uint64(at), uint64(at + length)
+    while place + uint64(8) <= end:
         value ^= (
-            np.uint32(data[at])
-            | (np.uint32(data[at + 1]) << np.uint32(8))
-            | (np.uint32(data[at + 2]) << np.uint32(16))
-            | (np.uint32(data[at + 3]) << np.uint32(24))
+            np.uint32(data[place])
+            | (np.uint32(data[place + uint64(1)]) << np.uint32(8))
+            | (np.uint32(data[place + uint64(2)]) << np.uint32(16))
+            | (np.uint32(data[place + uint64(3)]) << np.uint32(24))
         )
         value = (
             tables[7, value & np.uint32(0xFF)]
             ^ tables[6, (value >> np.uint32(8)) & np.uint32(0xFF)]
             ^ tables[5, (value >> np.uint32(16)) & np.uint32(0xFF)]
             ^ tables[4, value >> np.uint32(24)]
-            ^ tables[3, data[at + 4]]
-            ^ tables[2, data[at + 5]]
-            ^ tables[1, data[at + 6]]
-            ^ tables[0, data[at + 7]]
+            ^ tables[3, data[place + uint64(4)]]
+            ^ tables[2, data[place + uint64(5)]]
+            ^ tables[1, data[place + uint64(6)]]
+            ^ tables[0, data[place + uint64(7)]]
         )
-        at += 8
-    while at < end:
-        value = tables[0, (value ^ np.uint32(data[at])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
-        at += 1
+        place += uint64(8)
+    while place < end:
+        value = tables[0, (value ^ np.uint32(data[place])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
+        place += uint64(1)
     return np.int32((value ^ np.uint32(0xFFFFFFFF)) & np.uint32(0x7FFFFFFF))
 
 
 @compiled
 def _copy(data: Any, at: int, length: int, into: Any, place: int) -> None:
-    for index in range(length):
-        into[place + index] = data[at + index]
+    source, target = uint64(at), uint64(place)
+    for index in range(uint64(max(length, 0))):
+        into[target + uint64(index)] = data[source + uint64(index)]
 
 
 @compiled
 def _same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> bool:
     if end - begin != length:
         return False
-    for index in range(length):  # noqa: SIM110 - compiled code has no generators
-        if data[at + index] != other[begin + index]:
+    first, second = uint64(at), uint64(begin)
+    for index in range(uint64(length)):  # noqa: SIM110 - compiled code has no generators
+        if data[first + uint64(index)] != other[second + uint64(index)]:
             return False
     return True
+
+
+@compiled
+def _item_end(data: Any, at: int, end: int) -> Any:
+    place, stop = uint64(at), uint64(end)
+    while place < stop and data[place] != 2:
+        place += uint64(1)
+    return int64(place)
 
 
 @compiled
@@ -227,11 +241,14 @@ def walk(
     """
     rows, room, count = 0, ints.shape[1], 0
     size_of_file = data.shape[0]
-    text_room, item_room = texts.shape[1] - ROOM, item_ends.shape[1] - 2
-    used = np.zeros(texts.shape[0], np.int64)
-    item_used = np.zeros(2, np.int64)
-    body_used = int64(0)
     properties_wanted = name_ends.shape[0]
+    texts_each = texts.shape[0] // ends.shape[0]
+    items_each = items.shape[0] // 2
+    # One long buffer holds a stretch for each text column: an array of each would cost a reference count per use.
+    used = np.zeros(ends.shape[0], np.int64)
+    fullest = 0
+    keys_used, values_used, body_used = 0, 0, 0
+    parses = want & (WANT_PROPERTIES | WANT_MAP)
     while at < high:
         if rows >= room:
             return rows, at, FULL, 0
@@ -282,28 +299,35 @@ def walk(
                 kept = 0
         if body_used + kept > bodies.shape[0]:
             return rows, at, FULL if rows else BIG, kept
-        for index in range(used.shape[0]):
-            if used[index] > text_room:
+        # No text of a record is longer than the record, or an id.
+        fullest += size - body + 56
+        if fullest > texts_each - ROOM:
+            fullest = used.max()
+            if fullest > texts_each - ROOM:
                 return rows, at, FULL, 0
-        if want & WANT_MAP and (count + 16384 > item_room or max(item_used[0], item_used[1]) > items.shape[1] - ROOM):
+        if want & WANT_MAP and (
+            count + 16384 > item_ends.shape[1] - 2 or max(keys_used, values_used) > items_each - ROOM
+        ):
             return rows, at, FULL, 0
         ints[0, rows] = size
         ints[1, rows] = queue_id
-        ints[2, rows] = _int(data, at + 16)
         ints[3, rows] = flags
-        ints[4, rows] = _int(data, body_at - 16)
-        ints[5, rows] = _int(data, at + 8)
         ints[6, rows] = body
         longs[0, rows] = base + at
         longs[1, rows] = _long(data, at + 20)
-        longs[2, rows] = _long(data, at + 40)
         longs[3, rows] = stored
-        longs[4, rows] = _long(data, body_at - 12)
+        if want & WANT_REST:
+            ints[2, rows] = _int(data, at + 16)
+            ints[4, rows] = _int(data, body_at - 16)
+            ints[5, rows] = _int(data, at + 8)
+            longs[2, rows] = _long(data, at + 40)
+            longs[4, rows] = _long(data, body_at - 12)
         damaged[rows] = 0
-        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != ints[5, rows]:
+        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != _int(data, at + 8):
             damaged[rows] = 1
-        _copy(data, topic_at, topic, texts[TOPIC], used[TOPIC])
+        _copy(data, topic_at, topic, texts, used[TOPIC])
         used[TOPIC] += topic
+        ends[TOPIC, rows + 1] = used[TOPIC]
         if want & WANT_BODY:
             _copy(data, body_at, kept, bodies, body_used)
             body_used += kept
@@ -314,54 +338,67 @@ def walk(
             for number in range(2):
                 host = at + 48 if number == 0 else store_at
                 length = 4 + (born_more if number == 0 else store_more)
-                place = used[BORN + number]
+                place = (BORN + number) * texts_each + used[BORN + number]
                 for index in range(16):
-                    texts[BORN + number, place + index] = data[host + index] if index < length else 0
-                _copy(data, host + length, 4, texts[BORN + number], place + 16)
-                texts[BORN + number, place + 20] = length
+                    texts[place + index] = data[host + index] if index < length else 0
+                _copy(data, host + length, 4, texts, place + 16)
+                texts[place + 20] = length
                 used[BORN + number] += 21
         if want & WANT_ID:
-            begin = used[MESSAGE_ID]
-            place = begin
+            begin = MESSAGE_ID * texts_each + used[MESSAGE_ID]
             length = 4 + store_more
             skip = 12 if store_more and _is_mapped(data, store_at) else 0
-            place = _hex(data, store_at + skip, length + 4 - skip, texts[MESSAGE_ID], place)
-            place = _hex(data, at + 28, 8, texts[MESSAGE_ID], place)
+            place = _hex(data, store_at + skip, length + 4 - skip, texts, begin)
+            place = _hex(data, at + 28, 8, texts, place)
             while place < begin + 2 * (length + 12):
-                texts[MESSAGE_ID, place] = 48
+                texts[place] = 48
                 place += 1
-            used[MESSAGE_ID] = place
+            used[MESSAGE_ID] += place - begin
+            ends[MESSAGE_ID, rows + 1] = used[MESSAGE_ID]
         place = topic_at + topic + 2
         end = at + size
         if want & WANT_TEXT:
-            _copy(data, place, end - place, texts[TEXT], used[TEXT])
+            _copy(data, place, end - place, texts, TEXT * texts_each + used[TEXT])
             used[TEXT] += end - place
+            ends[TEXT, rows + 1] = used[TEXT]
         for index in range(properties_wanted):
             found[index, rows] = 0
-        if want & (WANT_PROPERTIES | WANT_MAP):
-            while place < end:
-                stop, name_end, value_end = _item(data, place, end)
-                if name_end >= 0:
-                    begin = 0
-                    for index in range(properties_wanted):
-                        if _same(data, place, name_end - place, names, begin, name_ends[index]):
-                            row = FIRST_PROPERTY + index
-                            used[row] = ends[row, rows]
-                            _copy(data, name_end + 1, value_end - name_end - 1, texts[row], used[row])
-                            used[row] += value_end - name_end - 1
-                            found[index, rows] = 1
-                        begin = name_ends[index]
-                    if want & WANT_MAP and not _again(data, place, name_end - place, stop + 1, end):
-                        _copy(data, place, name_end - place, items[0], item_used[0])
-                        item_used[0] += name_end - place
-                        _copy(data, name_end + 1, value_end - name_end - 1, items[1], item_used[1])
-                        item_used[1] += value_end - name_end - 1
-                        count += 1
-                        item_ends[0, count] = item_used[0]
-                        item_ends[1, count] = item_used[1]
-                place = stop + 1
+        if not parses:
+            place = end
+        while place < end:
+            begin, row = 0, -1
+            for index in range(properties_wanted):
+                stop = name_ends[index]
+                length = stop - begin
+                if (
+                    place + length < end
+                    and data[place] == names[begin]
+                    and data[place + length] == 1
+                    and _same(data, place, length, names, begin, stop)
+                ):
+                    row = index
+                begin = stop
+            if row < 0 and not want & WANT_MAP:
+                place = _item_end(data, place, end) + 1
+                continue
+            stop, name_end, value_end = _item(data, place, end)
+            if name_end >= 0 and row >= 0:
+                text = FIRST_PROPERTY + row
+                # of two with one name the later one counts
+                used[text] = ends[text, rows] + value_end - name_end - 1
+                _copy(data, name_end + 1, value_end - name_end - 1, texts, text * texts_each + ends[text, rows])
+                found[row, rows] = 1
+            if want & WANT_MAP and name_end >= 0 and not _again(data, place, name_end - place, stop + 1, end):
+                _copy(data, place, name_end - place, items, keys_used)
+                keys_used += name_end - place
+                _copy(data, name_end + 1, value_end - name_end - 1, items, items_each + values_used)
+                values_used += value_end - name_end - 1
+                count += 1
+                item_ends[0, count] = keys_used
+                item_ends[1, count] = values_used
+            place = stop + 1
         rows += 1
-        for index in range(used.shape[0]):
+        for index in range(FIRST_PROPERTY, ends.shape[0]):
             ends[index, rows] = used[index]
         list_ends[rows] = count
         at += size

@@ -9,6 +9,7 @@ to leave bodies unchecked; `batchRows`. For a stream: `startingOffset`: `earlies
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "rocketmq"
 COMMIT_LOG: Final = "commitlog"
 TABLES: Final = (COMMIT_LOG, *SCHEMAS)
+_PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
 _LEAST_SPLIT: Final = 64 << 20
 _PIECE: Final = 64 << 20
 _MIN_PARTITIONS: Final = 4
@@ -125,7 +127,9 @@ class Options:
     def _check(self, columns: Sequence[str]) -> None:
         known = TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
         for name in columns:
-            if name not in known and not (self.table == COMMIT_LOG and name.startswith(PROPERTY_PREFIX)):
+            # No property has an empty name, or one with a separator in it.
+            is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
+            if name not in known and not (self.table == COMMIT_LOG and is_property):
                 hint = f", and {PROPERTY_PREFIX}NAME for a property" if self.table == COMMIT_LOG else ""
                 raise StoreOptionError(f"{self.table} has no column {name!r}; there are {', '.join(known)}{hint}")
 

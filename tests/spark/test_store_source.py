@@ -93,6 +93,8 @@ def test_a_schema_prunes_columns_too(spark, recorded):
     [
         ({"table": "queues"}, "no table 'queues'; there are commitlog, consumequeue"),
         ({"columns": "topic,colour"}, "no column 'colour'"),
+        ({"columns": "property:"}, "no column 'property:'"),
+        ({"columns": "property:a\x01b"}, "no column 'property:a"),
         ({"splitBytes": "0"}, "splitBytes '0': a number above 0"),
         ({"startingOffset": "now"}, "startingOffset 'now': earliest, latest"),
     ],
