@@ -206,10 +206,10 @@ def test_a_failed_step_says_what_to_do(tree):
 
 def test_the_verb_gets_its_arguments_and_gives_its_status(tree, installed):
     fake_python(tree, 'echo "$@"; echo "$VIRTUAL_ENV|$PYSPARK_PYTHON|$PYTHONPATH|$PIP_USER"; exit 7')
-    told = call(tree, "notebook", "--port", "1", "two words", PYTHONPATH="/nowhere", PIP_USER="1")
+    told = call(tree, "simulate", "--port", "1", "two words", PYTHONPATH="/nowhere", PIP_USER="1")
     assert told.returncode == 7
     assert told.stdout.splitlines() == [
-        "-P -m rmqlab notebook --port 1 two words",
+        "-P -m rmqlab simulate --port 1 two words",
         f"{tree}/.venv|{tree}/.venv/bin/python||0",
     ]
     assert told.stderr == ""

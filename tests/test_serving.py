@@ -42,7 +42,7 @@ def test_a_broker_inside_with():
                 consumer = await clients.push_consumer("G", {"T": ("SQL92", "colour = 'blue'")}, listener)
                 assert broker.members("G") == [consumer.instance.client_id]
                 await producer.send(Message.of("T", b"again", "b", colour="blue"))
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     while not got:  # noqa: ASYNC110 - a listener has no event
                         await asyncio.sleep(0.01)
             return got

@@ -182,7 +182,7 @@ class RealCluster:
     async def _registered(self):
         runtime = SocketRuntime()
         request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader("TBW102"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await runtime.invoke(self.namesrv, request, 3000)).code != 0:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.02)
         await runtime.aclose()

@@ -56,12 +56,12 @@ def test_our_clients_of_the_real_broker(real_cluster, tmp_path):
             await producer.send(Message.of("T", bytes(50_000), "large"))
             config = PushConsumerConfig(consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
             await clients.push_consumer("TagG", {"T": "odd || large"}, listener, config)
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 while len(got) < 7:  # noqa: ASYNC110 - a listener has no event
                     await asyncio.sleep(0.01)
             lite = await clients.lite_pull_consumer("SqlG", {"T": ("SQL92", "a > 6")})
             some = []
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 while len(some) < 3:  # a new group begins at 0 as long as nothing was deleted
                     some += [message.body for message in await lite.poll(200)]
         return got, some

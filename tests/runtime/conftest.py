@@ -80,8 +80,8 @@ async def cluster(**properties):
         await startup.stop()
 
 
-async def soon(condition, seconds=5.0):
-    """Wait until a condition holds."""
+async def soon(condition, seconds=60.0):
+    """Wait until a condition holds; a busy machine may miss a rebalance and take the next, 20 s later."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - nobody tells when
             await asyncio.sleep(0.005)

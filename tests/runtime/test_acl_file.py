@@ -52,7 +52,7 @@ def test_a_changed_file_is_taken_in_and_a_broken_one_is_not(tmp_path):
 
     def until(condition):
         async def wait():
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not condition():  # noqa: ASYNC110 - a file has no event
                     await asyncio.sleep(0.02)
 

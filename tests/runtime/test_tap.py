@@ -61,7 +61,7 @@ async def converse(namesrv_addr, *, kind=SerializeType.JSON, count=6):
             tag = "tagA" if number % 2 == 0 else "tagB"
             await producer.send(Message.of("T", b"%d" % number, tag), MessageQueue("T", "broker-a", number % 2))
         await clients.push_consumer("G", {"T": "tagA"}, listener, PushConsumerConfig(consume_from_where=FIRST))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(got) < count // 2:  # noqa: ASYNC110 - a listener has no event
                 await asyncio.sleep(0.01)
     return sorted(got)
@@ -148,7 +148,7 @@ def test_bytes_that_are_no_frames_are_passed_on(tmp_path):
             host, _, listening = tap.broker_addr.rpartition(":")
             reader, writer = await asyncio.open_connection(host, int(listening))
             writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            answer = await asyncio.wait_for(reader.readexactly(18), 5)
+            answer = await asyncio.wait_for(reader.readexactly(18), 60)
             writer.close()
             await asyncio.sleep(0.05)
         server.close()
@@ -174,7 +174,7 @@ def test_a_client_is_cut_off_and_another_frozen(tmp_path):
                 await asyncio.sleep(0.01)
             reader, writer = await asyncio.open_connection(control.host, control.port)
             writer.write(b"freeze nobody\ncut 127.0.0.1@\nmark here\n")
-            answers = [int(await asyncio.wait_for(reader.readline(), 5)) for _ in range(3)]
+            answers = [int(await asyncio.wait_for(reader.readline(), 60)) for _ in range(3)]
             writer.close()
             await asyncio.sleep(0.05)
         return answers
