@@ -34,6 +34,8 @@ SETTINGS = {
     "savefig.facecolor": "white",
 }
 PX_PER_PT = 4 / 3
+# JupyterLab shows a picture in its own size and cuts off what does not fit; this fits a window of 1280 pixels.
+WIDEST_PX = 820
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
 _TAG = re.compile(r"<[^>]*>")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}")
@@ -109,10 +111,12 @@ def _two_decimals(number: re.Match[str]) -> str:
 
 
 def _described(svg: str, title: str, alt: str) -> str:
-    """The SVG with role, title and description, its own size, and no wider than the page."""
+    """The SVG with role, title and description, its own size or less, and no wider than the page."""
     mark = hashlib.sha256((title + alt + svg).encode()).hexdigest()[:8]
     head, _, rest = svg.partition(">")
-    head = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * PX_PER_PT:.0f}"', head)
+    wide = max((float(size[2]) for size in _SIZE.finditer(head) if size[1] == "width"), default=0.0) * PX_PER_PT
+    scale = PX_PER_PT * min(1.0, WIDEST_PX / wide) if wide else PX_PER_PT
+    head = _SIZE.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:.0f}"', head)
     return (
         f'{head} role="img" aria-labelledby="t{mark} d{mark}" style="max-width:100%;height:auto;background:#fff">'
         f'<title id="t{mark}">{html.escape(title)}</title><desc id="d{mark}">{html.escape(alt)}</desc>{rest}'
