@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.filter.sql92.nodes import shape
 from rmqlab.message.java import utf16_key
 from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -81,9 +83,10 @@ def _meaning(data: SubscriptionData) -> object:
         # `*` and " || " both name no tag, but one means everything and the other nothing.
         return data.tags_set or data.sub_string
     try:
-        return str(compile_expression(data.expression_type, data.sub_string))
+        compiled = compile_expression(data.expression_type, data.sub_string)
     except ExpressionRefused:
         return data.sub_string
+    return shape(compiled.root) if isinstance(compiled, CompiledSql92) else data.sub_string
 
 
 class RunningConsumer(NamedTuple):

@@ -1,8 +1,9 @@
 """Values worth trying for each property of an expression: one of every kind the expression can tell apart.
 
 Around each number literal: the number itself, one below, one above, one in each gap, spelled as a whole number (what
-`Integer` and `Long` literals need) and as a decimal (what only `Double` literals can read); every text that is named;
-and texts that are no number, booleans, and nothing at all.
+`Integer` and `Long` literals need) and as a decimal (what only `Double` literals can read), and beside literals of
+both kinds in digits that only `Integer` and `Long` read; every text that is named; and texts that are no number,
+booleans, and nothing at all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _GENERAL: Final = ("", "true", "TRUE", "false", "NaN")
 _BEYOND_INTEGER: Final = ("3000000000", "-3000000000")
+_ARABIC: Final = str.maketrans("0123456789", "".join(map(chr, range(0x660, 0x66A))))
 _EXACT_DOUBLES: Final = 2**53
 
 
@@ -56,16 +58,21 @@ def is_complete(root: Node) -> bool:
     for atom in atoms(root):
         if len(names_of(atom)) > 1 or any(isinstance(part, TextTest) for part in atom.walk()):
             return False
-    return all(abs(number) <= _EXACT_DOUBLES for number in _numbers(root.walk()))
+    return all(abs(number) <= _EXACT_DOUBLES for number in _literals(root.walk()))
 
 
 def _values(parts: list[Node]) -> list[str | None]:
     texts = [text for part in parts for text in _texts(part)]
-    spelled = [text for number in _points(_numbers(parts)) for text in _spellings(number)]
+    values = list(_literals(parts))
+    points = list(_points(sorted({Fraction(value) for value in values})))
+    spelled = [text for number in points for text in _spellings(number)]
     if spelled or not texts:
         spelled = [*(spelled or ["1", "1.5", "2"]), *_BEYOND_INTEGER]
     named = set(texts)
     spelled += [_otherwise(text, named) for text in spelled if text in named]
+    if len({isinstance(value, float) for value in values}) > 1:
+        whole = [str(number.numerator) for number in points if number.denominator == 1]
+        spelled += [_otherwise(text.translate(_ARABIC), named) for text in whole]
     return [*dict.fromkeys([*texts, *spelled, _fresh("x", named), *_GENERAL]), None]
 
 
@@ -80,14 +87,12 @@ def _texts(part: Node) -> Iterable[str]:
     return ()
 
 
-def _numbers(parts: Iterable[Node]) -> list[Fraction]:
-    found = set()
+def _literals(parts: Iterable[Node]) -> Iterator[int | float]:
     for part in parts:
         if isinstance(part, Constant | Negate):
             value = evaluate_in_steps(part, None).root.value
             if isinstance(value, int | float) and not isinstance(value, bool):
-                found.add(Fraction(value))
-    return sorted(found)
+                yield value
 
 
 def _points(numbers: list[Fraction]) -> Iterator[Fraction]:

@@ -247,3 +247,19 @@ class TextTest(_Unary):
 
 NOWHERE: Final = (0, 0)
 NULL: Final = Constant(NOWHERE, None)
+
+
+def shape(root: Node) -> tuple[object, ...]:
+    """What two trees have in common when they are the same: the printed form is not enough (`IN ('a, b')`)."""
+    return tuple((type(node), node.symbol, len(node.operands), _own(node)) for node in root.walk())
+
+
+def _own(node: Node) -> object:
+    match node:
+        case Constant():
+            return type(node.value), node.value
+        case In():
+            return node.members
+        case TextTest():
+            return node.search
+    return None

@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 
 class Search:
-    """The possible outcomes of one tree (`node`: all of an expression or a part)."""
+    """The possible outcomes of one tree (`node`: all of an expression or a part). `tried` counts what was looked at."""
 
     def __init__(self, node: Node, budget: int = BUDGET) -> None:
         self._node = node
@@ -68,6 +68,7 @@ class Search:
         self._closures: dict[int, tuple[Closure, list[str]]] = {}
         self._known: dict[tuple[object, ...], int] = {}
         self._left = 0
+        self.tried = 0
 
     def find(self, wanted: int) -> Found:
         """Look for a message with one of the `wanted` outcomes, with as few properties as possible."""
@@ -98,7 +99,8 @@ class Search:
 
     def _assign(self, chosen: dict[str, str | None], names: list[str], wanted: int) -> bool:
         self._left -= self._cost
-        if self._left <= 0 or not self._possible(self._node, chosen) & wanted:
+        self.tried += 1
+        if self._left <= 0 or not self._may_come_to(chosen, wanted):
             return False
         if not names:
             return True
@@ -109,6 +111,10 @@ class Search:
                 return True
         del chosen[name]
         return False
+
+    def _may_come_to(self, chosen: Mapping[str, str | None], wanted: int) -> bool:
+        """Whether the properties that have no value yet may still lead to one of the `wanted` outcomes."""
+        return bool(self._possible(self._node, chosen) & wanted)
 
     def _possible(self, node: Node, chosen: Mapping[str, str | None]) -> int:
         match node:

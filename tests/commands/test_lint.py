@@ -1,0 +1,111 @@
+"""The verb `lint`: files of every kind it reads, what it prints, exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rmqlab.checkout import folder
+from rmqlab.cli import main
+from rmqlab.filter.filter_api import build
+from rmqlab.protocol.heartbeat import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+)
+
+GOLDEN = folder("data") / "golden" / "broker-4.8.0"
+
+
+def test_members_as_arguments(capsys, tmp_path):
+    assert main(["lint", "--member", "A:T=tagA", "--member", "B:T=tagB", "--queues", "4"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("group: inconsistent, 2 members\n")
+    assert "message with tag 'tagA': asked for by A" in printed
+    assert "slot B's: lost in 4 of 4 queues: A dropped_by_broker_tag, B dropped_by_broker_tag" in printed
+    assert main(["lint", "--member", "A:T=a||b", "--member", "B:T=b||a"]) == 0
+    assert "proven" in capsys.readouterr().out
+    target = tmp_path / "told.json"
+    assert main(["lint", "--sql92", "A:T=a > b", "--sql92", "B:T=b < a", "--json", str(target)]) == 0
+    assert "not decided; no message among" in capsys.readouterr().out
+    assert json.loads(target.read_text(encoding="ascii"))["verdict"] == "not decided"
+
+
+def test_a_file_of_members(capsys, tmp_path):
+    file = tmp_path / "group.json"
+    members = [
+        {"client": "A", "subscribe": {"T": "tagA", "U": {"type": "SQL92", "expr": "a > 3"}}},
+        {"client": "B", "subscribe": {"T": "tagB", "U": {"type": "SQL92", "expr": "3 < a"}}},
+    ]
+    for value in ({"group": "orders", "members": members, "queues": {"T": 8}}, members):
+        file.write_text(json.dumps(value), encoding="utf-8")
+        assert main(["lint", str(file), "--json", "-"]) == 1
+        told = json.loads(capsys.readouterr().out)
+        (group,) = told["groups"]
+        assert {topic["topic"]: topic["verdict"] for topic in group["topics"]} == {
+            "T": "inconsistent",
+            "U": "consistent",
+        }
+        assert group["topics"][0]["witnesses"][0]["losses"][0]["lost"] == 1
+
+
+def test_heartbeats_one_a_line_the_last_of_each_client_counts(capsys, tmp_path):
+    beats = []
+    for client, text in (("1@A", "old"), ("1@A", "a||b"), ("1@B", "b||a")):
+        data = ConsumerData(
+            "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+            [build("T", text, "TAG"), build("%RETRY%G", "*", "TAG")],
+        )  # fmt: skip
+        beats.append(HeartbeatData(client, [], [data]).encode().decode())
+    file = tmp_path / "beats.jsonl"
+    file.write_text("\n".join(beats), encoding="utf-8")
+    assert main(["lint", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("G: consistent, 2 members\n")
+
+
+@pytest.mark.row("S-09", "S-10", "S-11")
+def test_recorded_groups_and_their_scenarios(capsys):
+    """Every heartbeat of the recorded lite set; and a scenario's members by its id."""
+    assert main(["lint", str(GOLDEN / "lite"), "--json", "-"]) == 1
+    groups = {one["group"]: one for one in json.loads(capsys.readouterr().out)["groups"]}
+    assert groups["G_p-litesame-016"]["verdict"] == "consistent"
+    assert groups["G_p-lite-000"]["verdict"] == "inconsistent"
+    assert len(groups["G_p-lite-000"]["members"]) == 2
+    assert main(["lint", f"{GOLDEN / 'base' / 'scenarios.jsonl'}#p-article-000"]) == 1
+    assert "lost in 4 of 4 queues" in capsys.readouterr().out
+    assert main(["lint", str(GOLDEN / "lite"), "--group", "G_p-litesame-016"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[1]", "1 is no group, heartbeat or scenario"),
+        ("{", "not JSON"),
+        ("", "nothing in it"),
+        ('{"x": 1}', "fields x; a group has members"),
+        ('{"members": 1}', "members a list of objects"),
+        ('{"members": [{"client": "A"}]}', "subscribe maps topics"),
+        ('{"members": [{"client": "A", "subscribe": {"T": 1}}]}', "subscribe.T is 1"),
+        ('{"members": [], "queues": {"T": 0}}', "maps topics to numbers"),
+        ('{"members": [{"client": "A", "subscribe": {}, "tag": "x"}]}', "unknown field 'tag'"),
+        ('{"members": [{"client": "A", "subscribe": {"T": {"type": "SQL92", "expr": ""}}}]}', "can't be null"),
+        ('{"clientID": 1, "consumerDataSet": 5}', "no heartbeat"),
+    ],
+)  # fmt: skip
+def test_files_that_say_nothing_are_refused(tmp_path, capsys, text, problem):
+    file = tmp_path / "bad.json"
+    file.write_text(text, encoding="utf-8")
+    assert main(["lint", str(file)]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_arguments_that_do_not_go_together(tmp_path, capsys):
+    assert main(["lint"]) == 2
+    assert main(["lint", "--member", "A:T=a", "--queues", "0"]) == 2
+    assert main(["lint", str(tmp_path)]) == 2
+    assert main(["lint", str(GOLDEN / "base" / "scenarios.jsonl#nothing")]) == 2
+    assert main(["lint", str(GOLDEN / "lite"), "--group", "G"]) == 2
+    assert "give either a FILE or members" in capsys.readouterr().err

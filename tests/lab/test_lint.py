@@ -1,0 +1,156 @@
+"""Lint of a group: verdicts by meaning, and losses that a run of the whole core shows too."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.filter.filter_api import build
+from rmqlab.lab.compare import default_settings
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.lint import LintVerdict, lint
+from rmqlab.lab.lint_loss import shares
+from rmqlab.lab.lint_members import LintGroup, LintMember, group_of
+from rmqlab.lab.scenario import convert_scenario
+from rmqlab.lab.simulate import simulate
+
+
+def group(*texts, queues=None, **settings):
+    made = group_of([("SQL92", text[4:]) if text.startswith("SQL ") else ("TAG", text) for text in texts], "G")
+    made.queues.update({} if queues is None else {"T": queues})
+    made.members[:] = [LintMember(one.client, one.subscriptions, settings) for one in made.members]
+    return made
+
+
+@pytest.mark.row("S-07", "S-08", "S-10")
+@pytest.mark.parametrize(
+    ("texts", "verdict"),
+    [
+        (["A:T=a||b", "B:T=b||a", "C:T=b || a"], "consistent"),
+        (["A:T=a", "SQL B:T=TAGS = 'a'"], "consistent"),
+        (["A:T=a", "SQL B:T=a"], "inconsistent"),
+        (["A:T=a", "B:T=b"], "inconsistent"),
+        (["A:T=a", "A:U=a", "B:T=a"], "inconsistent"),
+        (["SQL A:T=a > 3", "SQL B:T=3 < a"], "consistent"),
+        (["SQL A:T=a > b", "SQL B:T=b < a"], "not decided"),
+        (["SQL A:T=a > b", "SQL B:T=b < a", "SQL C:T=b > a"], "inconsistent"),
+        (["A:T=a"], "consistent"),
+    ],
+)
+def test_verdicts(texts, verdict):
+    assert lint(group(*texts)).verdict == verdict
+
+
+@pytest.mark.row("S-03", "S-82", "S-84")
+def test_the_article_s_group():
+    found = lint(group("A:T=tagA", "B:T=tagB", queues=4))
+    (topic,) = found.topics
+    by_tag = {witness.message["TAGS"]: witness for witness in topic.witnesses}
+    assert set(by_tag) == {"tagA", "tagB"}
+    assert by_tag["tagA"].asked == ("A",)
+    assert {tag: one.expected for tag, one in by_tag.items()} == {"tagA": Fraction(1), "tagB": Fraction(1, 2)}
+    assert by_tag["tagB"].losses[0].holder == "B"
+    assert by_tag["tagB"].losses[0].fates == {"A": Fate.DROPPED_BY_CLIENT, "B": Fate.DELIVERED}
+    assert by_tag["tagB"].losses[1].fates == dict.fromkeys("AB", Fate.DROPPED_BY_BROKER_TAG)
+    assert not found.tool
+
+
+GROUPS = [
+    ["A:T=a", "B:T=b"],
+    ["A:T=a||b", "B:T=b", "C:T=c"],
+    ["A:T=a", "SQL B:T=x > 3"],
+    ["SQL A:T=x > 3", "B:T=*"],
+    ["A:T=a", "B:U=a"],
+    ["A:T=Aa", "SQL B:T=TAGS = 'BB'"],
+]
+
+
+@pytest.mark.row("S-82", "S-84", "S-93")
+@pytest.mark.parametrize("texts", GROUPS, ids=" ".join)
+def test_a_run_of_the_whole_core_loses_what_was_predicted(texts):
+    """Every witness into every queue of a group that stands still: its fate is that of the owner under the slot."""
+    one = group(*texts, queues=4)
+    (topic,) = [topic for topic in lint(one).topics if topic.topic == "T"]
+    steps = []
+    for number, member in enumerate(one.members):
+        asked = {
+            name: {"type": data.expression_type, "expr": data.sub_string} for name, data in member.subscriptions.items()
+        }
+        steps.append({"at": 1_000 * number, "do": "start", "who": member.client, "group": "G", "subscribe": asked})
+    messages = [
+        {
+            "body": f"{number}", "tag": witness.message.get("TAGS"), "queue": queue,
+            "props": {name: value for name, value in witness.message.items() if name != "TAGS"},
+        }
+        for number, witness in enumerate(topic.witnesses)
+        for queue in range(4)
+    ]  # fmt: skip
+    steps += [{"at": 12_000, "do": "send", "topic": "T", "messages": messages}, {"at": 45_000, "do": "offsets"}]
+    run = simulate(
+        convert_scenario({"id": "x", "topics": {"T": 4, "U": 4}, "steps": steps}), cluster=default_settings()
+    )
+    slots = [fact["new"] for fact in run.facts.of("subscription") if fact["topic"] == "T" and fact["new"]]
+    held = next(member for member in one.members if "T" in member.subscriptions and _same(member, slots[-1]))
+    part = shares(one.members, 4)
+    for number, witness in enumerate(topic.witnesses):
+        fates = [fate.fate for fate in run.fates if fate.body == f"{number}"]
+        predicted = next(loss for loss in witness.losses if loss.holder == held.client)
+        expected = [predicted.fates[client] for client in part for _ in range(int(part[client] * 4))]
+        assert sorted(fates) == sorted(expected)
+
+
+def _same(member, data):
+    mine = member.subscriptions["T"]
+    return (mine.expression_type, mine.sub_string) == (data.expression_type, data.sub_string)
+
+
+@pytest.mark.row("S-93", "S-79")
+def test_a_member_without_the_topic_leaves_queues_alone():
+    found = lint(group("A:T=a", "B:U=a", queues=4))
+    (topic,) = [topic for topic in found.topics if topic.topic == "T"]
+    (witness,) = topic.witnesses
+    assert (witness.losses[0].lost, witness.losses[0].stuck) == (0, Fraction(1, 2))
+    assert any("takes the topic out" in note for note in found.notes)
+
+
+def test_in_a_broadcasting_group_each_member_loses_for_itself():
+    found = lint(group("A:T=a", "B:T=b", messageModel="BROADCASTING"))
+    by_tag = {witness.message["TAGS"]: [loss.lost for loss in witness.losses] for witness in found.topics[0].witnesses}
+    assert by_tag == {"a": [1, 0], "b": [0, 1]}
+
+
+def test_settings_that_differ_and_refused_conditions_are_noted():
+    members = [
+        LintMember("A", {"T": build("T", "a >", "SQL92")}, {"messageModel": "CLUSTERING"}),
+        LintMember("B", {"T": build("T", "a", "TAG")}, {"messageModel": "BROADCASTING"}),
+    ]
+    found = lint(LintGroup("G", members))
+    assert found.verdict is LintVerdict.INCONSISTENT
+    notes = " / ".join(found.notes)
+    for part in (
+        "messageModel differs (CLUSTERING: A; BROADCASTING: B)",
+        "enablePropertyFilter",
+        "is refused",
+        "same hash code",
+    ):
+        assert part in notes
+    told = found.as_json()
+    assert told["verdict"] == "inconsistent"
+    assert told["topics"][0]["witnesses"][0]["message"] == {"tag": "a", "properties": {}}
+
+
+def test_queues_are_shared_as_4_8_0_does_it():
+    members = group("C:T=a", "A:T=a", "B:T=a").members
+    assert shares(members, 4) == {"A": Fraction(1, 2), "B": Fraction(1, 4), "C": Fraction(1, 4)}
+    assert shares(members, None) == dict.fromkeys("CAB", Fraction(1, 3))
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [(["A=a"], "CLIENT:TOPIC=EXPRESSION"), (["A:T"], "CLIENT:TOPIC=EXPRESSION"), (["A:T=a", "A:T=b"], "already")],
+)
+def test_arguments_that_say_nothing_are_refused(texts, problem):
+    with pytest.raises(BadInput, match=problem):
+        group(*texts)
