@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Scanned(NamedTuple):
-    """Records read, a checksum over their columns, CPU seconds of the one thread, seconds on the wall."""
+    """Records read, a checksum over their columns, CPU seconds of the process, seconds on the wall."""
 
     records: int
     checksum: int
@@ -25,11 +25,11 @@ class Scanned(NamedTuple):
 class RealDecoder:
     """A Java process with the real decoder. Raises `RealFilterMissingError` when it cannot be set up."""
 
-    def __init__(self, heap: str = "5g") -> None:
-        """Start it with that much heap."""
+    def __init__(self, heap: str = "5g", young: str = "3g") -> None:
+        """Start it with that much heap, most of it for new objects: a small heap would time the collector."""
         java, folder = set_up()
         command = [
-            str(java / "bin" / "java"), f"-Xmx{heap}", "-XX:+UseSerialGC",
+            str(java / "bin" / "java"), f"-Xms{heap}", f"-Xmx{heap}", f"-Xmn{young}", "-XX:+UseSerialGC",
             f"-Dlogback.configurationFile={folder / 'logback.xml'}", f"-Duser.home={folder}",
             "-Drocketmq.client.logUseSlf4j=true", "-cp", f"{folder / 'classes'}{os.pathsep}{folder / 'lib' / '*'}",
             "LogScan",

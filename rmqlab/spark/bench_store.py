@@ -298,7 +298,7 @@ def _checked(found: int, records: int) -> int:
 
 def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
     """The benchmarks on stores of about `size` bytes of each record size."""
-    cpu, wall = "MessageDecoder without bodies, CPU of its thread", "MessageDecoder without bodies, one thread"
+    cpu, wall = "MessageDecoder without bodies, CPU", "MessageDecoder without bodies, one thread"
     unit = "messages/s"
     made = []
     for kind in SIZES:
