@@ -29,6 +29,7 @@ VERBS = {
     "serve": Verb("broker and name server for real clients", ("acl",)),
     "tap": Verb("record the frames between real clients and a real broker"),
     "audit": Verb("which messages of a store directory were lost, to whom, and why", ("spark", "java")),
+    "events": Verb("events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL", ("spark", "java")),
     "sweep": Verb("a sweep of the catalogue on Spark: losses, heartbeats, storms", ("spark", "java")),
     "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
     "agree": Verb("the same filters on odd messages by every way there is, row by row", ("spark", "java")),

@@ -160,10 +160,10 @@ def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) 
 
 
 def package_archive(folder: Path) -> Path:
-    """Write this package's modules into `folder/rmqlab.zip`, for workers that do not have it installed."""
+    """Write this package's modules and views into `folder/rmqlab.zip`, for workers that do not have it installed."""
     path = folder / "rmqlab.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for module in sorted(PACKAGE.rglob("*.py")):
+        for module in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.sql")]):
             archive.write(module, module.relative_to(PACKAGE.parent))
     return path
 

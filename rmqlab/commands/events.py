@@ -1,0 +1,103 @@
+"""The verb `events`: what scenarios did, simulated or recorded, as Parquet tables, and views of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from rmqlab.lab.recorded_facts import Account
+
+VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "source", type=Path, metavar="SOURCE", help="the folder of a recorded set, or scenarios to simulate (.jsonl)"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write the tables there, one NAME.parquet each")
+    parser.add_argument("--id", action="append", default=[], metavar="ID", help="only this scenario; may be repeated")
+    parser.add_argument("--seed", type=int, metavar="N", help="of scenarios: draw delays and wake-ups from seed N")
+    parser.add_argument(
+        "--view", action="append", default=[], choices=VIEWS, help="print this view of the tables; may be repeated"
+    )
+    parser.add_argument(
+        "--spark", metavar="ADDRESS", help="for --view: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Write tables, print views; raise `BadInput` for what cannot be used."""
+    from rmqlab.spark.events import write_events
+
+    if args.out is None and not args.view:
+        raise BadInput("nothing to do: give --out DIR for the tables, or --view NAME, or both")
+    accounts = _recorded(args) if args.source.is_dir() else _simulated(args)
+    out = text_stream(args)
+    found: dict[str, list[dict[str, Any]]] = {}
+    with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
+        folder = args.out or Path(temporary)
+        counts = write_events(accounts, folder)
+        print(", ".join(f"{number} {name}" for name, number in counts.items()), file=out)
+        if args.view:
+            from rmqlab.spark.session import open_session
+            from rmqlab.spark.views import views
+
+            frames = views(open_session(args.spark), folder)
+            found = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}
+    for name, rows in found.items():
+        print(f"\n{name}", file=out)
+        for line in _lines(rows):
+            print(line, file=out)
+    write_json({"tables": counts, "views": found}, args.json)
+    return 0
+
+
+def _recorded(args: Namespace) -> Iterator[Account]:
+    from rmqlab.lab.recorded_facts import recorded_accounts
+
+    if args.seed is not None:
+        raise BadInput("--seed is for scenarios; a recording has happened")
+    return recorded_accounts(args.source, args.id)
+
+
+def _simulated(args: Namespace) -> Iterator[Account]:
+    from rmqlab.lab.compare import settings_beside
+    from rmqlab.lab.race import RACE_TIMING, RaceChooser
+    from rmqlab.lab.recorded_facts import account_of
+    from rmqlab.lab.scenario import read_scenarios
+    from rmqlab.lab.simulate import simulate
+
+    scenarios = {one.id: one for one in read_scenarios(args.source)}
+    for name in args.id:
+        if name not in scenarios:
+            raise BadInput(f"--id {name}: not in {args.source.name}; it has {', '.join(list(scenarios)[:8])}")
+    settings: dict[str, Any] = {"cluster": settings_beside(args.source.parent)}
+    for name in args.id or scenarios:
+        if args.seed is not None:
+            settings |= {"chooser": RaceChooser(args.seed), "timing": RACE_TIMING}
+        yield account_of(simulate(scenarios[name], **settings))
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        yield "nothing"
+        return
+    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
