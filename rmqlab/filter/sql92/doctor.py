@@ -136,13 +136,15 @@ class _Doctor:
 
     def names(self) -> Iterator[Finding]:
         """Properties that differ only in case from each other or from RocketMQ's own."""
-        names = names_of(self._root)
+        alike: dict[str, list[str]] = {}
+        for name in names_of(self._root):
+            alike.setdefault(name.lower(), []).append(name)
         for node in {part.name: part for part in self._root.walk() if isinstance(part, Property)}.values():
             for reserved in _RESERVED:
                 if node.name.upper() == reserved and node.name != reserved:
                     message = f"names are case-sensitive: {node.name} is not the message's {reserved}"
                     yield self._finding("name-case", "warning", node.span, message, f"write {reserved}")
-            others = [name for name in names if name != node.name and name.lower() == node.name.lower()]
+            others = [name for name in alike[node.name.lower()] if name != node.name]
             if others and others[0] < node.name:
                 message = f"{others[0]} and {node.name} are two different properties"
                 yield self._finding("name-case", "warning", node.span, message, "write both in the same case")

@@ -149,17 +149,19 @@ def position(text: str, offset: int) -> tuple[int, int]:
 
     An offset at the end of the text counts as its last character; an empty text has line 0, column 0.
     """
-    line, column, previous = 1, 0, ""
     if not text:
         return 0, 0
-    for char in text[: offset + 1]:
+    last = min(offset, len(text) - 1)
+    # a "\r" whose "\n" is this very character ends no line yet
+    before = last - 1 if text.startswith("\r\n", last - 1) and last else last
+    lines = text.count("\n", 0, before) + text.count("\r", 0, before) - text.count("\r\n", 0, before)
+    begin = max(text.rfind("\n", 0, before), text.rfind("\r", 0, before)) + 1
+    column = 0
+    for char in text[begin : last + 1] if "\t" in text[begin : last + 1] else "":
         column += 1
-        if previous == "\n" or (previous == "\r" and char != "\n"):
-            line, column = line + 1, 1
         if char == "\t":
             column += _TAB - 1 - (column - 1) % _TAB
-        previous = char
-    return line, column
+    return lines + 1, column or last + 1 - begin
 
 
 def escaped(text: str) -> str:
