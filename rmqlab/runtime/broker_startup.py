@@ -17,6 +17,7 @@ from rmqlab.broker.plain_access import PlainPermissionManager
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.runtime.acl_file import read_rules, watch, write_rules
+from rmqlab.runtime.broker_handler import BrokerHandler
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.protocol.command import RemotingCommand
     from rmqlab.store.recovery import RecoveryReport
     from rmqlab.store.segments import SegmentFactory
 
@@ -102,9 +102,11 @@ class BrokerStartup:
         self.broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
         self.broker_addr = settings.broker_addr
         is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        handler = BrokerHandler(self.broker, durable)
         self._broker_server = SocketServer(
-            self.broker if durable is None else DurableBroker(self.broker, durable),
+            handler,
             barrier=durable if is_sync else None,
+            after_answers=handler.after_answers,
             on_closed=self._closed,
         )
         await self._broker_server.start(broker_socket)
@@ -164,27 +166,6 @@ class BrokerStartup:
         await self._runtime.aclose()
         if self._name_server is not None:
             await self._name_server.stop()
-
-
-class DurableBroker:
-    """A broker whose topics and groups are on disk before the request that changed them is answered."""
-
-    def __init__(self, broker: Broker, durable: DurableStore) -> None:
-        self._broker = broker
-        self._durable = durable
-        self.on_channel_close = broker.on_channel_close
-        self.next_timer = broker.next_timer
-
-    def handle(self, channel: SocketChannel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a command."""
-        answer = self._broker.handle(channel, command, now)
-        self._durable.persist_changed()
-        return answer
-
-    def run_timers(self, now: int) -> None:
-        """Run what is due."""
-        self._broker.run_timers(now)
-        self._durable.persist_changed()
 
 
 def _access(acl: Path | Mapping[str, Any] | None) -> PlainPermissionManager | None:

@@ -136,7 +136,7 @@ class SocketChannel(asyncio.Protocol):
             self.abort(str(error))
         finally:
             self._flush_outbox()
-            self._server.arm_timer()
+            self._server.settle()
 
     def _flush_outbox(self) -> None:
         frames, self._outbox, self._outbox_bytes = self._outbox, None, 0
@@ -191,6 +191,7 @@ class SocketServer:
     """Serves a handler on one port. Everything runs on the loop that started it.
 
     `on_closed(channel)` hears of each connection that ended, `channel.closed_because` says why.
+    `after_answers` is called when the answers of a turn have left.
     """
 
     def __init__(
@@ -200,6 +201,7 @@ class SocketServer:
         clock: Callable[[], int] = epoch_ms,
         barrier: Barrier | None = None,
         on_closed: Callable[[SocketChannel], None] | None = None,
+        after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self.handler = handler
@@ -209,6 +211,7 @@ class SocketServer:
         self.idle_seconds = idle_seconds
         self._barrier = barrier
         self._on_closed = on_closed
+        self._after_answers = after_answers
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
@@ -278,6 +281,15 @@ class SocketServer:
         if not await barrier.passed():
             answer.code = ResponseCode.FLUSH_DISK_TIMEOUT
         channel.send(answer)
+
+    def settle(self) -> None:
+        """Do what the answers that have left did not wait for."""
+        if self._after_answers is not None:
+            try:
+                self._after_answers()
+            except Exception:
+                logger.exception("after answers")
+        self.arm_timer()
 
     def arm_timer(self) -> None:
         """Have the handler woken when it wants; at once means after what is ready now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
@@ -54,7 +55,8 @@ class MessageStore:
     every dispatched message; `dispatchers` see it before, in order. `flush_status` and `replica_status` are what disk
     and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default. With
     `verify_reads` a record that is not what its queue's entry says is passed over: 4.8.0 sends it as it is.
-    `flush_requests` counts the puts that may be answered only when the log is on disk.
+    `flush_requests` counts the puts that may be answered only when the log is on disk. While `defers_dispatch` is set
+    puts are left to `dispatch_deferred`, so that they can be answered before; it is called before anybody reads.
     """
 
     def __init__(
@@ -88,6 +90,8 @@ class MessageStore:
         self.flush_requests = 0
         self.is_shutdown = False
         self.verify_reads = False
+        self.defers_dispatch = False
+        self._deferred: deque[tuple[MessageExtBrokerInner | None, AppendMessageResult]] = deque()
 
     def shutdown(self) -> None:
         """Refuse puts and reads from now on."""
@@ -179,7 +183,9 @@ class MessageStore:
             self.flush_requests += 1
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
             result.status = result.status if self.replica_status is PutMessageStatus.PUT_OK else self.replica_status
-        if not config.async_dispatch:
+        if self.defers_dispatch:
+            self._deferred.append((one, appended))
+        elif not config.async_dispatch:
             self._dispatch_put(one, appended)
         return result
 
@@ -210,6 +216,11 @@ class MessageStore:
         may have come at a moment.
         """
         self.reput_message_service.do_reput(until)
+
+    def dispatch_deferred(self) -> None:
+        """Dispatch what was put since the last call, if anything was (`defers_dispatch`)."""
+        while self._deferred:
+            self._dispatch_put(*self._deferred.popleft())
 
     def dispatch_behind_bytes(self) -> int:
         """Bytes of commit log not dispatched yet."""
