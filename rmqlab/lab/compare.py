@@ -99,29 +99,38 @@ def default_settings() -> ClusterConfig:
 
 
 def recorded_events(folder: Path) -> dict[str, list[Event]]:
-    """The events of a recorded set by scenario id, from events.jsonl.gz or events.jsonl.
+    """The events of a recorded set by scenario id, from events.jsonl.gz, events.jsonl or a folder events/.
+
+    In a folder each scenario has a file named after it, whose lines need no ``id``: so a driver of clients leaves them.
 
     Raises:
         BadInput: no such file, or a line that is no event; the text names file and line.
     """
-    packed = folder / "events.jsonl.gz"
-    path = packed if packed.is_file() else folder / "events.jsonl"
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path is packed else data).decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read ({error}); a recorded set has events.jsonl.gz") from error
     events: dict[str, list[Event]] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+    for path, of in _event_files(folder):
         try:
-            event = json.loads(line)
-            Outcome.of_events([event])
-            events.setdefault(event["id"], []).append(event)
-        except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"{path}, line {number}: no event of a recording ({error!r})") from error
+            data = path.read_bytes()
+            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}: cannot be read ({error}); a recorded set has events.jsonl.gz") from error
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                event = of | json.loads(line)
+                Outcome.of_events([event])
+                events.setdefault(event["id"], []).append(event)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInput(f"{path}, line {number}: no event of a recording ({error!r})") from error
     return events
+
+
+def _event_files(folder: Path) -> list[tuple[Path, Event]]:
+    """Files of events, with what their lines do not say themselves."""
+    packed, plain, split = folder / "events.jsonl.gz", folder / "events.jsonl", folder / "events"
+    if not packed.is_file() and not plain.is_file() and split.is_dir():
+        return [(path, {"id": path.stem}) for path in sorted(split.glob("*.jsonl"))]
+    return [(packed if packed.is_file() else plain, {})]
 
 
 def compare(

@@ -87,7 +87,8 @@ def _jars(version, cache):
     java = find_java(os.environ)
     if java is None or not (java / "bin" / "javac").exists():
         pytest.skip("no JDK 17 or newer: install openjdk-17-jdk-headless")
-    sources = [HERE / "Interop.java", *([HERE / "AdminTool.java"] if version == "4.8.0" else [])]
+    more = ["AdminTool.java", "Scenarios.java"] if version == "4.8.0" else []
+    sources = [HERE / "Interop.java", *(HERE / name for name in more)]
     digest = hashlib.sha256(b"".join(map(Path.read_bytes, [pom, *sources])) + str(java).encode())
     given = os.environ.get("RMQLAB_INTEROP_CACHE")
     base = Path(given) if given else cache.mkdir("rmqlab-interop")

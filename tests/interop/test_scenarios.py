@@ -1,0 +1,85 @@
+"""Recorded scenarios again, with the real clients but against our broker: they must end as they did before.
+
+`RMQLAB_SCENARIOS=DIR` names another recorded set, all of whose scenarios are driven (some last minutes).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from pathlib import Path
+
+import rmqlab
+from rmqlab.checkout import folder
+from rmqlab.lab.compare import Verdict, compare, recorded_events, settings_beside
+from rmqlab.lab.run import Outcome
+from rmqlab.lab.scenario import read_scenarios
+from rmqlab.runtime.serve_config import Endpoint
+from rmqlab.runtime.tap import Tap, TapConfig
+from rmqlab.runtime.tap_recording import TapRecording
+
+BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+SHORT = [
+    "p-loss-008", "p-loss-013", "p-loss-026", "p-loss-036", "p-post-050", "p-tagfilter-068", "p-sqlfilter-069",
+    "p-badsql-070", "p-badsql-071", "p-badsql-072",
+]  # fmt: skip
+MOST_SECONDS = 400
+THEIR_OWN_PACE = "-Drocketmq.client.rebalance.waitInterval=20000"
+
+
+async def drive(jars, scenarios, served, home):
+    """Real clients through the scenarios, the wire tapped so that connections can be cut; returns what went wrong."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        control = probe.getsockname()[1]
+    config = TapConfig(
+        Endpoint.parse(served.namesrv_addr, "name server"),
+        listen=Endpoint(),
+        broker_listen=Endpoint(),
+        control=Endpoint(port=control),
+    )
+    tap = Tap(config, TapRecording(home / "tapped"))
+    await tap.start()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *jars.command(
+                "Scenarios", str(scenarios), str(home / "events"), tap.namesrv_addr, served.namesrv_addr, str(control),
+                home=home, options=[THEIR_OWN_PACE],
+            ),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            told, _ = await asyncio.wait_for(process.communicate(), MOST_SECONDS)
+        finally:
+            if process.returncode is None:
+                process.kill()
+        return "" if process.returncode == 0 else told.decode("utf-8", "replace")[-3000:]
+    finally:
+        await tap.stop()
+
+
+def test_real_clients_end_as_recorded(jars, tmp_path):
+    """Who consumed what and which offsets were committed; where a race decides, one of the outcomes it can have."""
+    recorded = Path(os.environ.get("RMQLAB_SCENARIOS") or BASE)
+    wanted = [one for one in read_scenarios(recorded / "scenarios.jsonl") if recorded != BASE or one.id in SHORT]
+    names = {one.id for one in wanted}
+    assert names
+    chosen = tmp_path / "scenarios.jsonl"
+    rows = (recorded / "scenarios.jsonl").read_text("utf-8").splitlines()
+    chosen.write_text("".join(f"{row}\n" for row in rows if json.loads(row)["id"] in names), "utf-8")
+    with rmqlab.serve(config=recorded / "broker.conf", listen="127.0.0.1:0", namesrv="127.0.0.1:0") as served:
+        wrong = asyncio.run(drive(jars(), chosen, served, tmp_path))
+    assert not wrong, wrong
+    before, now = recorded_events(recorded), recorded_events(tmp_path)
+    assert set(now) == names
+    for result in compare(tmp_path, wanted, cluster=settings_beside(recorded)):
+        same = result.recorded == Outcome.of_events(before[result.scenario_id])
+        assert same or result.verdict is Verdict.REACHED, f"{result.scenario_id}: {result.text()}\n{result.recorded}"
+        assert failures(now[result.scenario_id]) == failures(before[result.scenario_id])
+
+
+def failures(events):
+    """Starts and steps that failed, with their messages."""
+    kinds = {"startFailed", "error"}
+    return [{k: v for k, v in one.items() if k not in {"t", "id"}} for one in events if one["ev"] in kinds]
