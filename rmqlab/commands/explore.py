@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -9,19 +10,23 @@ from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.compare import settings_beside
-from rmqlab.lab.explore import BUDGET, SAMPLES, Explorer
+from rmqlab.lab.explore import BUDGET, SAMPLES, SHORTENING, Explorer
 from rmqlab.lab.properties import BUILT_IN, RECEIVES, Kind, property_named
 from rmqlab.lab.scenario import numbered_scenarios
+from rmqlab.lab.told_schedule import tell_schedule
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable
 
+    from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
     from rmqlab.lab.run import Outcome
     from rmqlab.lab.scenario import Scenario
 
 MOST_SHOWN = 20
+SVG = ".svg"
+PICTURES = (SVG, ".txt")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -44,6 +49,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"runs drawn by chance, with times as recorded, beside a search that comes to its end ({SAMPLES})",
     )
     parser.add_argument(
+        "--shorten",
+        type=int,
+        default=SHORTENING,
+        metavar="N",
+        help=f"at most N more runs to shorten the schedules of outcomes that only chance has found ({SHORTENING})",
+    )
+    parser.add_argument(
         "--lag",
         type=int,
         default=0,
@@ -63,6 +75,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="write the schedule of each outcome there, for simulate --schedule",
     )
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="draw the shortest schedule of the first property that fails (else of the first outcome): .svg or .txt",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -70,6 +88,8 @@ def run(args: Namespace) -> int:
 
     Raise `BadInput` for a file, a scenario or a setting that cannot be used.
     """
+    if args.picture is not None:
+        _check_picture(args.picture)
     path, scenario = chosen_scenario(args.scenario, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
     properties = None if args.property is None else [property_named(name, scenario) for name in args.property]
@@ -78,6 +98,7 @@ def run(args: Namespace) -> int:
         budget=args.budget,
         seed=args.seed,
         samples=args.samples,
+        shortening=args.shorten,
         lag_ms=args.lag,
         cluster=cluster,
         properties=properties,
@@ -86,6 +107,8 @@ def run(args: Namespace) -> int:
     _print(explored, text_stream(args))
     if args.schedules is not None:
         _save(explored, args.schedules)
+    if args.picture is not None:
+        _draw(explored, args.picture, cluster)
     write_json(explored.as_json(), args.json)
     return 1 if args.property and not all(verdict.holds for verdict in explored.verdicts) else 0
 
@@ -132,6 +155,9 @@ def _print(explored: Explored, out: TextIO) -> None:
             print(f"     {found.schedule.to_json()}", file=out)
     if count > MOST_SHOWN:
         print(f"     and {count - MOST_SHOWN} more (--json has them all)", file=out)
+    if explored.not_shortened:
+        limit = f"{explored.shortening} runs of shortening were not enough"
+        print(f"{limit}: {explored.not_shortened} outcomes have longer schedules than need be (--shorten)", file=out)
     for verdict in explored.verdicts:
         _print_verdict(verdict, out)
 
@@ -179,3 +205,26 @@ def _save(explored: Explored, folder: Path) -> None:
         raise BadInput(f"--schedules {folder}: {error.strerror}; name a folder that can be made") from error
     for number, found in enumerate(explored.outcomes, 1):
         replace_file(folder / f"{explored.scenario.id}-{number}.json", found.schedule.to_json() + "\n")
+
+
+def _check_picture(path: Path) -> None:
+    """Before the long work: whether a picture of this name can be drawn here."""
+    if path.suffix not in PICTURES:
+        raise BadInput(f"--picture {path}: a picture ends in {' or '.join(PICTURES)}")
+    if path.suffix == SVG and find_spec("matplotlib") is None:
+        raise BadInput("--picture draws with matplotlib, which is not installed: ./lab notebook --help installs it")
+
+
+def _draw(explored: Explored, path: Path, cluster: ClusterConfig | None) -> None:
+    from rmqlab.show.schedule_story import story_picture, story_text
+
+    shown = next((one for one in explored.verdicts if not one.holds and one.run is not None), None)
+    run = explored.outcomes[0].run if shown is None or shown.run is None else shown.run
+    title = "The most frequent outcome" if shown is None else f"{shown.property.name.capitalize()}: fails"
+    told = tell_schedule(explored.scenario, run.schedule, cluster=cluster)
+    if path.suffix == SVG:
+        # the file stands alone, so characters beyond ASCII are written as XML has them
+        text = story_picture(told, title).svg.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    else:
+        text = story_text(told, title).encode("ascii", "backslashreplace").decode("ascii")
+    replace_file(path, text)

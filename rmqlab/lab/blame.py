@@ -1,4 +1,4 @@
-"""Who is to blame: what a run did otherwise than the usual one, and whose stamp holds the group's slot, in words."""
+"""Who is to blame, in words: what a run did otherwise than the usual one, its faults, whose stamp holds the slot."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.facts import BROKER
+from rmqlab.lab.fault_blame import faults
+from rmqlab.lab.fault_steps import FAULT
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.lanes import TIME
 
@@ -18,14 +20,25 @@ if TYPE_CHECKING:
 
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<what>\S+)")
 _DELAY = re.compile(r"delay (?P<who>.+) (?P<way>c2s|s2c) (?P<code>\d+)")
+_MOMENT = re.compile(r"moment of (?P<what>.+) at (?P<at>\d+)")
+FAULT_WORDS = {
+    "cut": "the cut",
+    "freeze": "the freeze",
+    "kill": "the end",
+    "pause": "the pause",
+    "slow": "the slow link",
+    "clock": "the change of the clock",
+    "loseHeartbeat": "the lost heartbeat",
+    "restartBroker": "the broker's restart",
+}
 
 
 def blame(run: Run) -> list[str]:
-    """One line a deviation, then one line for each group and topic that was stamped by several clients."""
+    """One line a deviation, then one a fault, then one for each group and topic that several clients stamped."""
     lines = [
         f"choice {choice.number}: {deviation(choice, run.schedule.timing)}" for choice in run.choices if choice.taken
     ]
-    return lines + list(stamps(run))
+    return [*lines, *faults(run), *stamps(run)]
 
 
 def deviation(choice: Choice, timing: Timing) -> str:
@@ -45,12 +58,23 @@ def deviation(choice: Choice, timing: Timing) -> str:
         first = move(moves[taken])
         overtaken = " and ".join(move(one) for one in moves[:taken])
         return f"{first} before {overtaken}"
+    moment = _MOMENT.fullmatch(choice.label)
+    if moment:
+        later = "at the end of" if taken == choice.n - 1 else f"{taken}/{choice.n - 1} into"
+        return f"{fault(moment['what'])} comes {later} its span, which begins at {moment['at']} ms of the scenario"
     who, _, what = choice.label.partition(": ")
     if what == "consume":
         return f"{who}'s listener takes {timing.consume_ms[taken]} ms"
     if what == "shutdown":
         return f"{who}'s shutdown takes {timing.shutdown_ms[taken]} ms"
     return f"{choice.label}: option {taken} of 0..{choice.n - 1}"
+
+
+def fault(text: str) -> str:
+    """A fault's kind and whom it hits ("kill B"), in words."""
+    kind, _, who = text.partition(" ")
+    words = FAULT_WORDS.get(kind, kind)
+    return f"{words} of {who}" if who else words
 
 
 def move(text: str) -> str:
@@ -61,6 +85,8 @@ def move(text: str) -> str:
         return "the pulls that the broker has woken"
     if text == "step":
         return "the next step of the scenario"
+    if text.startswith(f"{FAULT} "):
+        return fault(text.removeprefix(f"{FAULT} "))
     match = _MOVE.fullmatch(text)
     if match is None:
         return text

@@ -18,7 +18,7 @@ from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
 from rmqlab.lab.open_search import Ending, OpenSearch
 from rmqlab.lab.properties import Kind, Property, usual_properties
 from rmqlab.lab.race import RACE_TIMING, RaceChooser
-from rmqlab.lab.shortest import Shortest
+from rmqlab.lab.shortest import MOST_RUNS, Shortest
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 BUDGET = 2_000
 SAMPLES = 200  # drawn beside a search that came to its end
+SHORTENING = 1_000  # runs that all shortening of drawn schedules may take together
 
 
 class NotRepeatedError(RuntimeError):
@@ -50,6 +51,7 @@ class Explorer:
         budget: int = BUDGET,
         seed: int = 0,
         samples: int = SAMPLES,
+        shortening: int = SHORTENING,
         lag_ms: int = 0,
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
@@ -57,10 +59,14 @@ class Explorer:
     ) -> None:
         """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
 
+        Schedules of outcomes that no search reaches are made shorter with at most ``shortening`` runs beyond the
+        budget, those of properties first, then the most frequent outcomes.
+
         Raises:
-            BadInput: a budget below 1, or a negative number of samples or ms.
+            BadInput: a budget below 1, or a negative number of samples, runs for shortening, or ms.
         """
-        for name, value, least in (("budget", budget, 1), ("samples", samples, 0), ("lag_ms", lag_ms, 0)):
+        limits = (("budget", budget, 1), ("samples", samples, 0), ("shortening", shortening, 0), ("lag_ms", lag_ms, 0))
+        for name, value, least in limits:
             if value < least:
                 raise BadInput(f"{name} is {value}; it must be {least} or more")
         self.scenario = scenario
@@ -70,7 +76,8 @@ class Explorer:
         self._searches = [self._search(Timing(open_orders=True, lag_us=lag_ms * 1_000))]
         self._drawn: dict[tuple[Any, ...], Ending] = {}
         self._counts: dict[Outcome, int] = {}
-        self._shortening = 0
+        self._may_shorten = shortening
+        self._shortening = self._checks = 0
 
     def explore(self, progress: Callable[[int], None] | None = None) -> Explored:
         """Search, sample, shorten, check. ``progress`` hears the number of runs now and then.
@@ -127,11 +134,13 @@ class Explorer:
         if ending is None or len(run.schedule.taken) < ending.deviations:
             self._drawn[key] = Ending(key, run, len(run.schedule.taken))
 
-    def _shorten(self, run: Run, same: Callable[[Run], bool]) -> Run:
-        shortest = Shortest(self._timed, same)
+    def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
+        """A shorter run, and whether it is as short as it gets: not when the limit of runs came first."""
+        left = self._may_shorten - self._shortening
+        shortest = Shortest(self._timed, same, min(MOST_RUNS, left))
         result = shortest.of(run)
         self._shortening += shortest.runs
-        return self._checked(result)
+        return self._checked(result), shortest.finished or left >= MOST_RUNS
 
     def _checked(self, run: Run) -> Run:
         """The schedule of a run, replayed: what is handed out does what it says."""
@@ -140,7 +149,7 @@ class Explorer:
             self.scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=self._cluster,
             clients=self._clients,
         )  # fmt: skip
-        self._shortening += 1
+        self._checks += 1
         if self._key(again) != self._key(run):
             raise NotRepeatedError(f"schedule {schedule.to_json()} does not repeat its run")
         return again
@@ -150,6 +159,7 @@ class Explorer:
     def _result(self) -> Explored:
         whole = next((search for search in reversed(self._searches) if search.exhausted), None)
         by_outcome = self._reached()
+        verdicts = [self._judge(one) for one in self._properties]
         beyond = self._beyond(by_outcome)
         total = sum(self._counts.values())
         if whole is not None and not beyond and whole is self._searches[-1]:
@@ -162,12 +172,11 @@ class Explorer:
         for found in outcomes:
             if found not in beyond:
                 found.run = self._checked(found.run)
-        verdicts = [self._judge(one) for one in self._properties]
         searched = sum(search.runs for search in self._searches)
         return Explored(
             self.scenario,
             whole is not None,
-            searched + total + self._shortening,
+            searched + total + self._shortening + self._checks,
             searched,
             total,
             sum(len(search.graph.nodes) for search in self._searches),
@@ -177,6 +186,7 @@ class Explorer:
             self._lag_ms,
             len(self._searches) > 1,
             beyond,
+            self._shortening,
         )
 
     def _reached(self) -> dict[Outcome, FoundOutcome]:
@@ -194,14 +204,14 @@ class Explorer:
     def _beyond(self, by_outcome: dict[Outcome, FoundOutcome]) -> list[FoundOutcome]:
         """Add the outcomes that only other times reach, with shortened schedules."""
         beyond = []
-        for outcome, count in self._counts.items():
+        for outcome, count in sorted(self._counts.items(), key=lambda pair: -pair[1]):
             if outcome not in by_outcome:
                 run = min(
                     (one.run for one in self._drawn.values() if one.run.outcome() == outcome),
                     key=lambda run: len(run.schedule.taken),
                 )
-                run = self._shorten(run, _ends_with(outcome))
-                beyond.append(FoundOutcome(outcome, 0.0, count, run))
+                run, short = self._shorten(run, _ends_with(outcome))
+                beyond.append(FoundOutcome(outcome, 0.0, count, run, shortened=short))
                 by_outcome[outcome] = beyond[-1]
         return beyond
 
@@ -214,7 +224,7 @@ class Explorer:
             drawn = [ending for ending in self._drawn.values() if one.says(ending.run) is not None]
             if drawn:
                 shortest = min(drawn, key=lambda ending: ending.deviations).run
-                run = self._shorten(shortest, lambda other: one.says(other) is not None)
+                run, _ = self._shorten(shortest, lambda other: one.says(other) is not None)
         elif not wanted:
             run = self._checked(run)
         return Verdict(one, (run is not None) == wanted, run, None if run is None else one.says(run))

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class FoundOutcome:
     """One way to end. ``share`` 0..1; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
 
-    ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted.
+    ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted. ``shortened``: False
+    when the limit of runs was reached before its schedule was as short as it gets.
     """
 
     outcome: Outcome
@@ -27,6 +28,7 @@ class FoundOutcome:
     sampled: int
     run: Run
     schedules: int | None = None
+    shortened: bool = True
 
     @property
     def schedule(self) -> Schedule:
@@ -51,6 +53,7 @@ class FoundOutcome:
             "sampled": self.sampled,
             "schedules": self.schedules,
             "deviations": len(self.schedule.taken),
+            "shortened": self.shortened,
             "lost": self.lost,
             "duplicates": duplicates(self.run),
             "blame": self.blame(),
@@ -84,7 +87,7 @@ class Explored:
 
     ``runs``: all that were made; ``searched`` and ``sampled`` of them in which part. ``states`` and ``merged``: of the
     searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
-    reached.
+    reached. ``shortening``: runs that shortening schedules took.
     """
 
     scenario: Scenario
@@ -99,6 +102,12 @@ class Explored:
     lag_ms: int = 0
     times_open: bool = False
     beyond: list[FoundOutcome] = field(default_factory=list)
+    shortening: int = 0
+
+    @property
+    def not_shortened(self) -> int:
+        """How many outcomes have longer schedules than need be, because shortening had used up its runs."""
+        return sum(not found.shortened for found in self.outcomes)
 
     def find(self, outcome: Outcome) -> FoundOutcome | None:
         """An outcome among those found."""
@@ -119,6 +128,8 @@ class Explored:
                 "merged": self.merged,
                 "sampled": self.sampled,
                 "by_times_only": [self.outcomes.index(found) for found in self.beyond],
+                "shortening": self.shortening,
+                "not_shortened": self.not_shortened,
             },
             "properties": [verdict.as_json() for verdict in self.verdicts],
         }

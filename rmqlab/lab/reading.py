@@ -27,13 +27,17 @@ SCRIPTED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A heartbeat as it reached the broker: the subscription it carried, and whether that took the group's slot."""
+    """A heartbeat as it reached the broker: the subscription it carried, and whether that took the group's slot.
+
+    ``order``: its place among the run's facts, as for a slot; it decides where times are equal.
+    """
 
     t: float
     who: str
     expression: str
     version: float
     taken: bool
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Slot:
     kind: str
     expression: str
     version: float
+    order: int = 0
 
 
 class Reading:
@@ -83,6 +88,14 @@ class Reading:
             and source in {None, fact.source}
         ]
 
+    def place(self, fact: Fact) -> int:
+        """The place of a fact among all of the run."""
+        return self._places[id(fact)]
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(fact): place for place, fact in enumerate(self.run.facts.facts)}
+
     @cached_property
     def fates(self) -> list[MessageFate]:
         """Fates of this group's messages, in sending order."""
@@ -92,7 +105,14 @@ class Reading:
     def slots(self) -> list[Slot]:
         """Every change of the group's subscription of the topic."""
         return [
-            Slot(fact.t - self.zero, fact["client"], new.expression_type, new.sub_string, self.version(new.sub_version))
+            Slot(
+                fact.t - self.zero,
+                fact["client"],
+                new.expression_type,
+                new.sub_string,
+                self.version(new.sub_version),
+                self.place(fact),
+            )
             for fact in self.facts("subscription")
             if (new := fact["new"]) is not None
         ]
@@ -109,8 +129,8 @@ class Reading:
             taken = follows is not None and follows.kind == "subscription" and follows.t == fact.t
             for _, told in fact["subscriptions"]:
                 if told.topic in {self.topic, self._long}:
-                    version = self.version(told.sub_version)
-                    found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken))
+                    version, place = self.version(told.sub_version), self.place(fact)
+                    found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken, place))
         return found
 
     @cached_property

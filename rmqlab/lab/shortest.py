@@ -51,7 +51,7 @@ def deviations_of(run: Run) -> Deviations:
 class Shortest:
     """Shortens runs. ``run_with(chooser)`` makes a run, ``same(run)`` tells whether it still shows what matters.
 
-    ``runs`` counts the runs it took; after ``most_runs`` it stays with what it has.
+    ``runs`` counts the runs it took; after ``most_runs`` it stays with what it has, and is not ``finished``.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Shortest:
         self._run_with = run_with
         self._same = same
         self._most_runs = most_runs
+        self.finished = True
 
     def of(self, run: Run) -> Run:
         """A run with as few deviations as were found to do, the options as small as possible."""
@@ -69,6 +70,7 @@ class Shortest:
 
     def _try(self, deviations: Deviations) -> Run | None:
         if self.runs >= self._most_runs:
+            self.finished = False
             return None
         self.runs += 1
         run = self._run_with(RepeatChooser(deviations))

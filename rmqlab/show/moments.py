@@ -6,6 +6,7 @@ first of each consumer that is refused: it shows why the slot is not won back.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -15,15 +16,18 @@ from rmqlab.lab.reading import Beat, Reading, ranges, seconds, short
 from rmqlab.show.palette import LOOKS, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.fates import MessageFate
+    from rmqlab.lab.told_schedule import Deviation
 
 
 class Kind(StrEnum):
     """What sort of moment it is."""
 
+    CHOICE = "unusual order"
+    FAULT = "fault"
     BEAT = "heartbeat"
     NOTIFY = "notification"
     REBALANCE = "rebalance"
@@ -36,7 +40,8 @@ class Moment:
     """One row of the swimlane at ``t`` ms: ``who`` takes part beside the broker, ``text`` says what happens there.
 
     ``at_broker`` is what happens in the broker's lane. ``slot`` is the subscription in force afterwards. A beat has
-    ``taken``; a message has ``fate`` and ``tag``.
+    ``taken``; a message has ``fate`` and ``tag``. ``order`` is the place among the run's facts: it decides where times
+    are equal, as they are for all that happens while the clock stands still.
     """
 
     t: float
@@ -48,6 +53,7 @@ class Moment:
     taken: bool = True
     fate: Fate | None = None
     tag: str | None = None
+    order: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,20 @@ class Scene:
     moments: list[Moment]
 
 
-def scenes(reading: Reading) -> list[Scene]:
-    """The story in scenes: each start, the messages, the offsets; empty scenes are left out."""
+def scenes(reading: Reading, deviations: Sequence[Deviation] = ()) -> list[Scene]:
+    """The story in scenes: each start, the messages, the offsets; empty scenes are left out.
+
+    ``deviations``: the choices that make this run another one than the usual.
+    """
     moments = sorted(
-        [*_beats(reading), *_notifications(reading), *_rebalances(reading)],
-        key=lambda moment: (moment.t, list(Kind).index(moment.kind)),
+        [
+            *_deviations(reading, deviations),
+            *_faults(reading),
+            *_beats(reading),
+            *_notifications(reading),
+            *_rebalances(reading),
+        ],
+        key=lambda moment: moment.order,
     )
     starts = [
         (event["t"] - reading.zero, event["who"])
@@ -73,7 +88,8 @@ def scenes(reading: Reading) -> list[Scene]:
     for index, (since, who) in enumerate(starts):
         until = starts[index + 1][0] if index + 1 < len(starts) else float("inf")
         later = f", {seconds(since - starts[index - 1][0])} later" if index else ""
-        mine = [moment for moment in moments if since <= moment.t < until]
+        # what was chosen before the first start belongs to it
+        mine = [moment for moment in moments if (since if index else -math.inf) <= moment.t < until]
         found.append(Scene(f"{who} starts{later}: asks for {reading.asked[who]}", mine))
     title = f"{len(reading.fates)} messages: {summary(reading.fates)}"
     found.append(Scene(title, sorted(_messages(reading), key=_time)))
@@ -83,6 +99,11 @@ def scenes(reading: Reading) -> list[Scene]:
 
 def _time(moment: Moment) -> float:
     return moment.t
+
+
+def _slot_after(reading: Reading, order: float) -> str | None:
+    """The group's subscription in the broker behind this place among the facts."""
+    return next((slot.expression for slot in reversed(reading.slots) if slot.order <= order), None)
 
 
 def slot_at(reading: Reading, t: float) -> str | None:
@@ -104,16 +125,37 @@ def _beats(reading: Reading) -> Iterator[Moment]:
         else:
             continue
         text = f"heartbeat {short(beat.expression)}, version {seconds(beat.version)}"
-        yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot_at(reading, beat.t), beat.taken)
+        slot = beat.expression if beat.taken else _slot_after(reading, beat.order)
+        yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
+
+
+def _deviations(reading: Reading, deviations: Iterable[Deviation]) -> Iterator[Moment]:
+    for one in deviations:
+        t = one.t - reading.zero
+        yield Moment(t, Kind.CHOICE, (), "", one.text, _slot_after(reading, one.order), order=one.order - 0.5)
+
+
+def _faults(reading: Reading) -> Iterator[Moment]:
+    for event in reading.run.events:
+        if event["ev"] == "control":
+            what, _, rest = str(event["line"]).partition(" @")
+            who, t = rest.partition(" ")[0], event["t"] - reading.zero
+            mine = (who,) if who in reading.asked else ()
+            facts = reading.run.facts.facts
+            order = next((place for place, fact in enumerate(facts) if round(fact.t) >= event["t"]), len(facts)) - 0.25
+            slot = _slot_after(reading, order)
+            yield Moment(t, Kind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order)
 
 
 def _notifications(reading: Reading) -> Iterator[Moment]:
-    told: dict[float, list[str]] = {}
+    told: dict[float, list[Fact]] = {}
     for fact in reading.facts("notify"):
-        told.setdefault(fact.t - reading.zero, []).append(fact["client"])
-    for t, clients in told.items():
-        if len(clients) > 1:  # the first member is told of itself: no story in it
-            yield Moment(t, Kind.NOTIFY, tuple(clients), "look again", "members changed (40)", slot_at(reading, t))
+        told.setdefault(fact.t - reading.zero, []).append(fact)
+    for t, facts in told.items():
+        if len(facts) > 1:  # the first member is told of itself: no story in it
+            clients, order = tuple(fact["client"] for fact in facts), reading.place(facts[-1])
+            slot = _slot_after(reading, order)
+            yield Moment(t, Kind.NOTIFY, clients, "look again", "members changed (40)", slot, order=order)
 
 
 def _rebalances(reading: Reading) -> Iterator[Moment]:
@@ -122,8 +164,8 @@ def _rebalances(reading: Reading) -> Iterator[Moment]:
         stamp = stamps.get((fact.source, fact.t))
         stamped = f"; new stamp {seconds(reading.version(stamp['version']))}" if stamp else ""
         t = fact.t - reading.zero
-        owned = ranges(fact["queues"]) or "nothing"
-        yield Moment(t, Kind.REBALANCE, (fact.source,), f"owns {owned}{stamped}", "", slot_at(reading, t))
+        text, order = f"owns {ranges(fact['queues']) or 'nothing'}{stamped}", reading.place(fact)
+        yield Moment(t, Kind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
 
 
 def _messages(reading: Reading) -> Iterator[Moment]:

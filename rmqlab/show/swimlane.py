@@ -11,16 +11,20 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.reading import Reading, seconds, short
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Kind, Moment, Scene, scenes
-from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, WHITE, ink, summary
+from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, ink, summary
 from rmqlab.show.pen import Pen, drawn
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rmqlab.lab.run import Run
+    from rmqlab.lab.told_schedule import Deviation
 
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.29, 0.36, 0.72, 0.1
 TIMES, ZONE, RIBBON, LANE, EDGE = 1.0, 2.75, 2.3, 1.1, 0.5
+LETTER = 0.075  # of the widest usual typeface at 8 points
 UNDER = 0.06  # arrows run below the middle of their row, their text above
 REACHES_CLIENT = frozenset({
     Fate.DELIVERED, Fate.DROPPED_BY_CLIENT, Fate.DROPPED_BY_HOOK, Fate.RETRYING, Fate.DEAD_LETTER,
@@ -49,26 +53,58 @@ class Lanes:
         return 1 if self.x[who] < self.left else -1
 
 
-def swimlane(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
-    """The story of one group and topic, from the first start to the committed offsets."""
+def swimlane(
+    run: Run,
+    *,
+    group: str | None = None,
+    topic: str | None = None,
+    deviations: Sequence[Deviation] = (),
+    step: int | None = None,
+    title: str | None = None,
+) -> Picture:
+    """The story of one group and topic, from the first start to the committed offsets.
+
+    ``deviations`` stand where they were chosen. With ``step`` the story ends with its ``step``-th moment (1 is the
+    first), which is marked; the picture keeps its size.
+    """
     reading = Reading(run, group, topic)
-    story = scenes(reading)
+    story = scenes(reading, deviations)
     lanes = Lanes(reading.names)
     height = TOP + BOTTOM + sum(HEADING + ROW * len(scene.moments) for scene in story)
+    told = story if step is None else _until(story, step)
 
     def draw(pen: Pen) -> None:
-        _lanes(pen, lanes, story, height)
+        end = TOP + sum(HEADING + ROW * len(scene.moments) for scene in told)
+        _lanes(pen, lanes, told, height if step is None else end + BOTTOM)
         y = TOP
-        for scene in story:
+        for scene in told:
             pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, zorder=2)
             pen.text(0.08, y + HEADING / 2, scene.title, size=9, ha="left", fontweight="bold")
             y += HEADING
             for moment in scene.moments:
                 _moment(pen, lanes, moment, y + ROW / 2)
                 y += ROW
+        if step is not None:
+            pen.block(
+                0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edgecolor=BLACK, linewidth=1.4, zorder=6
+            )
 
     svg = drawn(lanes.width, height, reading, (draw, 0))
-    return Picture(svg, title=f"Timeline of group {reading.group}", alt=_alt(reading, story), table=_table(story))
+    alt = _alt(reading, told)
+    if step is not None:
+        last = told[-1].moments[-1]
+        alt = f"Moment {step}: {last.kind}, {last.text or last.at_broker}. {alt}"
+    return Picture(svg, title=title or f"Timeline of group {reading.group}", alt=alt, table=_table(told))
+
+
+def _until(story: list[Scene], step: int) -> list[Scene]:
+    """The scenes up to the ``step``-th moment."""
+    told = []
+    for scene in story:
+        if step > 0:
+            told.append(Scene(scene.title, scene.moments[:step]))
+        step -= len(scene.moments)
+    return told
 
 
 def _lanes(pen: Pen, lanes: Lanes, story: list[Scene], height: float) -> None:
@@ -103,16 +139,22 @@ def _moment(pen: Pen, lanes: Lanes, moment: Moment, y: float) -> None:
     if moment.kind is Kind.MESSAGE:
         _message(pen, lanes, moment, known, y)
         return
+    if moment.kind is Kind.CHOICE:
+        pen.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
+        pen.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
+        return
     for who in known:
         colour = BLACK if moment.taken else GREY
         ends = (lanes.x[who], y + UNDER), (lanes.edge(who), y + UNDER)
         if moment.kind is Kind.REBALANCE:
             pen.spot(lanes.x[who], y, 6, BLACK, shape="D")
+        elif moment.kind is Kind.FAULT:
+            pen.spot(lanes.x[who], y, 9, VERMILLION, shape="X")
         elif moment.kind is Kind.NOTIFY:
             pen.arrow(ends[1], ends[0])
         else:
             pen.arrow(*ends, colour, dashed=not moment.taken)
-        _beside(pen, lanes, who, moment.text, y, above=moment.kind is not Kind.REBALANCE)
+        _beside(pen, lanes, who, moment.text, y, above=moment.kind not in {Kind.REBALANCE, Kind.FAULT})
     if moment.at_broker:
         _chip(pen, lanes, moment.at_broker, y, BLACK if moment.taken else GREY)
 
@@ -138,6 +180,12 @@ def _beside(pen: Pen, lanes: Lanes, who: str, text: str, y: float, *, above: boo
     away = lanes.away(who)
     x = lanes.edge(who) - away * (ZONE - 0.2)
     pen.text(x, y - (0.075 if above else 0), text, ha="left" if away > 0 else "right")
+
+
+def _fitting(text: str, width: float) -> str:
+    """A text cut to ``width`` inches; the table has it whole."""
+    most = int(width / LETTER)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _chip(pen: Pen, lanes: Lanes, text: str, y: float, colour: str) -> None:

@@ -82,3 +82,23 @@ def test_a_property_asked_for_decides_the_exit_status(files, capsys):
     assert main([*arguments, "every-queue-owned"]) == 0
     assert main([*arguments, "nonsense"]) == 2
     assert "no property 'nonsense'" in capsys.readouterr().err
+
+
+def test_a_property_that_fails_is_drawn_and_told(files, capsys):
+    arguments = ["explore", str(files / "single.jsonl"), "--budget", "8", "--samples", "2", "--shorten", "5"]
+    svg, text = files / "why.svg", files / "why.txt"
+    for target in (svg, text):
+        assert main([*arguments, "--picture", str(target)]) == 0
+    drawn, told = svg.read_text(encoding="ascii"), text.read_text(encoding="ascii")
+    assert drawn.startswith("<svg ")
+    assert "<desc" in drawn
+    assert "No message that a member asked for is lost: fails" in drawn
+    assert told.startswith("No message that a member asked for is lost: fails\nscenario one-queue, group G, topic T\n")
+    schedule = files / "pasted.json"
+    schedule.write_text(told.splitlines()[-1], encoding="utf-8")
+    scenario = files / "pasted.jsonl"
+    scenario.write_text(next(line for line in told.splitlines() if line.startswith('{"id"')), encoding="utf-8")
+    assert main(["simulate", str(scenario), "--schedule", str(schedule)]) == 0
+    capsys.readouterr()
+    assert main([*arguments, "--picture", str(files / "why.png")]) == 2
+    assert "ends in .svg or .txt" in capsys.readouterr().err

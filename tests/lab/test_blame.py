@@ -9,7 +9,7 @@ from rmqlab.lab.explore import explore
 from rmqlab.lab.race import RACE_TIMING
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Choice
-from tests.lab.explored_models import TWO_ON_TWO_QUEUES
+from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,12 @@ from tests.lab.explored_models import TWO_ON_TWO_QUEUES
          "the pulls that the broker has woken before A's answer to GET_CONSUMER_RUNNING_INFO"),
         ("A<40 | time", 1, "a timer before NOTIFY_CONSUMER_IDS_CHANGED to A"),
         ("A>goodbye | B>11", 1, "B's PULL_MESSAGE before A's goodbye"),
+        ("A>11 | fault kill B", 1, "the end of B before A's PULL_MESSAGE"),
+        ("fault restartBroker | A>11", 1, "A's PULL_MESSAGE before the broker's restart"),
+        ("moment of kill B at 6000", 5,
+         "the end of B comes 5/7 into its span, which begins at 6000 ms of the scenario"),
+        ("moment of restartBroker at 10", 7,
+         "the broker's restart comes at the end of its span, which begins at 10 ms of the scenario"),
     ],
 )  # fmt: skip
 def test_a_deviation_in_words(label, taken, words):
@@ -48,3 +54,36 @@ def test_the_slot_is_named_with_its_stamps():
         *_, last = found.blame()
         holder = "b" if found.outcome.bodies_of("B") else "a"
         assert last.endswith(f"the broker held {holder.upper()}'s ({holder})")
+
+
+@pytest.mark.row("H-42")
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"do": "kill", "who": "B"}, ["B was killed at 8504 ms", "off at once", "A held T's queues 0, 1 from 85"]),
+        ({"do": "cut", "who": "A"}, ["connection of A was cut", "B held T's queues 0, 1", "A was a member again 16"]),
+        ({"do": "kill", "who": "B", "silent": True}, ["B was killed at 8504 ms; the broker kept it as a member"]),
+        ({"do": "loseHeartbeat", "who": "B"}, ["heartbeats of B got lost (1) at 8504 ms; the broker kept it"]),
+        ({"do": "freeze", "who": "A", "forMs": 5000}, ["the link of A froze at 8504 ms; the broker kept it"]),
+        ({"do": "clock", "who": "A", "byMs": -5}, ["the clock of A was moved by -5 ms at 8504 ms"]),
+        ({"do": "restartBroker", "downMs": 2500},
+         ["down from 8504 ms on until 11004 ms", "A was a member again at", "failed: RemotingConnectException"]),
+        ({"do": "namesrvDown"}, ["name server down at 8504 ms"]),
+    ],
+    ids=lambda value: value.get("do") if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_faults_are_to_blame_by_what_the_broker_made_of_them(fault, said):
+    run = simulate(model(2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, **fault}))
+    lines = " / ".join(blame(run))
+    for text in said:
+        assert text in lines
+
+
+@pytest.mark.row("H-40", "H-41", "H-42")
+def test_silence_is_blamed_when_the_broker_s_scan_strikes_somebody_off():
+    run = simulate(
+        model(1, start("A", 0, "a"), start("B", 2_000, "a"), {"at": 6_000, "do": "kill", "who": "A", "silent": True},
+              end=170_000)
+    )  # fmt: skip
+    (line,) = [line for line in blame(run) if line.startswith("A was killed")]
+    assert "ms later, for its heartbeats had stopped; B held T's queues 0 from " in line

@@ -133,6 +133,24 @@ def test_when_times_decide_the_timers_are_opened_too():
     assert not narrow.times_open
 
 
+def test_shortening_has_a_limit_and_says_when_it_was_reached():
+    """Moments of a fault are many, and chance finds outcomes that the small search does not reach."""
+    killed = model(
+        2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000}
+    )
+    told = {limit: explore(killed, budget=30, samples=10, shortening=limit) for limit in (0, 3, 400)}
+    assert told[0].shortening == 0
+    assert 0 < told[3].shortening <= 3
+    assert told[0].not_shortened == len(told[0].beyond) > 0
+    assert told[400].not_shortened == 0
+    assert told[400].shortening > 3
+    for one in told.values():
+        assert {found.outcome for found in one.outcomes} == {found.outcome for found in told[0].outcomes}
+        assert one.as_json()["space"]["not_shortened"] == one.not_shortened
+    longest = {limit: max(len(found.schedule.taken) for found in one.beyond) for limit, one in told.items()}
+    assert longest[400] < longest[0]
+
+
 @pytest.mark.row("S-03", "S-84")
 def test_what_the_real_broker_did_is_in_the_list_and_what_it_cannot_do_is_not():
     scenario = next(one for one in read_scenarios(BASE / "scenarios.jsonl") if one.id == "p-loss-003")
@@ -145,7 +163,7 @@ def test_what_the_real_broker_did_is_in_the_list_and_what_it_cannot_do_is_not():
         assert len(bodies) == 2, "two members with disjoint tags on four queues: two of eight in every schedule"
 
 
-@pytest.mark.parametrize(("name", "value"), [("budget", 0), ("samples", -1), ("lag_ms", -1)])
+@pytest.mark.parametrize(("name", "value"), [("budget", 0), ("samples", -1), ("shortening", -1), ("lag_ms", -1)])
 def test_settings_that_cannot_be_are_named(name, value):
     with pytest.raises(BadInput, match=f"{name} is {value}"):
         Explorer(ONE, **{name: value})

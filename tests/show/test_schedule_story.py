@@ -1,0 +1,73 @@
+"""The story of a schedule: moments in the order in which they happened, unusual choices, faults, steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.lab.reading import Reading
+from rmqlab.lab.told_schedule import tell_schedule
+from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError
+from rmqlab.show.moments import Kind, scenes
+from rmqlab.show.schedule_story import moments_of, story_picture, story_text
+from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return tell_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {}, Timing(open_orders=True)))
+
+
+def moments(told):
+    return [moment for scene in scenes(Reading(told.run), told.deviations) for moment in scene.moments]
+
+
+@pytest.mark.row("S-82", "S-84")
+def test_while_the_clock_stands_still_moments_keep_their_order(usual):
+    """A heartbeat changes the slot, then members are told, then they look again and stamp, then beats flip it."""
+    assert usual.deviations == ()
+    told = [(moment.kind, moment.who, moment.slot) for moment in moments(usual) if moment.t > 1_000]
+    first = told.index((Kind.BEAT, ("B",), "b"))
+    notified = next(index for index, one in enumerate(told) if one[0] is Kind.NOTIFY)
+    looked = next(index for index, one in enumerate(told) if one[0] is Kind.REBALANCE and index > first)
+    assert first < notified < looked
+    beats = [(who, slot) for kind, (*who,), slot in told if kind is Kind.BEAT]
+    assert beats[-1][1] == usual.run.fates[0].subscription
+
+
+def test_an_unusual_choice_stands_where_it_was_made():
+    from rmqlab.lab.explore import explore
+
+    found = min(explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes, key=lambda one: -len(one.schedule.taken))
+    told = tell_schedule(TWO_ON_TWO_QUEUES, found.schedule)
+    assert len(told.deviations) == len(found.schedule.taken) == 1
+    (moment,) = [moment for moment in moments(told) if moment.kind is Kind.CHOICE]
+    assert " before " in moment.at_broker
+    told_at = moments(told).index(moment)
+    assert any(one.kind is Kind.REBALANCE and one.who for one in moments(told)[told_at:])
+    assert moment.at_broker in story_text(told, "t")
+
+
+def test_a_schedule_of_another_scenario_is_refused():
+    with pytest.raises(ScheduleMismatchError, match="belongs to another scenario"):
+        tell_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {0: ("nonsense", 1)}, Timing(open_orders=True)))
+
+
+def test_faults_have_their_place():
+    scenario = model(2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B"})
+    told = tell_schedule(scenario, Schedule("x"))
+    story = moments(told)
+    (fault,) = [moment for moment in story if moment.kind is Kind.FAULT]
+    assert (fault.who, fault.text) == (("B",), "kill")
+    after = story[story.index(fault) + 1]
+    assert (after.kind, after.who) == (Kind.REBALANCE, ("A",))
+    assert "kill" in story_picture(told, "t").svg
+
+
+def test_step_by_step(usual):
+    count = moments_of(usual)
+    pictures = [story_picture(usual, "Step by step", step=step) for step in (1, 5, count)]
+    assert [len(picture.table.rows) for picture in pictures] == [1, 5, count]
+    assert len({picture.svg.split("viewBox")[1][:40] for picture in pictures}) == 1, "the picture keeps its size"
+    assert pictures[1].alt.startswith("Moment 5: ")
+    assert len(story_picture(usual, "t").table.rows) == count
