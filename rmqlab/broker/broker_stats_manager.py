@@ -85,7 +85,9 @@ class BrokerStatsManager:
 
     def add(self, kind: str, key: str, value: int, now: int, times: int = 1) -> None:
         """Add to a counter at `now` (epoch ms)."""
-        items = self._table.setdefault(kind, {})
+        items = self._table.get(kind)
+        if items is None:
+            items = self._table[kind] = {}
         item = items.get(key)
         if item is None:
             item = items[key] = StatsItem(self.started, now)

@@ -32,6 +32,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
+from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
@@ -174,9 +175,10 @@ class SendMessageProcessor:
         return None
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
-        code = CODE_OF_STORED.get(result.status)
+        status = result.status
+        code = ResponseCode.SUCCESS if status is PutMessageStatus.PUT_OK else CODE_OF_STORED.get(status)
         if code is None:
-            return self._answer(*REFUSAL_OF_STATUS[result.status])
+            return self._answer(*REFUSAL_OF_STATUS[status])
         appended = result.append_result
         if appended is None:
             return self._answer(code, None)

@@ -30,9 +30,12 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 _TREEIFY_THRESHOLD = 8
 _MIN_TREEIFY_CAPACITY = 64
 # Character.isWhitespace: the Unicode separators without the three no-break spaces, and some control characters
-_WHITESPACE = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\u0020\u1680\u2028\u2029\u205f\u3000").union(
+_WHITESPACE = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\u0020\u1680\u2028\u2029\u205f\u3000" + "".join(
     chr(unit) for unit in range(0x2000, 0x200B) if unit != 0x2007
 )
+
+
+_SMALL = {str(number): number for number in range(-1, 256)}
 
 
 class NumberFormatError(ValueError):
@@ -51,6 +54,8 @@ def to_int64(value: int) -> int:
 
 def parse_int(text: str | None) -> int:
     """Return what `Integer.parseInt(text)` returns; raise `NumberFormatError` where it throws."""
+    if text in _SMALL:
+        return _SMALL[text]
     if text is not None and len(text) <= _SURE_INT and text.isdecimal() and text.isascii():
         return int(text)
     return _parse(text, INT_MIN, INT_MAX)
@@ -173,7 +178,7 @@ def trim(text: str) -> str:
 
 def is_blank(text: str | None) -> bool:
     """Tell whether `text` is null, empty or only whitespace (4.8.0 `UtilAll.isBlank`)."""
-    return text is None or all(char in _WHITESPACE for char in text)
+    return text is None or not text.strip(_WHITESPACE)
 
 
 def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:

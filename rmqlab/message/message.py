@@ -58,7 +58,7 @@ class Host(NamedTuple):
     @property
     def is_v6(self) -> bool:
         """Tell whether the address takes 16 bytes. An IPv4 address mapped into IPv6 is an IPv4 one, as in Java."""
-        return len(self.address) != _V4_BYTES
+        return len(_address(self.ip)) != _V4_BYTES
 
     @property
     def address(self) -> bytes:

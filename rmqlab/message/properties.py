@@ -95,9 +95,11 @@ def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str
     if not properties:
         return ""
     return "".join(
-        f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
-        for name, value in properties.items()
-        if value is not None
+        [
+            f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
+            for name, value in properties.items()
+            if value is not None
+        ]
     )
 
 

@@ -68,8 +68,9 @@ def header_from_ext_fields(cls: type[HeaderT], ext_fields: Mapping[str, str | No
     if ext_fields is None:
         return cls()
     values: dict[str, object] = {}
+    get = ext_fields.get
     for attribute, wire_name, convert in _plan(cls):
-        text = ext_fields.get(wire_name)
+        text = get(wire_name)
         if text is None:
             continue
         if convert is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -12,7 +13,7 @@ from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.language import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rmqlab.protocol.command import RemotingCommand
 
@@ -24,9 +25,7 @@ def write(command: RemotingCommand) -> bytes:
     ext_fields = command.all_ext_fields()
     if ext_fields is not None:
         fields = [
-            f"{quoted(name)}:{quoted(value)}"
-            for name in hash_map_order(ext_fields)
-            if (value := ext_fields[name]) is not None
+            label + quoted(value) for name, label in _labels(ext_fields) if (value := ext_fields[name]) is not None
         ]
         text += f'"extFields":{{{",".join(fields)}}},'
     text += f'"flag":{command.flag},'
@@ -35,8 +34,25 @@ def write(command: RemotingCommand) -> bytes:
     text += f'"opaque":{command.opaque},'
     if command.remark is not None:
         text += f'"remark":{quoted(command.remark)},'
-    text += f'"serializeTypeCurrentRPC":"{command.serialize_type.name}","version":{command.version}}}'
+    text += f'"serializeTypeCurrentRPC":"{_SERIALIZE_TYPES[command.serialize_type]}","version":{command.version}}}'
     return to_utf8(text)
+
+
+def _labels(ext_fields: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
+    """Return the names of fields in the order they are written, each with its quoted form and a colon."""
+    names = tuple(ext_fields)
+    remembered = len(names) <= _REMEMBERED_NAMES and len("".join(names)) <= _REMEMBERED_LENGTH
+    return (_usual_labels if remembered else _labels_of)(names)
+
+
+def _labels_of(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, f"{fastjson.quoted(name)}:") for name in hash_map_order(names))
+
+
+_usual_labels = lru_cache(maxsize=1024)(_labels_of)
+_REMEMBERED_NAMES = 16
+_REMEMBERED_LENGTH = 256
+_SERIALIZE_TYPES: Final = ("JSON", "ROCKETMQ")
 
 
 _Int = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
@@ -116,7 +132,7 @@ def _read_with_care(command: RemotingCommand, header: bytes) -> bool:
             case "extFields":
                 command.ext_fields = _ext_fields(value)
             case "serializeTypeCurrentRPC":
-                _enum(("JSON", "ROCKETMQ"), value)  # the frame's first byte decides, yet the value must be possible
+                _enum(_SERIALIZE_TYPES, value)  # the frame's first byte decides, yet the value must be possible
             case "body":
                 _check_body(value)
     return named_opaque

@@ -71,7 +71,7 @@ class FrameDecoder:
         length, head = _LENGTHS.unpack_from(data, at)
         _check_length(length)
         header_length = head & 0xFFFFFF
-        if length >= _LENGTH_BYTES and not header_length <= min(length - _LENGTH_BYTES, HEADER_MAX_LENGTH):
+        if length >= _LENGTH_BYTES and (header_length > length - _LENGTH_BYTES or header_length > HEADER_MAX_LENGTH):
             raise BadFrame(
                 f"a header of {header_length} bytes in a frame of {length}; at most {HEADER_MAX_LENGTH} are taken"
             )

@@ -59,7 +59,7 @@ _TWO_INTS = struct.Struct(">ii")
 _TWO_LONGS = struct.Struct(">qq")
 _QUEUE_OFFSET_POSITION = 20
 _BORN_HOST_POSITION = 48
-_TOO_LARGE = {AppendMessageStatus.MESSAGE_SIZE_EXCEEDED, AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED}
+_TOO_LARGE = (AppendMessageStatus.MESSAGE_SIZE_EXCEEDED, AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED)
 
 
 class CommitLog:
