@@ -107,6 +107,7 @@ class BrokerStartup:
             handler,
             barrier=durable if is_sync else None,
             after_answers=handler.after_answers,
+            idle_seconds=config.idle_seconds,
             on_closed=self._closed,
         )
         await self._broker_server.start(broker_socket)

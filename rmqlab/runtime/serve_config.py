@@ -12,6 +12,7 @@ from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
 from rmqlab.errors import BadInput
 from rmqlab.runtime.acl_file import NAME as ACL_FILE
 from rmqlab.runtime.properties_file import read_properties
+from rmqlab.runtime.socket_server import IDLE_SECONDS
 from rmqlab.store.config import MessageStoreConfig
 
 LOOPBACK = "127.0.0.1"
@@ -58,7 +59,8 @@ class ServeConfig:
     The name server is ours, unless `name_servers` ("ip:port" each) names others that run already. `folder` is the
     store's (`storePathRootDir`), `commit_log` that of its log if it lies elsewhere; without a folder everything is kept
     in memory. The broker tells clients `brokerIP1` when
-    `advertise` is set, else the host it listens on. `acl` has the rules of access control, or the file they are in;
+    `advertise` is set, else the host it listens on. The broker closes connections that are silent for `idle_seconds`
+    (`serverChannelMaxIdleTimeSeconds`). `acl` has the rules of access control, or the file they are in;
     None: nothing is checked. `unknown` are settings that no 4.8.0 broker has.
     """
 
@@ -70,6 +72,7 @@ class ServeConfig:
     folder: Path | None = None
     commit_log: Path | None = None
     advertise: bool = False
+    idle_seconds: int = IDLE_SECONDS
     acl: Path | Mapping[str, Any] | None = None
     unknown: list[str] = field(default_factory=list)
 
@@ -98,6 +101,7 @@ class ServeConfig:
             Endpoint(port=broker.listen_port if "listenPort" in properties else broker_port),
             Endpoint(port=namesrv_port),
             advertise="brokerIP1" in properties,
+            idle_seconds=_idle_seconds(properties.get("serverChannelMaxIdleTimeSeconds"), where),
             unknown=unknown_keys(properties),
         )
         if listen is not None:
@@ -132,3 +136,12 @@ class ServeConfig:
             beside = path.with_name(ACL_FILE)
             addresses["acl"] = beside if beside.is_file() else None
         return cls.of(properties, where="settings" if path is None else str(path), **addresses)
+
+
+def _idle_seconds(text: str | None, where: str) -> int:
+    """Return `serverChannelMaxIdleTimeSeconds`. Raises BadInput."""
+    if text is None:
+        return IDLE_SECONDS
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1 << 31):
+        raise BadInput(f"{where}: serverChannelMaxIdleTimeSeconds must be a number of seconds above 0, not {text!r}")
+    return int(text)

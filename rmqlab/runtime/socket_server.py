@@ -29,6 +29,8 @@ WRITE_HIGH_BYTES = 1024 * 1024
 """Unread answers of a connection above which its next requests wait."""
 WRITE_MAX_BYTES = 64 * 1024 * 1024
 """Unread answers of a connection above which it is closed; woken pulls and notices may add to them while it waits."""
+UNSENT_MAX_BYTES = 256 * 1024 * 1024
+"""Ours: unread answers of all slow connections together above which the one with the most is closed."""
 BACKLOG = 1024
 _TURN_BYTES = 64 * 1024
 _GOODBYE_SECONDS = 1.0
@@ -108,10 +110,12 @@ class SocketChannel(asyncio.Protocol):
         self._write_paused = True
         if self._transport is not None:
             self._transport.pause_reading()
+        self._server.slowed(self)
 
     def resume_writing(self) -> None:
         """The client has read on."""
         self._write_paused = False
+        self._server.slow.discard(self)
         self.last_active = self._server.loop.time()
         self._server.loop.call_soon(self._go_on)
 
@@ -153,6 +157,8 @@ class SocketChannel(asyncio.Protocol):
             self.last_active = self._server.loop.time()
         elif waiting > WRITE_MAX_BYTES:
             self.abort(f"{waiting} bytes of answers were not read, the limit is {WRITE_MAX_BYTES}")
+        elif self._write_paused:
+            self._server.slowed(self)
 
     def send(self, command: RemotingCommand) -> None:
         """Send an answer or a request; nothing happens when the connection is closed."""
@@ -164,6 +170,11 @@ class SocketChannel(asyncio.Protocol):
             self._outbox_bytes += len(frame)
         else:
             self._write(frame)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that the client has not read yet."""
+        return 0 if self._transport is None or self._aborted else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
         """Close the connection when what was written has left."""
@@ -208,6 +219,7 @@ class SocketServer:
         self.clock = clock
         self.budget = UnreadBudget()
         self.channels: set[SocketChannel] = set()
+        self.slow: set[SocketChannel] = set()
         self.idle_seconds = idle_seconds
         self._barrier = barrier
         self._on_closed = on_closed
@@ -253,12 +265,24 @@ class SocketServer:
     def lost(self, channel: SocketChannel) -> None:
         """A connection ended."""
         self.channels.discard(channel)
+        self.slow.discard(channel)
         if not self.channels and self._stopped:
             self._all_gone.set()
         self.handler.on_channel_close(channel, self.clock())
         if self._on_closed is not None:
             self._on_closed(channel)
         self.arm_timer()
+
+    def slowed(self, channel: SocketChannel) -> None:
+        """A client does not read its answers; when all such clients leave too much unread, the worst one must go."""
+        self.slow.add(channel)
+        unsent = sum(one.unsent_bytes for one in self.slow)
+        if unsent > UNSENT_MAX_BYTES:
+            worst = max(self.slow, key=lambda one: one.unsent_bytes)
+            worst.abort(
+                f"{worst.unsent_bytes} bytes of answers were not read, the most of {len(self.slow)} slow connections "
+                f"with {unsent}, the limit is {UNSENT_MAX_BYTES}"
+            )
 
     def serve(self, channel: SocketChannel, command: RemotingCommand) -> None:
         """Hand one command to the handler and send what it answers; a bug in a rule ends this connection only."""

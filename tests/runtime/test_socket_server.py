@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import struct
@@ -152,6 +153,52 @@ def test_notices_that_nobody_reads_end_the_connection(net, echo, monkeypatch, ca
                 channel.send(notice)
             await net.soon(lambda: gone)
             assert "were not read" in gone[0].closed_because
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(run())
+
+
+def test_many_slow_readers_together_are_bounded(net, monkeypatch, caplog):
+    """Each stays below its own limit; the one that left the most unread goes, the others are served when they read."""
+    monkeypatch.setattr(socket_server, "UNSENT_MAX_BYTES", 12 << 20)
+    echo = net.Echo()
+    echo.answer = lambda channel, command: RemotingCommand.response(0, body=bytes(8 << 20)).reply_to(command)
+
+    async def run():
+        gone = []
+        async with net.listening(echo, on_closed=gone.append) as (server, address), contextlib.AsyncExitStack() as all_:
+            slow = [await all_.enter_async_context(net.raw(address)) for _ in range(6)]
+            for _, writer in slow:
+                writer.write(request())
+            await net.soon(lambda: len(echo.handled) == len(slow) and gone)
+            assert sum(one.unsent_bytes for one in server.slow) <= 12 << 20
+            assert all("slow connections" in one.closed_because for one in gone)
+            assert 0 < len(server.channels) < len(slow)
+            left = {channel.remote_address for channel in server.channels}
+            for reader, writer in slow:
+                if "{}:{}".format(*writer.get_extra_info("sockname")) in left:
+                    assert len((await read_frame(reader)).body) == 8 << 20
+            await net.soon(lambda: not server.slow)
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(run())
+
+
+def test_half_a_frame_and_then_silence(net, echo, monkeypatch, caplog):
+    """A peer that vanished, or one that means to hold memory: what it sent is forgotten with its connection."""
+    monkeypatch.setattr(socket_server, "_SWEEP_SECONDS", 0.02)
+
+    async def run():
+        gone = []
+        async with (
+            net.listening(echo, idle_seconds=0.2, on_closed=gone.append) as (server, address),
+            net.raw(address) as (reader, writer),
+        ):
+            writer.write(struct.pack(">ii", 1 << 20, 100) + bytes(50_000))
+            assert await reader.read() == b""
+            await net.soon(lambda: gone)
+            assert gone[0].closed_because == "nothing read or written for 0.2 s"
+            assert server.budget.used == 0
 
     with caplog.at_level(logging.CRITICAL):
         asyncio.run(run())
