@@ -73,6 +73,22 @@ def test_what_does_not_fit_is_said_at_once():
         rmqlab.serve(listen=f"127.0.0.1:{taken.getsockname()[1]}").start()
 
 
+def test_a_store_that_another_broker_has(tmp_path):
+    with rmqlab.serve(store=tmp_path) as one:
+        one.send("T", "x")
+        with pytest.raises(BadInput, match="another broker has it; stop that one, or name another folder"):
+            rmqlab.serve(store=tmp_path).start()
+        told = subprocess.run(
+            [sys.executable, "-m", "rmqlab", "serve", "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0",
+             "--store", str(tmp_path)],
+            capture_output=True, text=True, check=False, cwd=ROOT, timeout=60,
+        )  # fmt: skip
+        assert told.returncode == 2
+        assert "another broker has it" in told.stderr
+        assert "Traceback" not in told.stderr
+        assert [message.body for message in one.messages("T")] == [b"x"]
+
+
 def test_a_message_nobody_can_store():
     with rmqlab.serve() as broker, pytest.raises(ServeError, match="MESSAGE_ILLEGAL"):
         broker.send("T", bytes(5_000_000))

@@ -68,9 +68,9 @@ class BrokerStartup:
                 sockets.append(config.namesrv.bind())
             await self._start(*sockets)
         except BaseException:
+            await self.stop()
             for one in sockets:
                 one.close()
-            await self.stop()
             raise
 
     async def _start(self, broker_socket: socket.socket, namesrv_socket: socket.socket | None = None) -> None:

@@ -148,6 +148,7 @@ class StoreFolder:
         if before is not None:
             _write(path.with_name(f"{file.name}.bak"), before)
         _write(path, data)
+        sync_folder(path.parent)
 
 
 def _write(path: Path, data: bytes) -> None:
