@@ -195,6 +195,12 @@ _WAYS: tuple[tuple[type, Way], ...] = (
     (dict, _dict),
     (list, _list),
     (deque, _list),
+    (range, lambda _, thing: ("range", thing.start, thing.stop, thing.step)),
+    (bytearray, lambda _, thing: ("bytearray", bytes(thing))),
+    *(
+        (type(view), lambda walk, thing: ("view", *map(walk.of, thing)))
+        for view in ({}.keys(), {}.values(), {}.items())
+    ),
     (set, _set),
     (frozenset, _set),
     (FunctionType, _function),

@@ -167,3 +167,10 @@ def test_what_the_real_broker_did_is_in_the_list_and_what_it_cannot_do_is_not():
 def test_settings_that_cannot_be_are_named(name, value):
     with pytest.raises(BadInput, match=f"{name} is {value}"):
         Explorer(ONE, **{name: value})
+
+
+def test_with_a_lag_timers_may_come_first_and_every_state_can_be_read():
+    """A timer between two frames of a burst finds loops half done: their ranges and views are state too."""
+    explored = Explorer(TWO_ON_TWO_QUEUES, budget=40, samples=0, lag_ms=20).explore()
+    assert explored.searched == 40
+    assert any(" | time" in choice.label for found in explored.outcomes for choice in found.run.choices)
