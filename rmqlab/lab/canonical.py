@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Canonical = Any  # None, bool, int, float, str, bytes, or a tuple of these
 _PLAIN = frozenset({int, str, bytes, bool, float, type(None)})
 _OF_FRAMES = frozenset({CodeType, FrameType})
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _ITERATORS = (enumerate, zip, map, filter, reversed)
 
 
@@ -152,6 +153,10 @@ def _set(walk: Walk, thing: set[Any]) -> Canonical:
     return ("set", *sorted(map(repr, map(walk.of, thing))))
 
 
+def _view(walk: Walk, thing: Any) -> Canonical:
+    return ("view", *map(walk.of, thing))
+
+
 def _function(walk: Walk, thing: FunctionType) -> Canonical:
     return ("function", thing.__qualname__, *(walk.of(cell) for cell in thing.__closure__ or ()))
 
@@ -197,10 +202,7 @@ _WAYS: tuple[tuple[type, Way], ...] = (
     (deque, _list),
     (range, lambda _, thing: ("range", thing.start, thing.stop, thing.step)),
     (bytearray, lambda _, thing: ("bytearray", bytes(thing))),
-    *(
-        (type(view), lambda walk, thing: ("view", *map(walk.of, thing)))
-        for view in ({}.keys(), {}.values(), {}.items())
-    ),
+    *((view, _view) for view in _VIEWS),
     (set, _set),
     (frozenset, _set),
     (FunctionType, _function),
