@@ -39,6 +39,12 @@ OTHERS = {
         {"mode": "static", "way": "long pause", "pause_s": 30, "runs": 4},
         "A disappears (long pause). The broker never notices",
     ),
+    "11_audit": ({"mode": "static", "group": "G_p-audit-006"}, "G 6 lost 279 of 340 messages"),
+    "12_distributions": ({"mode": "static", "x": "queues"}, "Mean for queues 1: "),
+    "07_rebalance": (
+        {"mode": "static", "queues": 4, "way": "is killed", "largest": 4},
+        "Who owns which of 4 queues",
+    ),
 }
 CHECK = "rmqlab.check("
 
