@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Chapters (the letter of an id) in which every row must be shown by now.
-REQUIRED = "S,F"
+REQUIRED = "S,F,H"
 
 TAG = "row:"
 _ID = re.compile(r"([SFH])-(\d+)\Z")
