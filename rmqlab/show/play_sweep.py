@@ -55,12 +55,14 @@ def play_sweep(records: Sequence[Mapping[str, Any]], *, mode: Mode = "live", x: 
 
     counts = sorted({record["members"] for record in records})
     start = {name: words for words, name in axes.items()}
+    # three different axes: what stands from left to right is no panel and no line
+    panels, lines = [name for name in ("queues", "shared", "members") if name != x][:2]
     explore(
         draw,
         mode=mode,
         value=Choice("What", {NAMES[name]: name for name in VALUES}),
         x=Choice("From left to right", axes, start=start[x]),
-        panels=Choice("Panels", axes, start=start["queues"]),
-        lines=Choice("Lines", axes, start=start["shared"]),
+        panels=Choice("Panels", axes, start=start[panels]),
+        lines=Choice("Lines", axes, start=start[lines]),
         members=Choice("Members, where no axis", {str(count): count for count in counts}, start="2", slider=True),
     )

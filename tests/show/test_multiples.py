@@ -56,3 +56,8 @@ def test_detection_storms_and_alarms():
     moved = stored_sweep("storms").good
     assert "hash" in storms(moved).svg
     assert [row[:2] for row in notifications(moved).rows] == [(n, n * (n + 1) // 2) for n in (2, 4, 8, 16, 32)]
+
+
+@pytest.mark.parametrize("axis", ["members", "queues", "shared", "gap_ms", "delay_us", "traffic"])
+def test_the_control_begins_with_any_axis(rows, axis):
+    play_sweep(rows, mode="static", x=axis)

@@ -1,0 +1,82 @@
+"""Pictures of an audit: what they say and draw, from plain rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.audited import Audited, Slot, plain
+from rmqlab.show.audit_pictures import audit_table, evidence_table, loss_by_second, loss_by_tag, plan_table
+from rmqlab.show.play_audit import play_audit
+
+ZERO = 1_000_000
+FIGURES = {
+    "sent": 6, "delivered": 4, "lost": 2, "by_fate": {}, "lost_by_certainty": {"implied": 1, "unknown": 1},
+    "lost_by_tag": {"tagA": 1, "": 1}, "lost_by_queue": {"0": 2}, "lost_unless_nobody_asked": 1,
+}  # fmt: skip
+
+
+def lost(ms, fate, certainty):
+    return {"group": "G_p-audit-003", "storeTimestamp": ZERO + ms, "fate": fate, "certainty": certainty}
+
+
+@pytest.fixture
+def audit():
+    group, topic = "G_p-audit-003", "T_p-audit-003"
+    healthy = {**FIGURES, "delivered": 6, "lost": 0, "lost_by_certainty": {}, "lost_by_tag": {}}
+    return Audited(
+        "a test",
+        {"H": {topic: healthy}, group: {topic: FIGURES}},
+        [lost(100, "dropped_by_broker_tag", "implied"), lost(2_500, "dropped_by_client", "unknown")],
+        {topic: [ZERO, ZERO + 100, ZERO + 900, ZERO + 1_000, ZERO + 2_500, ZERO + 2_600]},
+        {(group, topic): [Slot(0, "tagA"), Slot(ZERO + 1_500, "tagB")]},
+        {(group, topic): 0},
+    )
+
+
+def test_table_of_all_groups_has_the_worst_first_and_the_sum_last(audit):
+    rows = audit_table(audit).rows
+    assert [row[0] for row in rows] == ["G 3", "H", "all"]
+    assert rows[0][1:] == (6, 4, 2, 0, 1, 1, 0)
+    assert rows[-1][1:4] == (12, 10, 2)
+    assert evidence_table([audit]).rows == [("a test", 2, 0, 1, 1, 2)]
+
+
+def test_second_by_second_with_the_flip_of_the_subscription(audit):
+    picture = loss_by_second(audit, "G_p-audit-003")
+    headers = ("second", "sent", "dropped by the broker", "dropped by the client", "not lost")
+    assert tuple(picture.table.headers) == headers
+    assert picture.table.rows == [(0, 3, 1, 0, 2), (1, 1, 0, 0, 1), (2, 2, 0, 1, 1)]
+    assert "The broker's subscription turned to tagB after 1.5 s." in picture.alt
+    assert "tagB" in picture.svg
+    sure = loss_by_second(audit, "G_p-audit-003", ("implied",))
+    assert "lost 1 of 6" in sure.alt
+    nothing = loss_by_second(audit, "H")
+    assert "H lost 0 of 6 messages." in nothing.alt
+    assert "What the broker held is not known." in nothing.svg
+
+
+def test_grid_of_groups_and_tags(audit):
+    picture = loss_by_tag(audit)
+    assert picture.table.rows == [("G 3", 1, 1, 2)]
+    assert "G 3 lost the most, 2 of 6" in picture.alt
+    assert "no tag" in picture.svg
+
+
+def test_what_is_not_there_is_named(audit):
+    with pytest.raises(BadInput, match="group 'X' is not in this audit; there are G_p-audit-003, H"):
+        loss_by_second(audit, "X")
+    with pytest.raises(BadInput, match="group is 'X'; the audit has"):
+        play_audit([audit], group="X")
+    assert [plain(name) for name in ("G_p-audit-011", "ORDERS_incident", "G")] == ["G 11", "ORDERS", "G"]
+
+
+def test_plan():
+    plan = {
+        "group": "G", "topic": "T", "first_check": "repair", "to_topic": {"topic": "T", "duplicates": 3},
+        "to_retry_topic": {"topic": "%RETRY%G", "duplicates": 0}, "uncertain": 1, "messages": ["1", "2", "3"],
+    }  # fmt: skip
+    rows = dict(plan_table(plan).rows)
+    assert rows["messages to send again"] == 3
+    assert rows["to the topic: other groups get twice"] == 3
+    assert plan_table({**plan, "messages": ["1"]}).rows[2] == ("first and last", "1, 1")
