@@ -24,7 +24,12 @@ MOST_SHOWN = 20
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("store", type=Path, metavar="STORE", help="a store directory, or the folder of a recorded set")
+    parser.add_argument(
+        "store",
+        type=Path,
+        metavar="STORE",
+        help="a store directory, or the folder of a recorded set: its events give subscriptions and deliveries",
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="write Parquet tables and the resend plan there")
     parser.add_argument("--group", action="append", default=[], metavar="NAME", help="only this group; may be repeated")
     parser.add_argument(
@@ -57,6 +62,7 @@ def run(args: Namespace) -> int:
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab.spark.audit import NOTHING, Audit, AuditOptions
     from rmqlab.spark.audit_subscriptions import read_subscriptions
+    from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session
 
     with _opened(args.store) as (store, events):
@@ -64,10 +70,11 @@ def run(args: Namespace) -> int:
         options = AuditOptions(
             groups=tuple(args.group),
             subscriptions=read_subscriptions(given) if given else NOTHING,
-            delivered=tuple(args.delivered),
+            delivered=tuple(args.delivered or ([str(events)] if events else [])),
             trace_topic=args.trace_topic or TRACE_TOPIC,
             check_crc=not args.no_crc,
-            **{name: _time(text) for name, text in (("since", args.since), ("until", args.until)) if text},
+            since=_time(args.since) if args.since else LONG_MIN,
+            until=_time(args.until) if args.until else LONG_MAX,
         )
         audit = Audit(open_session(args.spark), store, options)
         try:

@@ -26,6 +26,7 @@ from rmqlab.spark import audit_evidence, audit_scan
 from rmqlab.spark.audit_judge import Judge
 from rmqlab.spark.audit_subscriptions import Subscriptions, from_config, merged
 from rmqlab.spark.commit_log_files import log_files, log_ranges
+from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN
 from rmqlab.spark.store_config import StoreConfig
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 _SPLIT: Final = 256 << 20
 _LEAST_SPLIT: Final = 1 << 20
-_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
 
 
@@ -51,17 +51,18 @@ class AuditError(BadInput):
 class AuditOptions:
     """What to audit: groups (empty: all), store times in epoch ms (both included), and what is known besides the store.
 
-    `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `split_bytes`: how much of
-    the log one task reads.
+    `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `check_queues`: compare
+    records with the entries of their queues. `split_bytes`: how much of the log one task reads.
     """
 
     groups: tuple[str, ...] = ()
-    since: int = _LONG_MIN
-    until: int = _LONG_MAX
+    since: int = LONG_MIN
+    until: int = LONG_MAX
     subscriptions: Subscriptions = NOTHING
     delivered: tuple[str, ...] = ()
     trace_topic: str = TRACE_TOPIC
     check_crc: bool = True
+    check_queues: bool = True
     split_bytes: int | None = None
 
 
@@ -155,8 +156,14 @@ class Audit:
                 topics[topic].read_queue_nums if topic in topics else 0,
             )
             judges.setdefault(topic, []).append(judge)
+        options = self.options
         scan = audit_scan.Scan(
-            judges, self._telling, self.options.since, self.options.until, check_crc=self.options.check_crc
+            judges,
+            self._telling,
+            options.since,
+            options.until,
+            options.check_crc,
+            str(self.root) if options.check_queues else None,
         )
         frame = _over(self._session, self._ranges, scan.run, audit_scan.SCHEMA)
         if self.witnessed:

@@ -93,6 +93,8 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
             raise SubscriptionsError(f'{path}, line {number}: right would be {{"group": "G", "msgId": "7F00..."}}')
         rank = CONSUMED if line.get("success", True) else FAILED
         rows.append((line["group"], key, rank, line.get("client"), int(line.get("t", 0))))
+    # A recording tells of every group in it, also of one that got nothing.
+    rows += [(group, "", 0, None, 0) for group in sorted(set(group_of.values()))]
     if rows:
         yield _batch(rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,10 +14,11 @@ import pyarrow.compute as pc
 from rmqlab.lab.fates import Fate
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.spark.audit_judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, Batch, Judge
-from rmqlab.spark.record_columns import PROPERTY_PREFIX, LogReader, RecordFilter
+from rmqlab.spark.queue_check import QueueCheck
+from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -59,19 +61,25 @@ _COLUMNS: Final = (
     "storeTimestamp", "sysFlag", "corrupt",
 )  # fmt: skip
 _MANY: Final = 1 << 22
+_DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
+_DAMAGED_ROWS: Final = 10_000
 _UNQUEUED: Final = (TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE)
 _Cell = tuple[str, str, int, str | None, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a task needs to know: the judges by topic, the topics that tell, store times, whether to check bodies."""
+    """What a task needs to know: the judges by topic, the topics that tell, store times, whether to check bodies.
+
+    With `root` the consume queues of that store directory are compared with the records.
+    """
 
     judges: dict[str, list[Judge]]
     telling: tuple[str, ...]
     since: int
     until: int
     check_crc: bool
+    root: str | None = None
 
     def run(self, part: LogRange) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
@@ -79,8 +87,9 @@ class Scan:
         names = {name for judges in self.judges.values() for judge in judges for name in judge.property_names()}
         columns = (*_COLUMNS, *(PROPERTY_PREFIX + name for name in sorted(names)))
         told = 0
+        check = QueueCheck(self.root, part) if self.root else None
         for batch in LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc).read(part):
-            yield from _damage(batch)
+            yield from _damage(batch, check)
             topics = batch["topic"].dictionary_encode()
             codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             queued = ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
@@ -94,6 +103,8 @@ class Scan:
             if len(cells) > 1 << 17:
                 yield _counts(cells)
                 cells.clear()
+        if check and (self.since, self.until) == (LONG_MIN, LONG_MAX):
+            yield from _damaged(check.gone())
         if cells:
             yield _counts(cells)
         if told:
@@ -194,19 +205,19 @@ def _details(
     )
 
 
-def _damage(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _damage(batch: pa.RecordBatch, check: QueueCheck | None) -> Iterator[pa.RecordBatch]:
     wrong = batch.filter(pc.is_valid(batch["corrupt"])) if batch["corrupt"].null_count < len(batch) else batch[:0]
-    if len(wrong):
-        yield _rows(
-            len(wrong),
-            kind=DAMAGE,
-            topic=wrong["topic"],
-            queueId=wrong["queueId"],
-            queueOffset=wrong["queueOffset"],
-            physicalOffset=wrong["physicalOffset"],
-            size=wrong["size"].cast(_LONG),
-            reason=wrong["corrupt"],
-        )
+    found = wrong.select(_DAMAGED).rename_columns([*_DAMAGED[:-1], "reason"]).to_pylist()
+    if check:
+        found = [one if one["topic"] else {**one, **check.named(one["physicalOffset"])} for one in found]
+        found += check.differing(batch)
+    yield from _damaged(found)
+
+
+def _damaged(found: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    rest = iter(found)
+    while some := list(islice(rest, _DAMAGED_ROWS)):
+        yield _rows(len(some), kind=DAMAGE, **{name: [one[name] for one in some] for name in some[0]})
 
 
 def _rows(rows: int, **known: Any) -> pa.RecordBatch:

@@ -30,7 +30,7 @@ BATCH_ROWS: Final = 32_768
 _TEXT_A_ROW: Final = 64
 _ITEMS_A_ROW: Final = 16
 _BODY_ROOM: Final = 16 << 20
-_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
+LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 _MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 _TRANSACTIONS: Final = pa.array(["none", "prepared", "commit", "rollback"])
 _PROPERTY_COLUMNS: Final = {
@@ -86,8 +86,8 @@ class RecordFilter:
 
     topics: tuple[str, ...] = ()
     queues: tuple[int, ...] = ()
-    since: int = _LONG_MIN
-    until: int = _LONG_MAX
+    since: int = LONG_MIN
+    until: int = LONG_MAX
     body_topics: tuple[str, ...] = ()
 
 

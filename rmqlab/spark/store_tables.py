@@ -17,8 +17,8 @@ from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
-_BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
+ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
+BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
 _INDEX_HEADER: Final = 40
 _INDEX_ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("before", ">i4")])
 _LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
@@ -139,9 +139,9 @@ def _columns(table: str, rows: int, **known: Any) -> pa.RecordBatch:
 def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
     topic, queue_id, base = _place(path)
     length = os.path.getsize(path)  # noqa: PTH202
-    entries = np.fromfile(path, _ENTRY, count=length // _ENTRY.itemsize)
+    entries = np.fromfile(path, ENTRY, count=length // ENTRY.itemsize)
     written = (entries["size"] > 0) & (entries["offset"] >= 0)
-    blank = (entries["size"] == _BLANK_SIZE) & (entries["offset"] == 0)
+    blank = (entries["size"] == BLANK_SIZE) & (entries["offset"] == 0)
     last = int(np.flatnonzero(written | (entries["offset"] != 0) | (entries["code"] != 0)).max(initial=-1)) + 1
     kept = np.flatnonzero(~blank[:last])
     entries, good = entries[kept], written[kept]
@@ -154,7 +154,7 @@ def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
         len(kept),
         topic=topic,
         queueId=queue_id,
-        queueOffset=kept + base // _ENTRY.itemsize,
+        queueOffset=kept + base // ENTRY.itemsize,
         physicalOffset=entries["offset"].astype(np.int64),
         size=entries["size"].astype(np.int32),
         tagsCode=pa.array(codes, mask=far),

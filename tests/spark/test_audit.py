@@ -17,7 +17,7 @@ from rmqlab.spark.log_maker import LogMaker
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.spark.audit import Audit, AuditError, AuditOptions
-from rmqlab.spark.audit_evidence import BEGUN, CONSUMED, FAILED, parse_trace
+from rmqlab.spark.audit_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_log
 from rmqlab.spark.audit_resend import resend_plan
 from rmqlab.spark.audit_subscriptions import SubscriptionsError, read_subscriptions
 
@@ -223,6 +223,17 @@ def test_the_verb_says_0_where_nothing_was_lost_and_2_for_what_is_no_store(spark
     errors = capsys.readouterr().err
     assert "no store directory" in errors
     assert "time 'yesterday'" in errors
+
+
+def test_a_recording_tells_of_groups_that_got_nothing(tmp_path):
+    lines = [
+        {"id": "1", "ev": "scenario", "scenario": {"steps": [{"do": "start", "who": "A", "group": "G"}]}},
+        {"id": "1", "ev": "consume", "who": "B", "msgId": "M", "t": 1},
+    ]
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (batch,) = read_log(path)
+    assert batch.select(["group", "key", "rank"]).to_pylist() == [{"group": "G_1", "key": "", "rank": 0}]
 
 
 def test_trace_entries():
