@@ -16,6 +16,7 @@ from rmqlab.protocol.bodies import (
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
     LockBatchResponseBody,
+    ResetOffsetBody,
     UnlockBatchRequestBody,
 )
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -162,6 +163,21 @@ class MQClientAPI:
         """Commit an offset, without waiting for an answer."""
         header = consumer.UpdateConsumerOffsetRequestHeader(group, queue.topic, queue.queue_id, offset)
         await self.invoke_oneway(addr, RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header))
+
+    async def update_consumer_offset(
+        self, addr: str, group: str, queue: MessageQueue, offset: int, timeout_ms: int
+    ) -> None:
+        """Commit an offset and wait for the answer, as the admin tool does."""
+        header = consumer.UpdateConsumerOffsetRequestHeader(group, queue.topic, queue.queue_id, offset)
+        await self._call(addr, RequestCode.UPDATE_CONSUMER_OFFSET, header, timeout_ms)
+
+    async def invoke_broker_to_reset_offset(
+        self, addr: str, topic: str, group: str, timestamp: int, timeout_ms: int
+    ) -> dict[MessageQueue, int]:
+        """Have the broker tell a group's members to go on at `timestamp` (epoch ms, -1: the end), forward too."""
+        header = admin.ResetOffsetRequestHeader(topic, group, timestamp, is_force=True)
+        response = await self._call(addr, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header, timeout_ms)
+        return ResetOffsetBody.decode(response.body or b"{}").offset_table
 
     async def get_max_offset(self, addr: str, queue: MessageQueue, timeout_ms: int) -> int:
         """The offset the next message of a queue will get."""

@@ -56,8 +56,11 @@ class OpenSearch:
         timing: Timing | None = None,
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
+        open_from_ms: int = 0,
     ) -> None:
+        """``open_from_ms``: until then (since the run began) every choice takes its first option."""
         self.scenario = scenario
+        self.open_from_ms = open_from_ms
         self.timing = timing or Timing(open_orders=True)
         self.graph = ChoiceGraph()
         self.endings: list[Ending] = []
@@ -74,6 +77,11 @@ class OpenSearch:
     def exhausted(self) -> bool:
         """Whether every order was tried, or leads to a state from which every order was."""
         return not self._waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many options are known that nobody has tried."""
+        return len(self._waiting)
 
     def step(self) -> None:
         """Make one run."""
@@ -112,7 +120,7 @@ class OpenSearch:
             self.graph.merged += 1
             self.graph.lead(source, self._states[digest])
             raise KnownStateError
-        number = self.graph.add(label, len(moves))
+        number = self.graph.add(_by_move(label, moves), len(moves))
         if digest is not None:
             self._states[digest] = number
         self.graph.lead(source, number)
@@ -121,6 +129,14 @@ class OpenSearch:
             self._count += 1
             heappush(self._waiting, (deviations, self._count, path + bytes([option]), (number, moves[option])))
         return number
+
+
+def _by_move(label: str, moves: Sequence[int]) -> str:
+    """The label with its texts in the order of the graph's targets: whoever was overtaken is asked last."""
+    texts = label.split(" | ")
+    if len(texts) != len(moves) or len(texts) == 1:
+        return label
+    return " | ".join(text for _, text in sorted(zip(moves, texts, strict=True)))
 
 
 def _size(run: Run) -> tuple[Any, ...]:
@@ -153,7 +169,7 @@ class _Pathfinder(Chooser):
         option = 0
         if number < len(self._path):
             option = self._path[number]
-        else:
+        elif self._open():
             # While a coroutine asks (which queue is first?), its state cannot be read: such a node is never merged.
             lanes = None if self._where is None else self._where.simulation.world.lanes
             moves = tuple(range(n)) if lanes is None or not lanes.asking else lanes.asking
@@ -162,6 +178,10 @@ class _Pathfinder(Chooser):
             self.source = (node, moves[0])
         self._taken.append(option)
         return option
+
+    def _open(self) -> bool:
+        open_from_ms = self._search.open_from_ms
+        return not open_from_ms or (self._where is not None and self._where.simulation.world.now_ms() >= open_from_ms)
 
 
 def exhaust(search: OpenSearch, most_runs: int) -> bool:

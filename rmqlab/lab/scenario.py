@@ -114,10 +114,22 @@ class Resize(ScenarioStep, frozen=True, tag="resize"):
     queues: int
 
 
+class ResetOffset(ScenarioStep, frozen=True, tag="resetOffset", kw_only=True):
+    """Let a group go on at ``to`` (ms as ``at``; -1: the end of each queue), as mqadmin's resetOffsetByTime does.
+
+    With ``direct`` the offsets are written at once, also those of a group that nobody has seen. Ours, as resize.
+    """
+
+    group: str
+    topic: str
+    to: int
+    direct: bool = False
+
+
 Fault: TypeAlias = (
     Cut | Freeze | Kill | Pause | Slow | SetClock | LoseHeartbeat | RestartBroker | NamesrvDown | NamesrvUp
 )
-Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | Fault
+Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | ResetOffset | Fault
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -150,6 +162,7 @@ _KINDS: dict[str, type] = {
     "alloc": Alloc,
     "offsets": Offsets,
     "resize": Resize,
+    "resetOffset": ResetOffset,
     **FAULT_KINDS,
 }
 
@@ -261,12 +274,19 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                     running[step.who] = False
             case Stop(who=who):
                 running[who] = False
-            case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) if topic not in scenario.topics:
+            case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) | ResetOffset(topic=topic) if (
+                topic not in scenario.topics
+            ):
                 yield f"{field}.topic is {topic!r}; known topics: {', '.join(scenario.topics) or 'none'}"
             case Resize(topic=topic, queues=queues):
                 if not queues_of[topic] <= queues <= MOST_QUEUES:
                     yield f"{field}.queues is {queues}; {topic!r} has {queues_of[topic]} and may grow to {MOST_QUEUES}"
                 queues_of[topic] = queues
+            case ResetOffset(group=group, to=to):
+                if not group:
+                    yield f"{field}.group is empty; name the group whose offsets are reset"
+                if to < -1:
+                    yield f"{field}.to is {to}; give ms on the scenario's clock, or -1 for the end of each queue"
             case Send(topic=topic, messages=messages):
                 for number, message in enumerate(messages):
                     if message.queue is not None and not 0 <= message.queue < queues_of[topic]:

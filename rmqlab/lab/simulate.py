@@ -21,12 +21,14 @@ from rmqlab.lab.faults import Faults
 from rmqlab.lab.gauge_samples import GaugeSampler
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
+from rmqlab.lab.offset_reset import AT_THE_END, reset_offset_by_time
 from rmqlab.lab.open_orders import STEP, OpenOrders
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import (
     PRODUCER,
     Alloc,
     Offsets,
+    ResetOffset,
     Resize,
     Scenario,
     Send,
@@ -41,6 +43,7 @@ from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import to_utf8
 from rmqlab.message.message import Message, MessageQueue, UserPropertyError
 from rmqlab.runtime.schedule import Schedule
+from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
@@ -110,6 +113,7 @@ class Simulation:
         self.consumers: dict[str, Consumer] = {}
         self.done = False
         self._final: FinalState | None = None
+        self._began_us = 0
         settings = self.settings
         self._unique_ids = UniqueIdMaker(
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
@@ -180,7 +184,7 @@ class Simulation:
                 problem = f"scenario {self.scenario.id!r}: topics.{topic}: the broker refuses it: {_first_line(error)}"
                 raise BadInput(problem) from error
         await node.sleep(TOPICS_SETTLE_MS)
-        begin = self.world.scheduler.now_us
+        self._began_us = begin = self.world.scheduler.now_us
         for step in self.scenario.steps:
             wait_us = begin + step.at * 1000 - self.world.scheduler.now_us
             if wait_us > 0:
@@ -241,9 +245,19 @@ class Simulation:
             case Resize(topic=topic, queues=queues):
                 await self._create(topic, queues)
                 self.witness.event("resized", topic=topic, queues=queues)
+            case ResetOffset():
+                await self._reset_offset(step)
 
     async def _create(self, topic: str, queues: int) -> None:
         await self.producer.create_topic("TBW102", self.witness.long(topic), queues)
+
+    async def _reset_offset(self, step: ResetOffset) -> None:
+        at_us = self._began_us + step.to * US_PER_MS
+        timestamp = step.to if step.to == AT_THE_END else self.cluster.config.epoch_ms + at_us // US_PER_MS
+        group, topic = self.witness.long(step.group), self.witness.long(step.topic)
+        offsets = await reset_offset_by_time(self.producer.instance, group, topic, timestamp, direct=step.direct)
+        told = {str(queue): offset for queue, offset in offsets.items()}
+        self.witness.event("offsetReset", group=step.group, topic=step.topic, offsets=told)
 
     def _killed(self, who: str) -> None:
         consumer = self.consumers.pop(who, None)

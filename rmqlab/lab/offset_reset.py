@@ -1,0 +1,57 @@
+"""Offsets of a group set by time, with the requests that 4.8.0's admin tool sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.client.client_error import MQBrokerError, MQClientError
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.codes import ResponseCode
+
+if TYPE_CHECKING:
+    from rmqlab.client.mq_client_instance import MQClientInstance
+
+TIMEOUT_MS = 5_000
+AT_THE_END = -1
+
+
+async def reset_offset_by_time(
+    instance: MQClientInstance, group: str, topic: str, timestamp: int, *, direct: bool = False
+) -> dict[int, int]:
+    """Let a group go on at ``timestamp`` (epoch ms, -1: the end of each queue); the new offset by queue id.
+
+    As 4.8.0 `ResetOffsetByTimeCommand`, forced: the broker tells the members, who go on there 10 s later; when none is
+    online, each queue's offset is written. A group that never committed in every queue is refused (code 1). With
+    ``direct`` the offsets are written at once, also those of a group that nobody has seen, as `CloneGroupOffsetCommand`
+    does (which in 4.8.0 writes the end of each queue, not the other group's offsets).
+
+    Raises:
+        MQClientError: no broker has the topic.
+        MQBrokerError: the broker refuses.
+    """
+    await instance.update_topic_route_info_from_name_server(topic)
+    route = await instance.api.get_topic_route_info(topic, TIMEOUT_MS)
+    written: dict[int, int] = {}
+    for broker in sorted(route.broker_datas):
+        address = instance.find_broker_address_in_publish(broker.broker_name)
+        if address is None:
+            raise MQClientError(f"The broker[{broker.broker_name}] not exist")
+        if not direct:
+            try:
+                told = await instance.api.invoke_broker_to_reset_offset(address, topic, group, timestamp, TIMEOUT_MS)
+            except MQBrokerError as refused:
+                if refused.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
+                    raise
+            else:
+                written.update({queue.queue_id: offset for queue, offset in told.items()})
+                continue
+        queues = next(data.read_queue_nums for data in route.queue_datas if data.broker_name == broker.broker_name)
+        for queue_id in range(queues):
+            queue = MessageQueue(topic, broker.broker_name, queue_id)
+            if timestamp == AT_THE_END:
+                offset = await instance.api.get_max_offset(address, queue, TIMEOUT_MS)
+            else:
+                offset = await instance.api.search_offset(address, queue, timestamp, TIMEOUT_MS)
+            await instance.api.update_consumer_offset(address, group, queue, offset, TIMEOUT_MS)
+            written[queue_id] = offset
+    return dict(sorted(written.items()))

@@ -1,0 +1,130 @@
+"""A change of subscription: what OLD and NEW take, what both take, and messages that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rmqlab.errors import BadInput
+from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
+from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.sql92.nodes import And
+from rmqlab.filter.sql92.witness import Can, Search
+from rmqlab.filter.telling_apart import condition, lets_pass, tell_apart
+from rmqlab.lab.scenario import OutgoingMessage, Subscription
+from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
+from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
+
+TOPIC = "T"
+_PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
+
+
+class Kind(StrEnum):
+    """What a message is to the change: only OLD takes it, only NEW does, both do."""
+
+    OLD = "old"
+    NEW = "new"
+    BOTH = "both"
+
+
+def parse_subscription(text: str, what: str) -> Subscription:
+    """A subscription from ``tagA||tagB``, ``*``, or ``SQL92:a > 3``; ``what`` names it in errors.
+
+    Raises:
+        BadInput: the broker or the client would refuse it; the parser's own words are in the text.
+    """
+    prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
+    one = Subscription(_PREFIXES.get(prefix, TAG), text.removeprefix(prefix))  # type: ignore[arg-type]
+    try:
+        data = data_of(one)
+        if not is_tag_type(data.expression_type):
+            compile_expression(data.expression_type, data.sub_string)
+    except BadInput as error:
+        raise BadInput(f"{what} {text!r}: {error}") from error
+    if is_tag_type(data.expression_type) and data.sub_string != SUB_ALL and not data.tags_set:
+        raise BadInput(f"{what} {text!r}: it names no tag, so nothing is ever received; * takes every message")
+    return one
+
+
+def data_of(one: Subscription) -> SubscriptionData:
+    """What a client makes of a subscription."""
+    return filter_api.build(TOPIC, one.expr, one.type)
+
+
+def text_of(one: Subscription) -> str:
+    """A subscription as the command line has it."""
+    return one.expr if one.type == TAG else f"{one.type}:{one.expr}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From ``old`` to ``new``. ``kinds``: properties of a message of each kind there is (its tag under ``TAGS``).
+
+    ``proven``: for each kind that is missing it is known that there is no such message. ``union``: takes what either
+    takes; None if it cannot be written.
+    """
+
+    old: Subscription
+    new: Subscription
+    kinds: Mapping[Kind, Mapping[str, str]]
+    proven: bool
+    union: Subscription | None
+
+    @property
+    def same(self) -> bool:
+        """Whether both take the same messages."""
+        return self.proven and Kind.OLD not in self.kinds and Kind.NEW not in self.kinds
+
+    def passes(self, one: Subscription, kind: Kind) -> bool:
+        """Whether a subscription takes messages of a kind."""
+        return lets_pass(data_of(one), self.kinds[kind])
+
+    def message(self, kind: Kind, number: int, queue: int) -> OutgoingMessage:
+        """Message ``number`` of a kind, for one queue."""
+        props = dict(self.kinds[kind])
+        tag, keys = props.pop(PROPERTY_TAGS, None), props.pop(PROPERTY_KEYS, None)
+        return OutgoingMessage(f"{kind}-{number}", tag, keys, props or None, queue)
+
+
+def change_between(old: Subscription, new: Subscription) -> Change:
+    """Work out what the two take."""
+    first, second = data_of(old), data_of(new)
+    apart = tell_apart(first, second)
+    both = Search(And(condition(first), condition(second))).find(Can.TRUE)
+    found = {Kind.OLD: apart.only_first, Kind.NEW: apart.only_second, Kind.BOTH: both.properties}
+    kinds = {kind: properties for kind, properties in found.items() if properties is not None}
+    if not kinds:
+        raise BadInput(f"no message was found that {text_of(old)!r} or {text_of(new)!r} takes; nothing can be lost")
+    proven = apart.proven and (both.proven or both.properties is not None)
+    return Change(old, new, kinds, proven, _union(old, new, kinds))
+
+
+def _union(old: Subscription, new: Subscription, kinds: Mapping[Kind, Mapping[str, str]]) -> Subscription | None:
+    first, second = data_of(old), data_of(new)
+    for one, data in ((old, first), (new, second)):
+        if is_tag_type(data.expression_type) and data.sub_string == SUB_ALL:
+            return one
+    if Kind.NEW not in kinds:
+        return old
+    if Kind.OLD not in kinds:
+        return new
+    if is_tag_type(first.expression_type) and is_tag_type(second.expression_type):
+        names = dict.fromkeys([*filter_api.split_tags(old.expr), *filter_api.split_tags(new.expr)])
+        return Subscription(TAG, filter_api.SEPARATOR.join(names))
+    texts = [_as_condition(one) for one in (old, new)]
+    union = Subscription(SQL92, " OR ".join(f"({text})" for text in texts))
+    try:
+        whole = data_of(union)
+        compile_expression(whole.expression_type, whole.sub_string)
+    except BadInput:
+        return None
+    return union if all(lets_pass(whole, properties) for properties in kinds.values()) else None
+
+
+def _as_condition(one: Subscription) -> str:
+    if not is_tag_type(one.type):
+        return one.expr
+    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(filter_api.split_tags(one.expr)))
+    return f"{PROPERTY_TAGS} IN ({tags})"
