@@ -60,7 +60,7 @@ class ChoiceGraph:
                 weight[target] += amount
 
         give(self.root, 1.0)
-        for number in self._from_the_root():
+        for number in self.order():
             targets = self.nodes[number].targets
             for target in targets:
                 give(target, weight[number] / len(targets))
@@ -80,12 +80,12 @@ class ChoiceGraph:
                 paths[target] += amount
 
         give(self.root, 1)
-        for number in self._from_the_root():
+        for number in self.order():
             for target in self.nodes[number].targets:
                 give(target, paths[number])
         return endings
 
-    def _from_the_root(self) -> list[int]:
+    def order(self) -> list[int]:
         """All nodes, each after every node that leads to it."""
         order: list[int] = []
         seen: set[int] = set()

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.decisions import Decision, decisions
 from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
 from rmqlab.lab.open_search import Ending, OpenSearch
 from rmqlab.lab.properties import Kind, Property, usual_properties
@@ -187,6 +188,7 @@ class Explorer:
             len(self._searches) > 1,
             beyond,
             self._shortening,
+            None if whole is None else _decisions(whole, outcomes),
         )
 
     def _reached(self) -> dict[Outcome, FoundOutcome]:
@@ -237,6 +239,12 @@ def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
         found = by_outcome[ending.run.outcome()]
         found.share += shares.get(number, 0.0)
         found.schedules = (found.schedules or 0) + paths.get(number, 0)
+
+
+def _decisions(search: OpenSearch, outcomes: Sequence[FoundOutcome]) -> Decision:
+    return decisions(
+        search.graph, [ending.run.outcome() for ending in search.endings], [found.outcome for found in outcomes]
+    )
 
 
 def _ends_with(outcome: Outcome) -> Callable[[Run], bool]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.blame import blame
+from rmqlab.lab.decisions import Decision
 from rmqlab.lab.properties import Property, duplicates
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
@@ -87,7 +88,8 @@ class Explored:
 
     ``runs``: all that were made; ``searched`` and ``sampled`` of them in which part. ``states`` and ``merged``: of the
     searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
-    reached. ``shortening``: runs that shortening schedules took.
+    reached. ``shortening``: runs that shortening schedules took. ``decisions``: which choices decide, odds by index of
+    ``outcomes``; None when the space was not exhausted.
     """
 
     scenario: Scenario
@@ -103,6 +105,7 @@ class Explored:
     times_open: bool = False
     beyond: list[FoundOutcome] = field(default_factory=list)
     shortening: int = 0
+    decisions: Decision | None = None
 
     @property
     def not_shortened(self) -> int:
@@ -131,5 +134,6 @@ class Explored:
                 "shortening": self.shortening,
                 "not_shortened": self.not_shortened,
             },
+            "decisions": None if self.decisions is None else self.decisions.as_json(),
             "properties": [verdict.as_json() for verdict in self.verdicts],
         }
