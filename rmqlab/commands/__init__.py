@@ -35,6 +35,7 @@ VERBS = {
     "agree": Verb("the same filters on odd messages by every way there is, row by row", ("spark", "java")),
     "profile": Verb("the article's bloom measurement again, stage by stage; where the switch pays", ("spark", "java")),
     "bench": Verb("the benchmarks, as rates and ratios measured in one run", ("notebook", "spark", "java")),
+    "stress": Verb("a broker killed under load, clients that misbehave, mutated frames: is anything lost?"),
     "plan": Verb("plan a change of subscriptions that loses nothing"),
     "lint": Verb("check the subscriptions of a group for inconsistencies"),
     "rows": Verb("the matrix of mission rows and what shows each"),

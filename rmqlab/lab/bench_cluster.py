@@ -109,17 +109,40 @@ class Cluster:
 
 
 class OurCluster(Cluster):
-    """`rmqlab serve`."""
+    """`rmqlab serve` over `store`, a new folder if none is named, with `settings` over those of all clusters."""
+
+    def __init__(self, store: Path | None = None, **settings: str) -> None:
+        super().__init__()
+        self._store = store or self._home / "store"
+        self._settings = {**SETTINGS, **settings}
+
+    @property
+    def broker(self) -> str:
+        """Address of the broker."""
+        return f"127.0.0.1:{self.ports[1]}"
 
     def start(self) -> None:
         """One process."""
         self.started = time.time()
         self._spawn([
             sys.executable, "-m", "rmqlab", "serve", "--namesrv", self.namesrv,
-            "--listen", f"127.0.0.1:{self.ports[1]}", "--store", str(self._home / "store"),
-            *(f"--set={name}={value}" for name, value in SETTINGS.items()),
+            "--listen", self.broker, "--store", str(self._store),
+            *(f"--set={name}={value}" for name, value in self._settings.items()),
         ])  # fmt: skip
         self._wait_for(self.ports[1])
+
+    def signal(self, number: int) -> int:
+        """Send a signal, wait until the process has ended, and return its exit status. Raises BenchError."""
+        process = self._processes[-1]
+        process.send_signal(number)
+        try:
+            return process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise BenchError(f"rmqlab serve did not end within {_PATIENCE:g} s of signal {number}") from None
+
+    def log(self) -> str:
+        """Return what it wrote to its output and error output so far."""
+        return _read(self._home / f"{len(self._processes) - 1}.log")
 
 
 class RealCluster(Cluster):

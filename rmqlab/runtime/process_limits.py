@@ -18,3 +18,13 @@ def allow_many_connections(wanted: int = WANTED_FILES) -> None:
     if soft != resource.RLIM_INFINITY and soft < target:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+
+
+def most_files() -> int:
+    """Return how many files and connections this process may have open."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this system
+        return WANTED_FILES
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft
