@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 HOST: Final = "127.0.0.1"
-READY_S: Final = 180  # a busy machine of two cores took 100
+READY_S: Final = 300  # only a start that hangs waits so long; two busy cores with many other programs took 70
 GOES_S: Final = 10
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
@@ -62,8 +62,12 @@ class _Process:
         self._ready.wait(max(0.0, until - monotonic()))
         if not self._found:
             last = "\n  ".join(self.log[-5:]) or "it printed nothing"
-            raise SparkMissingError(f"{self.command[-1]} is not ready within {READY_S} s:\n  {last}")
+            raise SparkMissingError(f"{self._name()} is not ready within {READY_S} s:\n  {last}")
         return self._found
+
+    def _name(self) -> str:
+        names = [part for part in self.command if part.startswith("org.apache.spark.")]
+        return names[-1] if names else self.command[0]
 
     def end(self) -> None:
         self._process.terminate()
@@ -85,6 +89,7 @@ class _Servers:
         self.home = Path(pyspark.__file__).parent
         self.folder = Path(tempfile.mkdtemp(prefix="rmqlab-spark-"))
         self.processes: list[_Process] = []
+        self._java: list[str] = []
         known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SPARK_")},
@@ -103,6 +108,29 @@ class _Servers:
         process = _Process([str(self.home / "bin" / program), *arguments], ready, self.environment)
         self.processes.append(process)
         return process
+
+    def start_daemon(self, name: str, arguments: list[str], ready: str) -> _Process:
+        """Start a daemon without a launcher of its own: `spark-class` starts a JVM to find out how to start a JVM."""
+        if not self._java:
+            self._java = self._java_command()
+        process = _Process([*self._java, name, *arguments], ready, self.environment)
+        self.processes.append(process)
+        return process
+
+    def _java_command(self) -> list[str]:
+        """The Java of Spark's daemons with its options and class path, as Spark's own launcher puts them together."""
+        java = str(Path(self.environment["JAVA_HOME"]) / "bin" / "java")
+        # the shell script around the launcher would look it up
+        scala = next((jar.name.split("_")[1].split("-")[0] for jar in self.home.glob("jars/spark-core_*.jar")), "")
+        told = subprocess.run(  # noqa: S603 - Spark's own launcher, with our arguments
+            [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp", str(self.home / "jars" / "*"),
+             "org.apache.spark.launcher.Main", _MASTER],
+            env={**self.environment, "SPARK_SCALA_VERSION": scala}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        command = [part.strip() for part in told.stdout.split("\0") if part.strip()]
+        if told.returncode or not command or command[-1] != _MASTER:
+            raise SparkMissingError(f"Spark's launcher in {self.home} says: {(told.stderr or told.stdout)[-300:]}")
+        return command[:-1]
 
     def stop(self) -> None:
         """End every process, the last one first, and take the folder away."""
@@ -134,13 +162,13 @@ class StandaloneCluster(_Servers):
     def __enter__(self) -> Self:
         try:
             until = monotonic() + READY_S
-            arguments = [_MASTER, "--host", HOST, "--port", "0", "--webui-port", "0"]
-            self.address = self.start("spark-class", arguments, r"Starting Spark master at (spark://\S+)").wait(until)
+            arguments = ["--host", HOST, "--port", "0", "--webui-port", "0"]
+            self.address = self.start_daemon(_MASTER, arguments, r"Starting Spark master at (spark://\S+)").wait(until)
             size = ["-c", str(self.cores), "-m", f"{self.memory_mib}M", "-d", str(self.folder)]
             asked = [
-                self.start(
-                    "spark-class",
-                    [_WORKER, "--host", HOST, "--port", "0", "--webui-port", "0", *size, self.address],
+                self.start_daemon(
+                    _WORKER,
+                    ["--host", HOST, "--port", "0", "--webui-port", "0", *size, self.address],
                     r"Successfully registered with master",
                 )
                 for _ in range(self.workers)
