@@ -40,6 +40,10 @@ class Beside:
     simulated: Strip
     comparison: Comparison
 
+    def agrees(self, who: str) -> bool:
+        """Whether a consumer got the same messages in both runs."""
+        return self.recorded.bodies(who) == self.simulated.bodies(who)
+
     @property
     def names(self) -> list[str]:
         """The consumers, sorted."""
@@ -51,11 +55,8 @@ class Beside:
         found = [Pair(f"consumed by {who}", one.bodies(who), other.bodies(who), exact=True) for who in self.names]
         if one.ended or other.ended:
             found.append(Pair("committed offsets", one.ended, other.ended, exact=True))
-        winners = (_last_slot(one), _last_slot(other))
-        found.append(Pair("in the group's slot when the first message came", *winners))
-        found.append(
-            Pair("values of the slot, in order", *([slot.expression for slot in x.slots] for x in (one, other)))
-        )
+        found.append(Pair("in the group's slot when the first message came", _last_slot(one), _last_slot(other)))
+        found.append(Pair("values of the slot, in order", _values(one), _values(other)))
         for what, name in (("heartbeats", "beats"), ("notices (code 40)", "told"), ("answered pulls", "pulls")):
             counts = [x.count(_marks(x, name)) for x in (one, other)]
             found += [Pair(f"{what} of {who}", counts[0][who], counts[1][who]) for who in self.names]

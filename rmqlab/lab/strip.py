@@ -66,6 +66,13 @@ class Strip:
     slots: list[Slot] = field(default_factory=list)
     ended: dict[str, object] = field(default_factory=dict)
 
+    @property
+    def asked(self) -> dict[str, str]:
+        """What each consumer subscribes of the topic shown."""
+        group, topic = _first(self.scenario)
+        starts = [step for step in self.scenario.steps if isinstance(step, Start) and step.group == group]
+        return {step.who: step.subscribe[topic].expr for step in starts if topic in step.subscribe}
+
     def slot_at(self, t: float) -> str | None:
         """The expression that was in the slot at ``t``."""
         return next((slot.expression for slot in reversed(self.slots) if slot.t <= t), None)
@@ -190,7 +197,7 @@ def recorded_strip(scenario_id: str) -> Strip:
     """The strip of a recorded scenario. Raises BadInput when there is none of that id."""
     name = set_of(scenario_id)
     events = events_of(name)[scenario_id]
-    strip, zero = _blank(scenarios_of(name)[scenario_id], "the real broker", events)
+    strip, zero = _blank(scenarios_of(name)[scenario_id], "real broker and real clients, 4.8.0", events)
     shift = _recorder_began(name) - events[0]["epochMs"] - zero
     strip.slots = []  # the observer asked every 50 ms: the wire is finer
     group, topic = (f"{name}_{scenario_id}" for name in _first(strip.scenario))
@@ -221,7 +228,7 @@ def recorded_strip(scenario_id: str) -> Strip:
 
 def simulated_strip(run: Run) -> Strip:
     """The strip of a simulated run."""
-    strip, zero = _blank(run.scenario, "the simulation", run.events)
+    strip, zero = _blank(run.scenario, "our broker and clients in virtual time", run.events)
     for fact in run.facts.of("heartbeat", "notify", "pull"):
         t, who = fact.t - zero, fact.fields.get("client")
         if fact.source != BROKER or t > strip.end or who not in strip.names:

@@ -75,9 +75,14 @@ class _Drawing:
     def lane(self, strip: Strip, who: str, y: float) -> None:
         """Pulls as ticks, heartbeats as rings, notices as arrows, what was consumed as green diamonds with a number."""
         brush = self.brush
-        brush.text(0.08, y, f"{who}", ha="left", size=9, fontweight="bold")
-        got = len(strip.bodies(who))
-        brush.text(0.4, y, f"consumed {got}", ha="left", colour=BLACK if got else GREY)
+        brush.text(0.08, y, who, ha="left", size=9, fontweight="bold")
+        if who in strip.asked:
+            brush.text(0.4, y - 0.09, f"wants {short(strip.asked[who])}", ha="left", size=7.5)
+        got, below = len(strip.bodies(who)), strip is self.pair.simulated
+        agrees = self.pair.agrees(who)
+        sign = "" if not below else ": the same" if agrees else ": NOT the same"
+        colour = VERMILLION if below and not agrees else BLACK
+        brush.text(0.4, y + 0.08, f"got {got}{sign}", ha="left", size=7.5, colour=colour)
         brush.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 3)
         for mark in strip.pulls:
             if mark.who == who:

@@ -1,0 +1,65 @@
+"""The checks of notebook 10: a silence, four slots, a recording of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import rmqlab
+from rmqlab.client.listener import ConsumeConcurrentlyStatus
+from rmqlab.lab.check import CheckFailed
+from rmqlab.lab.checks_10 import FROZEN, SLOTS
+from rmqlab.lab.strip import recorded_strip
+from rmqlab.lab.tapped import tapped
+from rmqlab.message.message import Message
+from rmqlab.runtime.socket_clients import SocketClients
+
+IN_THE_SLOT = {"p-article-000": "tagA", "p-loss-002": "tagB", "p-loss-005": "tagA", "p-overlap-044": "*"}
+
+
+def test_right_answers():
+    strip = recorded_strip(FROZEN)
+    waited = (strip.consumed[-1].t - strip.broken[0].t) / 1_000
+    assert "s in the simulation" in repr(rmqlab.check("10-silence", waited))
+    assert set(SLOTS) == set(IN_THE_SLOT)
+    rmqlab.check("10-slots", IN_THE_SLOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "problem"),
+    [
+        ("10-silence", 30, "freezes A's connection"),
+        ("10-silence", "soon", "no number of seconds"),
+        ("10-slots", {}, "Give a dict"),
+        ("10-slots", IN_THE_SLOT | {"p-loss-005": "tagB"}, "the first message"),
+        ("10-record", 5, "Give the folder"),
+        ("10-record", "/nowhere", "no recording"),
+    ],
+)
+def test_wrong_answers_say_why(name, answer, problem):
+    with pytest.raises(CheckFailed, match=problem):
+        rmqlab.check(name, answer)
+
+
+def listener(messages, context):
+    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+async def record(folder, *tags, count):
+    async with tapped(folder) as address, SocketClients(address) as clients:
+        producer = await clients.producer("P")
+        await producer.create_topic("TBW102", "T", 2)
+        for tag in tags:
+            await clients.push_consumer("G", {"T": tag}, listener)
+        for number in range(count):
+            await producer.send(Message.of("T", b"%d" % number, "tagA"))
+
+
+@pytest.mark.parametrize(
+    ("tags", "count", "problem"), [(["a"], 1, "No two members"), (["a", "b"], 0, "No message was sent")]
+)
+def test_a_recording_must_show_something(tmp_path, tags, count, problem):
+    asyncio.run(record(tmp_path / "recorded", *tags, count=count))
+    with pytest.raises(CheckFailed, match=problem):
+        rmqlab.check("10-record", tmp_path / "recorded")
