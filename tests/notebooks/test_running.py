@@ -39,6 +39,10 @@ OTHERS = {
         {"mode": "static", "way": "long pause", "pause_s": 30, "runs": 4},
         "A disappears (long pause). The broker never notices",
     ),
+    "10_real_broker": (
+        {"mode": "static", "scenario": "p-bcast-060", "sets": ["noprop"], "seeds": 2},
+        "Scenario p-bcast-060, the recorded run above",
+    ),
     "11_audit": ({"mode": "static", "group": "G_p-audit-006"}, "G 6 lost 279 of 340 messages"),
     "12_distributions": ({"mode": "static", "x": "queues"}, "Mean for queues 1: "),
     "07_rebalance": (
