@@ -303,7 +303,7 @@ def test_fates_of_what_a_paused_group_has_not_got_yet():
         (fault("cut", who="A", within=900_000), "steps[2].within ends at 905000 ms, after the last step"),
         (fault("restartBroker", downMs=0), "steps[2].downMs is 0"),
         (fault("namesrvUp"), "steps[2]: the name server is up already"),
-        (fault("earthquake"), '"do" is one of start, stop, subscribe, send, alloc, offsets, resize, cut, freeze, kill'),
+        (fault("earthquake"), '"do" is one of start, stop, subscribe, send'),
     ],
 )
 def test_what_is_wrong_with_a_fault_is_named(step, words):
