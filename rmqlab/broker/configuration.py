@@ -9,7 +9,7 @@ from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.data_version import DataVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.store.config import MessageStoreConfig
@@ -21,17 +21,21 @@ _CAPACITY = 16
 class Configuration:
     """The broker's own settings, its store's, and those that have no effect here, under 4.8.0's names.
 
-    4.8.0 also writes the table over the file it was started with; here a change lasts as long as the broker.
+    ``others`` are names of the settings file that 4.8.0 does not know: they stay in the table. After a change
+    ``persist`` gets the table as text, for the file the broker was started with.
     """
 
     def __init__(self, config: BrokerConfig, store_config: MessageStoreConfig, now: int) -> None:
         self._config = config
         self._store_config = store_config
         self.data_version = DataVersion(now)
+        self.others: dict[str, str] = {}
+        self.persist: Callable[[str], None] | None = None
 
     def properties(self) -> dict[str, str]:
         """Return every setting that is not null."""
-        return self._config.properties() | self._config.inert_properties() | self._store_config.properties()
+        known = self._config.properties() | self._config.inert_properties() | self._store_config.properties()
+        return self.others | known
 
     def text(self) -> str:
         """Return `name=value` lines in the order of java.util.Properties."""
@@ -40,6 +44,7 @@ class Configuration:
 
     def update(self, properties: Mapping[str, str], now: int) -> None:
         """Take over settings; names nobody has and values that do not fit are passed over, as in 4.8.0."""
+        self.others.update({name: value for name, value in properties.items() if name in self.others})
         for name, value in properties.items():
             for config in (self._config, self._store_config):
                 try:
@@ -47,6 +52,8 @@ class Configuration:
                 except BadInput:
                     continue
         self.data_version.next_version(now)
+        if self.persist is not None:
+            self.persist(self.text())
 
 
 def read_properties(text: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from rmqlab.runtime.broker_handler import BrokerHandler
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
+from rmqlab.runtime.properties_file import rewrite_properties
 from rmqlab.runtime.serve_config import LOOPBACK, ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
@@ -94,6 +95,9 @@ class BrokerStartup:
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=self._choose)
+        self.broker.configuration.others.update(config.others)
+        if config.settings_file is not None:
+            self.broker.configuration.persist = partial(rewrite_properties, config.settings_file)
         durable = self._load(self.broker)
         self._control_access(self.broker)
         self._outer = BrokerOuterAPI(self._runtime, name_servers, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+logger = logging.getLogger(__name__)
 _PAIR = re.compile(r"((?:\\.|[^\s:=\\])*)\s*[:=]?\s*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|$)", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -30,6 +32,21 @@ def read_properties(path: Path) -> dict[str, str]:
     except (OSError, UnicodeError) as error:
         raise PropertiesFileError(f"{path}: {error}; a text file of `name=value` lines is wanted") from error
     return parse_properties(text)
+
+
+def rewrite_properties(path: Path, text: str) -> None:
+    """Put other settings into a file; what it held becomes its `.bak` (4.8.0 `MixAll.string2File`).
+
+    4.8.0 says nothing to whoever changed a setting when its file cannot be written: the change holds, and is logged.
+    """
+    part = path.with_name(f"{path.name}.tmp")
+    try:
+        if path.is_file():
+            path.with_name(f"{path.name}.bak").write_bytes(path.read_bytes())
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        logger.warning("%s: a changed setting is in force, but not in its file: %s", path, error.strerror)
 
 
 def parse_properties(text: str) -> dict[str, str]:

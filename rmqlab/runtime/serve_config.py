@@ -61,7 +61,8 @@ class ServeConfig:
     in memory. The broker tells clients `brokerIP1` when
     `advertise` is set, else the host it listens on. The broker closes connections that are silent for `idle_seconds`
     (`serverChannelMaxIdleTimeSeconds`). `acl` has the rules of access control, or the file they are in;
-    None: nothing is checked. `unknown` are settings that no 4.8.0 broker has.
+    None: nothing is checked. `unknown` are settings that no 4.8.0 broker has, `others` has their values. Settings that
+    are changed while the broker runs go into `settings_file`, if there is one.
     """
 
     broker: BrokerConfig = field(default_factory=BrokerConfig)
@@ -75,6 +76,8 @@ class ServeConfig:
     idle_seconds: int = IDLE_SECONDS
     acl: Path | Mapping[str, Any] | None = None
     unknown: list[str] = field(default_factory=list)
+    others: dict[str, str] = field(default_factory=dict)
+    settings_file: Path | None = None
 
     @classmethod
     def of(
@@ -104,6 +107,7 @@ class ServeConfig:
             idle_seconds=_idle_seconds(properties.get("serverChannelMaxIdleTimeSeconds"), where),
             unknown=unknown_keys(properties),
         )
+        config.others = {name: properties[name] for name in config.unknown}
         if listen is not None:
             config.listen = Endpoint.parse(listen, "--listen")
         if namesrv is not None:
@@ -135,7 +139,9 @@ class ServeConfig:
         if path is not None and addresses.get("acl") is None and properties.get("aclEnable", "").lower() == "true":
             beside = path.with_name(ACL_FILE)
             addresses["acl"] = beside if beside.is_file() else None
-        return cls.of(properties, where="settings" if path is None else str(path), **addresses)
+        config = cls.of(properties, where="settings" if path is None else str(path), **addresses)
+        config.settings_file = path
+        return config
 
 
 def _idle_seconds(text: str | None, where: str) -> int:
