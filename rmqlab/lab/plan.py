@@ -204,7 +204,7 @@ class _Trial:
         if found is not None and not more_by_chance:
             run, cost = found
         if more_by_chance or found is None:
-            run = self._shortened(run, cost)
+            run = self._shortened(run, cost, min(budget, SHORTENING))
         told = run.lines()
         run, cost = self._replayed(run.schedule)
         if run.lines() != told:
@@ -246,10 +246,10 @@ class _Trial:
             chooser.world = simulation.world
         return simulation.run()
 
-    def _shortened(self, run: Run, cost: RunCost) -> Run:
+    def _shortened(self, run: Run, cost: RunCost, most_runs: int) -> Run:
         if not cost.lost:
             return run
-        return Shortest(self._timed, lambda other: len(self.cost(other).lost) >= len(cost.lost), SHORTENING).of(run)
+        return Shortest(self._timed, lambda other: len(self.cost(other).lost) >= len(cost.lost), most_runs).of(run)
 
     def _replayed(self, schedule: Schedule) -> tuple[Run, RunCost]:
         """A run from its schedule: what is handed out is what that does."""

@@ -1,0 +1,240 @@
+"""The change planner: what counts as lost, cases whose answer is known, schedules that replay."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.compare import default_settings
+from rmqlab.lab.plan import plan
+from rmqlab.lab.plan_change import Kind, change_between, parse_subscription, text_of
+from rmqlab.lab.plan_checklist import checklist
+from rmqlab.lab.plan_procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
+from rmqlab.lab.plan_verdict import cost_of
+from rmqlab.lab.scenario import Send, Start, parse_scenario
+from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser
+
+NAMES = [one.name for one in PROCEDURES]
+KEEP, WAIT = Producers.KEEP, Producers.WAIT
+
+
+def change(old, new):
+    return change_between(parse_subscription(old, "OLD"), parse_subscription(new, "NEW"))
+
+
+@cache
+def planned(old, new):
+    """A plan with few schedules: enough to find a loss where there is one in most of them."""
+    return plan(old, new, setting=Setting(2, 2, every_ms=1_000), budget=2)
+
+
+def safe(old, new, producers):
+    return {one.procedure.name for one in planned(old, new).tried if one.safe and one.producers is producers}
+
+
+# What the two take.
+
+
+def test_kinds_of_messages_are_by_meaning():
+    assert set(change("tagA||tagB", " tagB || tagA").kinds) == {Kind.BOTH}
+    assert set(change("tagA", "tagB").kinds) == {Kind.OLD, Kind.NEW}
+    assert set(change("tagA", "tagA||tagB").kinds) == {Kind.NEW, Kind.BOTH}
+    assert set(change("*", "tagA").kinds) == {Kind.OLD, Kind.BOTH}
+    assert set(change("SQL92:a > 3", "SQL92:a > 5").kinds) == {Kind.OLD, Kind.BOTH}
+    assert set(change("SQL92:a > 3", "SQL92:a >= 4").kinds) == {Kind.BOTH}  # 3.5 is no number to compare with 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("tagA", "tagB"), ("tagA", "SQL92:a > 3"), ("SQL92:a > 3", "SQL92:b = 'x'"), ("tagA||tagB", "tagB||tagC")],
+)
+def test_a_union_takes_what_either_takes(old, new):
+    one = change(old, new)
+    assert one.union is not None
+    for kind in one.kinds:
+        assert one.passes(one.union, kind)
+        assert one.passes(one.old, kind) == (kind is not Kind.NEW)
+        assert one.passes(one.new, kind) == (kind is not Kind.OLD)
+
+
+def test_a_union_that_is_one_of_the_two_needs_one_rollout():
+    assert rollouts(change("tagA", "tagA||tagB")) == [change("tagA", "tagA||tagB").new]
+    assert rollouts(change("tagA||tagB", "tagA")) == [change("tagA||tagB", "tagA").new]
+    assert [text_of(one) for one in rollouts(change("tagA", "tagB"))] == ["tagA||tagB", "tagB"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("||", "tagA", "OLD '||'"),
+        (" || ", "tagA", "OLD ' || '"),
+        ("tagA", "SQL92:a >", "NEW 'SQL92:a >'"),
+        ("tagA", "SQL92:", "NEW 'SQL92:'"),
+    ],
+)
+def test_what_the_broker_refuses_is_refused(old, new, told):
+    with pytest.raises(BadInput, match="^" + told.replace("|", r"\|")):
+        plan(old, new)
+
+
+@pytest.mark.parametrize("setting", [Setting(members=0), Setting(queues=0), Setting(pause_ms=-1), Setting(every_ms=1)])
+def test_settings_out_of_range_are_refused(setting):
+    with pytest.raises(BadInput, match="whole number from"):
+        plan("tagA", "tagB", setting=setting, budget=1)
+
+
+def test_unknown_procedures_and_empty_budgets_are_refused():
+    with pytest.raises(BadInput, match="no procedure 'hope'; there are: stop-all"):
+        plan("tagA", "tagB", procedures=["hope"])
+    with pytest.raises(BadInput, match="budget is 0"):
+        plan("tagA", "tagB", budget=0)
+
+
+# Cases whose answer is known.
+
+
+def test_equal_by_meaning_loses_nothing_in_any_way():
+    assert safe("tagA||tagB", "tagB || tagA", KEEP) == safe("tagA||tagB", "tagB || tagA", WAIT) == set(NAMES)
+
+
+def test_one_by_one_loses_what_the_two_disagree_about():
+    """The broker keeps one subscription for the group, and members of both kinds pull by it (row S-50)."""
+    for old, new in (("tagA", "tagB"), ("tagA", "tagA||tagB"), ("tagA||tagB", "tagA")):
+        one = planned(old, new).of("one-by-one")
+        assert not one.safe
+        assert {lost.kind for lost in one.lost} <= {Kind.OLD, Kind.NEW}
+        assert {lost.fate for lost in one.lost} <= {"dropped_by_broker_tag", "dropped_by_client"}
+
+
+def test_all_at_once_a_new_group_and_a_new_topic_lose_nothing():
+    for old, new in (("tagA", "tagB"), ("tagA", "tagA||tagB"), ("tagA||tagB", "tagA")):
+        assert safe(old, new, KEEP) >= {"stop-all", "new-group", "new-topic"}
+
+
+def test_widening_first_is_safe_only_if_the_producers_wait():
+    assert "widen-then-narrow" not in safe("tagA", "tagB", KEEP)
+    assert "widen-then-narrow" in safe("tagA", "tagB", WAIT)
+    assert "one-by-one" not in safe("tagA", "tagB", WAIT)
+    assert "widen-then-narrow" in safe("tagA", "tagA||tagB", WAIT)
+    assert "widen-then-narrow" in safe("tagA||tagB", "tagA", WAIT)
+
+
+def test_a_condition_in_place_of_a_tag():
+    one = planned("tagA", "SQL92:a > 3")
+    assert {"stop-all", "new-group", "new-topic"} <= safe("tagA", "SQL92:a > 3", KEEP)
+    assert not one.of("one-by-one").safe
+    assert text_of(one.change.union) == "SQL92:(TAGS IN ('tagA')) OR (a > 3)"
+    assert one.of("widen-then-narrow", WAIT).safe
+
+
+def test_two_groups_take_twice_and_two_topics_do_not():
+    one = planned("tagA", "tagA||tagB")
+    assert one.of("new-group").duplicates > 0
+    assert one.of("new-topic").duplicates == 0
+
+
+def test_a_gap_makes_messages_wait():
+    one = planned("tagA", "tagA||tagB")
+    assert one.of("stop-all").usual.longest_wait_ms > one.of("one-by-one").usual.longest_wait_ms
+
+
+def test_going_slowly_makes_it_worse():
+    fast, slow = (
+        plan("tagA", "tagB", setting=Setting(2, 2, pause), budget=1, procedures=["one-by-one"], producers=[KEEP])
+        for pause in (1_000, 4_000)
+    )
+    assert len(slow.of("one-by-one").cost.lost) > len(fast.of("one-by-one").cost.lost) > 0
+
+
+# Searching.
+
+
+def test_a_small_space_is_searched_to_its_end():
+    one = plan("tagA", "tagB", setting=Setting(1, 1, every_ms=1_000), budget=50, procedures=["one-by-one"])
+    for producers in (KEEP, WAIT):
+        tried = one.of("one-by-one", producers)
+        assert tried.safe
+        assert tried.exhausted
+        assert sum(tried.losses.values()) == pytest.approx(1)
+
+
+def test_a_large_space_says_how_many_were_tried():
+    tried = planned("tagA", "tagB").of("one-by-one")
+    assert not tried.exhausted
+    assert (tried.searched, tried.drawn, tried.runs) == (2, 2, 4)
+
+
+def test_the_search_opens_nothing_before_the_change():
+    tried = planned("tagA", "tagB").of("one-by-one")
+    replayed = simulate(
+        tried.course.scenario, chooser=ScheduledChooser(tried.schedule), timing=tried.schedule.timing,
+        cluster=default_settings(),
+    )  # fmt: skip
+    before = [fact for fact in replayed.facts.facts if fact.t < TOPICS_SETTLE_MS + tried.course.change_at]
+    usual = simulate(tried.course.scenario, timing=tried.schedule.timing, cluster=default_settings())
+    uptime = next((one for one in tried.schedule.taken.values() if one[0] == "broker uptime"), None)
+    if uptime is None:
+        assert [(fact.t, fact.kind) for fact in usual.facts.facts[: len(before)]] == [
+            (fact.t, fact.kind) for fact in before
+        ]
+
+
+def test_the_worst_schedule_replays_from_its_text():
+    tried = planned("tagA", "tagB").of("one-by-one")
+    scenario = parse_scenario(tried.course.scenario.to_json())
+    schedule = Schedule.from_json(tried.schedule.to_json())
+    run = simulate(
+        scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=default_settings()
+    )  # fmt: skip
+    cost = cost_of(run, planned("tagA", "tagB").change, TOPICS_SETTLE_MS + tried.course.change_at)
+    assert cost == tried.cost
+    assert cost.lost
+
+
+def test_the_same_question_has_the_same_answer():
+    again = plan("tagA", "tagB", setting=Setting(2, 2, every_ms=1_000), budget=2)
+    assert again.as_json() == planned("tagA", "tagB").as_json()
+
+
+def test_the_json_has_the_keys_that_others_rely_on():
+    for one in planned("tagA", "tagB").as_json()["procedures"]:
+        assert {"name", "safe", "exhausted", "runs", "worst_loss", "duplicates", "schedule"} <= set(one)
+        assert one["safe"] == (one["worst_loss"] == 0)
+
+
+# Courses.
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES, ids=NAMES)
+def test_every_procedure_ends_with_all_members_on_the_new_subscription(procedure):
+    one = change("tagA", "tagB")
+    scenario = course(procedure, one, Setting(3, 2), KEEP).scenario
+    last = {}
+    for step in scenario.steps:
+        if getattr(step, "who", None):
+            last[step.who] = step
+    running = [step for step in last.values() if isinstance(step, Start)]
+    assert len(running) == 3
+    for step in running:
+        ((topic, wants),) = step.subscribe.items()
+        assert wants == one.new or topic == NEW_TOPIC
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES, ids=NAMES)
+def test_producers_that_wait_never_send_both_kinds_at_a_time(procedure):
+    scenario = course(procedure, change("tagA", "tagB"), Setting(2, 2), WAIT).scenario
+    sends = [step for step in scenario.steps if isinstance(step, Send)]
+    kinds = [message.body.partition("-")[0] for step in sends for message in step.messages]
+    assert kinds == sorted(kinds, key=["old", "new"].index)
+    assert set(kinds) == {"old", "new"}
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES, ids=NAMES)
+def test_every_procedure_has_a_checklist_that_names_the_new_subscription(procedure):
+    for old, new in (("tagA", "tagB"), ("tagA", "tagA||tagB"), ("tagA||tagB", "tagA"), ("tagA", "tagA")):
+        lines = checklist(procedure, change(old, new))
+        assert any(new in line for line in lines)
+        assert any("mqadmin" in line for line in lines)
