@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmqlab.client.async_send import AsyncSend
 from rmqlab.client.client_config import ClientConfig, ServiceState
 from rmqlab.client.client_error import (
     ClientErrorCode,
@@ -35,13 +36,15 @@ from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from rmqlab.client.async_send import SendCallback
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.send_result import SendResult
     from rmqlab.message.message import MessageQueue
 
     MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
+    Attempt = Callable[[Message, MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
 
 _TRY_AGAIN = frozenset(
     {
@@ -64,6 +67,7 @@ class ProducerConfig(ClientConfig):
     send_msg_timeout: int = 3_000
     compress_msg_body_over_howmuch: int = 4_096
     retry_times_when_send_failed: int = 2
+    retry_times_when_send_async_failed: int = 2
     retry_another_broker_when_not_store_ok: bool = False
     max_message_size: int = 4 * 1024 * 1024
 
@@ -108,13 +112,14 @@ class DefaultMQProducer:
             await self.instance.shutdown()
         self.state = ServiceState.SHUTDOWN_ALREADY
 
-    def _make_sure_state_ok(self) -> None:
+    def make_sure_state_ok(self) -> None:
+        """Raise `MQClientError` unless the producer runs."""
         if self.state is not ServiceState.RUNNING:
             raise MQClientError(f"The producer service state not OK, {self.state}{suggest_todo()}")
 
     async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
         """Create a topic on every broker that has the topic `key`; raises `MQClientError`."""
-        self._make_sure_state_ok()
+        self.make_sure_state_ok()
         await self.instance.admin.create_topic(key, new_topic, queue_num)
 
     # ---- sending
@@ -137,6 +142,24 @@ class DefaultMQProducer:
         if result is None:
             raise RuntimeError("a send that waits for its answer has one")
         return result
+
+    def send_async(
+        self,
+        message: Message,
+        callback: SendCallback,
+        queue: MessageQueue | None = None,
+        *,
+        selector: MessageQueueSelector | None = None,
+        arg: object = None,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Send beside the caller; `callback` hears of the answer, or of the error, `MQClientError` and the like.
+
+        Without an answer it tries again (`retry_times_when_send_async_failed`); what a broker refuses is not tried
+        again. In 4.8.0 batches cannot be sent so.
+        """
+        sending = AsyncSend(self, callback, self.config.send_msg_timeout if timeout_ms is None else timeout_ms)
+        self.instance.runtime.spawn(sending.run(message, queue, selector, arg), "AsyncSenderExecutor_")
 
     async def send_oneway(
         self,
@@ -162,20 +185,28 @@ class DefaultMQProducer:
         timeout = self.config.send_msg_timeout if timeout_ms is None else timeout_ms
         begin = self.instance.runtime.now()
         one = message if isinstance(message, Message) else self._batch(message)
-        self._make_sure_state_ok()
+        self.make_sure_state_ok()
         check_message(one, self.config.max_message_size)
         if queue is None and selector is None:
-            return await self._send_default(one, timeout, begin, oneway=oneway)
+            times = 1 if oneway else 1 + self.config.retry_times_when_send_failed
+
+            async def attempt(
+                sent: Message, to: MessageQueue, _info: TopicPublishInfo, left_ms: int
+            ) -> SendResult | None:
+                return await self._send_kernel(sent, to, left_ms, oneway=oneway)
+
+            return await self._send_default(one, timeout, begin, attempt, times)
         if queue is None:
-            queue = await self._select(one, selector, arg)
+            queue = await self.select(one, selector, arg)
         elif queue.topic != one.topic:
             raise MQClientError("message's topic not equal mq's topic")
         if timeout < self.instance.runtime.now() - begin:
             raise RemotingTooMuchRequestError("call timeout")
         return await self._send_kernel(one, queue, timeout, oneway=oneway)
 
-    async def _select(self, message: Message, selector: MessageQueueSelector | None, arg: object) -> MessageQueue:
-        info = await self._find_topic_publish_info(message.topic)
+    async def select(self, message: Message, selector: MessageQueueSelector | None, arg: object) -> MessageQueue:
+        """The queue that a selector picks; raises `MQClientError` when it fails, or picks none."""
+        info = await self.find_topic_publish_info(message.topic)
         if not info.ok():
             raise MQClientError(f"No route info for this topic, {message.topic}")
         try:
@@ -186,9 +217,15 @@ class DefaultMQProducer:
             raise MQClientError("select message queue return null.")
         return queue
 
-    async def _send_default(self, message: Message, timeout_ms: int, begin: int, *, oneway: bool) -> SendResult | None:
+    async def send_once(self, message: Message, attempt: Attempt, timeout_ms: int) -> None:
+        """Have `attempt` send to the next queue in turn; raises `MQClientError` when it could not."""
+        await self._send_default(message, timeout_ms, self.instance.runtime.now(), attempt, 1)
+
+    async def _send_default(
+        self, message: Message, timeout_ms: int, begin: int, attempt: Attempt, times_total: int
+    ) -> SendResult | None:
         runtime = self.instance.runtime
-        info = await self._find_topic_publish_info(message.topic)
+        info = await self.find_topic_publish_info(message.topic)
         if not info.ok():
             if not self.instance.api.name_servers:
                 raise _with_code(
@@ -198,7 +235,6 @@ class DefaultMQProducer:
                 f"No route info of this topic: {message.topic}{suggest_todo()}",
                 ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION,
             )
-        times_total = 1 if oneway else 1 + self.config.retry_times_when_send_failed
         brokers_sent: list[str] = []
         failure: Exception | None = None
         result: SendResult | None = None
@@ -209,7 +245,7 @@ class DefaultMQProducer:
                 raise RemotingTooMuchRequestError("sendDefaultImpl call timeout")
             brokers_sent.append(queue.broker_name)
             try:
-                result = await self._send_kernel(message, queue, timeout_ms - cost, oneway=oneway)
+                result = await attempt(message, queue, info, timeout_ms - cost)
             except MQBrokerError as error:
                 if error.response_code not in _TRY_AGAIN:
                     if result is not None:
@@ -231,7 +267,8 @@ class DefaultMQProducer:
             _code_of(failure),
         ) from failure
 
-    async def _find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
+    async def find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
+        """What is known of a topic's queues, asking a name server for what is not."""
         table, instance = self.topic_publish_info_table, self.instance
         info = table.get(topic)
         if info is None or not info.ok():
@@ -245,11 +282,24 @@ class DefaultMQProducer:
     async def _send_kernel(
         self, message: Message, queue: MessageQueue, timeout_ms: int, *, oneway: bool
     ) -> SendResult | None:
+        begin = self.instance.runtime.now()
+        addr, body, header = await self.prepare(message, queue)
+        if timeout_ms < self.instance.runtime.now() - begin:
+            raise RemotingTooMuchRequestError("sendKernelImpl call timeout")
+        if oneway:
+            await self.instance.api.send_message_oneway(addr, body, header)
+            return None
+        return await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
+
+    async def prepare(self, message: Message, queue: MessageQueue) -> tuple[str, bytes, SendMessageRequestHeaderV2]:
+        """What a send to `queue` needs: the broker's address, the body as it travels, the header.
+
+        Raises `MQClientError` for a broker that no route names.
+        """
         instance, config = self.instance, self.config
-        begin = instance.runtime.now()
         addr = instance.find_broker_address_in_publish(queue.broker_name)
         if addr is None:
-            await self._find_topic_publish_info(queue.topic)
+            await self.find_topic_publish_info(queue.topic)
             addr = instance.find_broker_address_in_publish(queue.broker_name)
         if addr is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
@@ -285,12 +335,7 @@ class DefaultMQProducer:
             maximum = message.properties.pop(PROPERTY_MAX_RECONSUME_TIMES, None)
             if maximum is not None:
                 header.max_reconsume_times = parse_int(maximum)
-        if timeout_ms < instance.runtime.now() - begin:
-            raise RemotingTooMuchRequestError("sendKernelImpl call timeout")
-        if oneway:
-            await instance.api.send_message_oneway(addr, body, header)
-            return None
-        return await instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
+        return addr, body, header
 
     def _batch(self, messages: Sequence[Message]) -> MessageBatch:
         try:

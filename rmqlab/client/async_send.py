@@ -1,0 +1,127 @@
+"""A send that its caller does not wait for (4.8.0 `DefaultMQProducerImpl.send` with a callback, `sendMessageAsync`)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError
+from rmqlab.client.validators import check_message
+from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.client.producer import DefaultMQProducer
+    from rmqlab.client.send_result import SendResult
+    from rmqlab.client.topic_publish_info import TopicPublishInfo
+    from rmqlab.message.message import Message, MessageQueue
+
+    Selector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
+
+logger = logging.getLogger(__name__)
+
+
+class SendCallback(Protocol):
+    """Hears how one send ended, exactly once. What it raises is logged and changes nothing, as in 4.8.0."""
+
+    def on_success(self, result: SendResult) -> None:
+        """The broker answered."""
+
+    def on_exception(self, error: Exception) -> None:
+        """It was not sent, or refused, or nobody answered in time."""
+
+
+class AsyncSend:
+    """One message on its way. Times in ms."""
+
+    def __init__(self, producer: DefaultMQProducer, callback: SendCallback, timeout_ms: int) -> None:
+        """The time counts from here."""
+        self._producer = producer
+        self._callback = callback
+        self._timeout = timeout_ms
+        self._begin = producer.instance.runtime.now()
+
+    async def run(self, message: Message, queue: MessageQueue | None, selector: Selector | None, arg: object) -> None:
+        """Send, and tell the callback."""
+        producer = self._producer
+        if self._left() <= 0:
+            self._failed(RemotingTooMuchRequestError("DEFAULT ASYNC send call timeout"))
+            return
+        try:
+            producer.make_sure_state_ok()
+            check_message(message, producer.config.max_message_size)
+            if queue is None and selector is None:
+                await producer.send_once(message, self._attempts, self._left())
+                return
+            if queue is None:
+                queue = await producer.select(message, selector, arg)
+            await self._to(message, queue)
+        except (MQClientError, MQBrokerError, RemotingError) as error:
+            self._failed(error)
+
+    async def _to(self, message: Message, queue: MessageQueue) -> None:
+        if queue.topic != message.topic:
+            raise MQClientError("Topic of the message does not match its target message queue")
+        if self._left() < 0:
+            raise RemotingTooMuchRequestError("call timeout")
+        await self._attempts(message, queue, None, self._left())
+
+    def _left(self) -> int:
+        return self._timeout - (self._producer.instance.runtime.now() - self._begin)
+
+    async def _attempts(
+        self, message: Message, queue: MessageQueue, info: TopicPublishInfo | None, timeout_ms: int
+    ) -> SendResult | None:
+        """Try until there is an answer: the same request, with `info` at the broker of the next queue in turn.
+
+        Without `info` the queue was given, and its broker is asked again. Raises `RemotingConnectError` when the first
+        broker cannot be reached at all: that is a failure of the sender, and no retry.
+        """
+        producer, instance = self._producer, self._producer.instance
+        addr, body, header = await producer.prepare(message, queue)
+        broker = queue.broker_name
+        tried = 0
+        while True:
+            begin = instance.runtime.now()
+            failure: Exception
+            try:
+                result = await instance.api.send_message(addr, broker, message, body, header, timeout_ms)
+            except MQBrokerError as error:
+                self._failed(error)
+                return None
+            except RemotingConnectError as error:
+                if tried == 0:
+                    raise
+                failure = error
+            except RemotingSendRequestError:
+                failure = MQClientError("send request failed")
+                timeout_ms -= instance.runtime.now() - begin
+            except RemotingError:
+                failure = MQClientError(f"wait response timeout {timeout_ms}ms")
+                timeout_ms -= instance.runtime.now() - begin
+            else:
+                self._succeeded(result)
+                return None
+            tried += 1
+            if tried > producer.config.retry_times_when_send_async_failed:
+                self._failed(failure)
+                return None
+            if timeout_ms < 0:
+                self._failed(RemotingTooMuchRequestError("invokeAsync call timeout"))
+                return None
+            if info is not None:
+                broker = info.select_one_message_queue(instance.runtime, broker).broker_name
+            addr = instance.find_broker_address_in_publish(broker) or addr
+
+    def _succeeded(self, result: SendResult) -> None:
+        try:
+            self._callback.on_success(result)
+        except Exception:
+            logger.exception("a callback failed")
+
+    def _failed(self, error: Exception) -> None:
+        try:
+            self._callback.on_exception(error)
+        except Exception:
+            logger.exception("a callback failed")
