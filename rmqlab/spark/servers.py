@@ -91,10 +91,13 @@ class _Servers:
         self.processes: list[_Process] = []
         self._java: list[str] = []
         known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        # Spark's shell scripts look it up; without it neither launcher nor worker finds the jars
+        scala = next((jar.name.split("_")[1].split("-")[0] for jar in self.home.glob("jars/spark-core_*.jar")), "")
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SPARK_")},
             "JAVA_HOME": str(java),
             "SPARK_HOME": str(self.home),
+            "SPARK_SCALA_VERSION": scala,
             "SPARK_LOCAL_IP": HOST,
             # master and workers do little themselves: a small heap and the quick compiler start sooner
             "SPARK_DAEMON_MEMORY": "256m",
@@ -120,12 +123,10 @@ class _Servers:
     def _java_command(self) -> list[str]:
         """The Java of Spark's daemons with its options and class path, as Spark's own launcher puts them together."""
         java = str(Path(self.environment["JAVA_HOME"]) / "bin" / "java")
-        # the shell script around the launcher would look it up
-        scala = next((jar.name.split("_")[1].split("-")[0] for jar in self.home.glob("jars/spark-core_*.jar")), "")
         told = subprocess.run(  # noqa: S603 - Spark's own launcher, with our arguments
             [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp", str(self.home / "jars" / "*"),
              "org.apache.spark.launcher.Main", _MASTER],
-            env={**self.environment, "SPARK_SCALA_VERSION": scala}, capture_output=True, text=True, check=False,
+            env=self.environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         command = [part.strip() for part in told.stdout.split("\0") if part.strip()]
         if told.returncode or not command or command[-1] != _MASTER:
