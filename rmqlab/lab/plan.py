@@ -36,7 +36,7 @@ BUDGET = 600
 DRAWN = 20  # runs drawn beside a search that came to its end
 ALONE = 100  # runs drawn where it does not
 HALF = 0.5 - 1e-9
-LOOK = 200  # after so many runs it is clear enough whether a search can end within its budget
+LOOK = 60  # after so many runs it is clear enough whether a search can end within its budget
 SHORTENING = 100  # runs spent on the shortest schedule of a loss that only drawn runs reach
 
 
@@ -262,17 +262,19 @@ def _worse(cost: RunCost, than: RunCost) -> bool:
     return (len(cost.lost), cost.duplicates) > (len(than.lost), than.duplicates)
 
 
-def procedures_named(names: Sequence[str] | None) -> list[Procedure]:
-    """Procedures by name, all without names.
+def procedures_named(names: Sequence[str | Procedure] | None) -> list[Procedure]:
+    """Procedures by name (one of your own stands for itself), all without names.
 
     Raises:
         BadInput: there is none of this name.
     """
     known = {one.name: one for one in PROCEDURES}
-    for name in names or ():
-        if name not in known:
+    found = []
+    for name in names or known:
+        if isinstance(name, str) and name not in known:
             raise BadInput(f"no procedure {name!r}; there are: {', '.join(known)}")
-    return [one for one in PROCEDURES if not names or one.name in names]
+        found.append(known[name] if isinstance(name, str) else name)
+    return found
 
 
 def plan(
@@ -282,7 +284,7 @@ def plan(
     setting: Setting | None = None,
     budget: int = BUDGET,
     seed: int = 0,
-    procedures: Sequence[str] | None = None,
+    procedures: Sequence[str | Procedure] | None = None,
     producers: Sequence[Producers] = tuple(Producers),
     progress: Callable[[str], None] | None = None,
 ) -> Plan:

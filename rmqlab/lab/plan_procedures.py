@@ -242,6 +242,27 @@ class Procedure:
     write: Callable[[_Timeline], None]
 
 
+def rollouts_of(waves: Sequence[Subscription], switch_after: int) -> Procedure:
+    """A procedure of your own: one rolling restart for each subscription; the producers switch after so many of them.
+
+    Raises:
+        BadInput: no rollout, or a switch that is not within them.
+    """
+    if not waves or not 0 <= switch_after <= len(waves):
+        raise BadInput(f"{len(waves)} rollouts, a switch after {switch_after}; give a rollout, and 0 to their number")
+
+    def write(line: _Timeline) -> None:
+        for number, wants in enumerate(waves):
+            if number == switch_after:
+                line.switch()
+                line.pause()
+            line.rollout(wants)
+        if switch_after == len(waves):
+            line.switch()
+
+    return Procedure("rollouts", "rolling restarts of your own", write)
+
+
 PROCEDURES = (
     Procedure("stop-all", "stop every member, then start every one", _stop_all),
     Procedure("one-by-one", "restart the members one by one", _one_by_one),

@@ -101,7 +101,7 @@ def test_equal_by_meaning_loses_nothing_in_any_way():
 
 
 def test_one_by_one_loses_what_the_two_disagree_about():
-    """The broker keeps one subscription for the group, and members of both kinds pull by it (row S-50)."""
+    """The broker keeps one subscription for the group, and members of both kinds pull by it (rows S-07, S-84)."""
     for old, new in (("tagA", "tagB"), ("tagA", "tagA||tagB"), ("tagA||tagB", "tagA")):
         one = planned(old, new).of("one-by-one")
         assert not one.safe
