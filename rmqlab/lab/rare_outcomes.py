@@ -17,8 +17,10 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.compare import default_settings
 from rmqlab.lab.explore import Explorer
+from rmqlab.lab.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import Scenario, convert_scenario
+from rmqlab.lab.simulate import ClientSettings, simulate
 from rmqlab.lab.told_schedule import ToldSchedule, tell_schedule
 from rmqlab.runtime.schedule import Schedule
 
@@ -143,16 +145,30 @@ def _circumstance(line: dict[str, Any]) -> Circumstance:
     )
 
 
+def share_won(who: str, seeds: int, **skew_ms: int) -> float:
+    """In which share (0..1) of ``seeds`` runs by chance the slot is ``who``'s, with clocks ahead by ``skew_ms``."""
+    won = 0
+    for seed in range(seeds):
+        run = simulate(
+            eight(), chooser=RaceChooser(seed), timing=RACE_TIMING, cluster=default_settings(),
+            clients=ClientSettings(skew_ms=skew_ms),
+        )  # fmt: skip
+        won += bool(run.outcome().bodies_of(who))
+    return won / seeds
+
+
 def delivered(consumed: dict[str, list[str]]) -> int:
     """How many of the eight messages somebody got."""
     return len({body for bodies in consumed.values() for body in bodies})
 
 
 def outcome_text(outcome: Outcome | dict[str, list[str]]) -> str:
-    """Who got which messages, in one line: "A 2 3, B 4 5"."""
+    """Who got which messages, in one line: "A gets 2 3, B gets 4 5"."""
     consumed = outcome.as_json()["consumed"] if isinstance(outcome, Outcome) else outcome
-    parts = [f"{who} {' '.join(body.removeprefix('MsgStr') for body in bodies)}" for who, bodies in consumed.items()]
-    return ", ".join(parts) or "nobody anything"
+    parts = [
+        f"{who} gets {' '.join(body.removeprefix('MsgStr') for body in bodies)}" for who, bodies in consumed.items()
+    ]
+    return ", ".join(parts) or "nobody gets anything"
 
 
 def main(path: Path) -> None:

@@ -39,6 +39,10 @@ OTHERS = {
         {"mode": "static", "way": "long pause", "pause_s": 30, "runs": 4},
         "A disappears (long pause). The broker never notices",
     ),
+    "08_every_schedule": (
+        {"mode": "static", "gap_ms": 12_000, "samples": 20, "seeds": 2, "budget": 20},
+        "2 outcomes (all there are)",
+    ),
     "10_real_broker": (
         {"mode": "static", "scenario": "p-bcast-060", "sets": ["noprop"], "seeds": 2},
         "Scenario p-bcast-060, the recorded run above",
