@@ -34,6 +34,7 @@ EXPRESSIONS: Final = {"e0": E0, "in128": IN_128, "e2": E2}
 SUBSCRIPTION: Final = "TagA || TagB"
 # How many messages Spark filters in one turn unless told; starting its job counts for less the more there are.
 MESSAGES: Final = 4_000_000
+_WARM_JOBS: Final = 40
 _IN_A_FILE: Final = 1_000_000
 _TAG_ROUNDS: Final = 20
 _FEW: Final = 50_000
@@ -62,8 +63,13 @@ class SparkBench:
     def session(self) -> SparkSession:
         """A local session with as few tasks as it has cores: this is about the work, not about starting it."""
         from rmqlab.spark.session import open_session
+        from rmqlab.spark.sql92_files import count_matches
 
-        return open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
+        session = open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
+        # A JVM that has just started compiles its own scheduler for tens of jobs: more work than a filter is.
+        for _ in range(_WARM_JOBS):
+            count_matches(session, [], E0)
+        return session
 
     @cached_property
     def _java(self) -> RealFilter:
