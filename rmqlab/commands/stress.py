@@ -84,6 +84,6 @@ def _text(kind: str, result: dict[str, Any]) -> str:
             f"{result['connections']:,} connections{limited}",
             _MEMORY.format_map(result),
             _GOOD_CLIENT.format_map(result),
-            *(f"closed {times:,}: {reason}" for reason, times in result["reasons"].most_common()),
+            *(f"closed {times:,}: {reason}" for reason, times in result["reasons"].items()),
         ]
     return "\n".join([head, *(f"    {one}" for one in [*facts, *wrong[:10]])])

@@ -61,7 +61,7 @@ class SocketResult:
     p50_meanwhile: float = 0.0
     p99_meanwhile: float = 0.0
     closed: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -207,7 +207,7 @@ async def _run(attack: Attack) -> None:
     log = cluster.log()
     reasons = _CLOSED.findall(log)
     result.closed = len(reasons)
-    result.reasons.update(_NUMBERS.sub("N", reason) for reason in reasons)
+    result.reasons = dict(Counter(_NUMBERS.sub("N", reason) for reason in reasons).most_common())
     if "Traceback" in log:
         result.wrong.append(log[log.index("Traceback") :][:2_000])
 

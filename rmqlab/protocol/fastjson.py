@@ -17,11 +17,12 @@ from rmqlab.protocol.frame_error import FrameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SPACE = re.compile(r"(?:[\x00-\x20\x7f]|/\*.*?\*/|//[^\n]*(?:\n|$))*", re.DOTALL)
+_SPACE = re.compile(r"(?:[\x00-\x20\x7f]+|/\*.*?\*/|//[^\n]*(?:\n|$))*", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 # After a field of the outermost object fastjson passes over one token that is no word, whatever it is.
 _STRAY = re.compile(r"[+-]?\d+|[-+;.()\]]")
 _TRAILING_ZEROS = re.compile(r"\.0*$")
+_PLAIN_IN = {quote: re.compile(f"[^{quote}\\\\]+") for quote in "\"'"}
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _NAME = re.compile(r"(?!\d)[\w$]+")
 _WORDS: Final[dict[str, object]] = {"null": None, "undefined": None, "NaN": None, "true": True, "false": False}
@@ -48,12 +49,24 @@ def read(data: bytes) -> object:
     return _read(data, _PLAIN, dict)
 
 
-def read_pairs(data: bytes) -> object:
-    """Return the value of a text with `Pairs` for every object; raises FrameError."""
-    return _read(data, _PAIRED, Pairs)
+def read_pairs(data: bytes, longest_odd: int | None = None) -> object:
+    """Return the value of a text with `Pairs` for every object; raises FrameError.
+
+    A text of more than `longest_odd` bytes is read as plain JSON only.
+    """
+    return _read(data, _PAIRED, Pairs, longest_odd)
 
 
-def _read(data: bytes, decoder: json.JSONDecoder, make: Callable[[Pairs], Any]) -> object:
+def _read(
+    data: bytes, decoder: json.JSONDecoder, make: Callable[[Pairs], Any], longest_odd: int | None = None
+) -> object:
+    if longest_odd is not None and len(data) > longest_odd:
+        try:
+            return decoder.decode(data.decode())
+        except (ValueError, RecursionError):
+            raise FrameError(
+                "JSONException", f"{len(data)} bytes that are no plain JSON; at most {longest_odd} are read with care"
+            ) from None
     text = from_utf8(data)
     try:
         return decoder.decode(text)
@@ -281,13 +294,19 @@ class _Parser:
 
     def _string(self) -> str:
         quote = self._text[self._at]
+        plain = _PLAIN_IN[quote]
         self._at += 1
         parts: list[str] = []
         while (char := self._text[self._at : self._at + 1]) != quote:
-            self._at += 1
             if not char:
+                self._at += 1
                 raise self._error("a closing quote")
-            parts.append(self._escape() if char == "\\" else char)
+            if char == "\\":
+                self._at += 1
+                parts.append(self._escape())
+            elif found := plain.match(self._text, self._at):
+                parts.append(found[0])
+                self._at = found.end()
         self._at += 1
         return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 

@@ -9,8 +9,8 @@ import struct
 
 FRAME_MAX_LENGTH = 16 * 1024 * 1024
 """4.8.0 `com.rocketmq.remoting.frameMaxLength`, in bytes, the length itself included."""
-HEADER_MAX_LENGTH = 1024 * 1024
-"""Ours: 4.8.0 reads headers as long as frames. The longest honest one holds 32 KiB of properties."""
+HEADER_MAX_LENGTH = 256 * 1024
+"""Ours: 4.8.0 reads headers as long as frames. The longest honest one holds 32 KiB of properties, all escaped."""
 UNREAD_MAX_BYTES = 512 * 1024 * 1024
 """Ours: bytes of unfinished frames that all connections of a server may hold together."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Protocol, cast
 
 from rmqlab.protocol.codes import ResponseCode
@@ -32,6 +33,8 @@ WRITE_MAX_BYTES = 64 * 1024 * 1024
 UNSENT_MAX_BYTES = 256 * 1024 * 1024
 """Ours: unread answers of all slow connections together above which the one with the most is closed."""
 BACKLOG = 1024
+LONG_HEADER = 16 * 1024
+"""Ours, in bytes: longer headers are read one after the other, so that everybody else is served in between."""
 _TURN_BYTES = 64 * 1024
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
@@ -74,6 +77,7 @@ class SocketChannel(asyncio.Protocol):
         self._write_paused = False
         self._outbox: list[bytes] | None = None
         self._outbox_bytes = 0
+        self._waiting_frame: bytes | None = None
         self._aborted = False
         self.remote_address = "unknown"
         self.closed_because: str | None = None
@@ -121,18 +125,35 @@ class SocketChannel(asyncio.Protocol):
 
     def _go_on(self) -> None:
         self._process()
-        if self._transport is not None and not self._write_paused:
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if self._transport is not None and not self._write_paused and self._waiting_frame is None:
             self._transport.resume_reading()
 
-    def _process(self) -> None:
-        """Serve the frames that are there; answers of one turn leave together."""
+    def take_turn(self) -> None:
+        """Go on with the frame whose long header had to wait."""
+        frame, self._waiting_frame = self._waiting_frame, None
+        if self._transport is not None and frame is not None and self.closed_because is None:
+            self._process(frame)
+            self._read_on()
+
+    def _process(self, frame: bytes | None = None) -> None:
+        """Serve the frames that are there, `frame` before them; answers of one turn leave together."""
+        if self._waiting_frame is not None:
+            return
         self._outbox = []
         try:
             while not self._write_paused and self.closed_because is None:
-                frame = self._decoder.next()
                 if frame is None:
-                    break
+                    frame = self._decoder.next()
+                    if frame is None:
+                        break
+                    if len(frame) > LONG_HEADER and int.from_bytes(frame[1:4]) > LONG_HEADER:
+                        self._wait_for_turn(frame)
+                        break
                 self._server.serve(self, _decode(frame))
+                frame = None
                 if self._outbox_bytes > _TURN_BYTES:  # let the write buffer say whether this is too much
                     self._flush_outbox()
                     self._outbox = []
@@ -141,6 +162,12 @@ class SocketChannel(asyncio.Protocol):
         finally:
             self._flush_outbox()
             self._server.settle()
+
+    def _wait_for_turn(self, frame: bytes) -> None:
+        self._waiting_frame = frame
+        if self._transport is not None:
+            self._transport.pause_reading()
+        self._server.wait_for_turn(self)
 
     def _flush_outbox(self) -> None:
         frames, self._outbox, self._outbox_bytes = self._outbox, None, 0
@@ -228,6 +255,7 @@ class SocketServer:
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
         self._waiting: set[asyncio.Task[None]] = set()
+        self._turns: deque[SocketChannel] = deque()
         self._stopped = False
         self._all_gone = asyncio.Event()
 
@@ -272,6 +300,21 @@ class SocketServer:
         if self._on_closed is not None:
             self._on_closed(channel)
         self.arm_timer()
+
+    def wait_for_turn(self, channel: SocketChannel) -> None:
+        """Call the channel's `take_turn` when those before it had theirs: one each time round the loop."""
+        self._turns.append(channel)
+        if len(self._turns) == 1:
+            self.loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        channel = self._turns[0]
+        try:
+            channel.take_turn()
+        finally:
+            self._turns.popleft()
+            if self._turns:
+                self.loop.call_soon(self._next_turn)
 
     def slowed(self, channel: SocketChannel) -> None:
         """A client does not read its answers; when all such clients leave too much unread, the worst one must go."""
