@@ -27,6 +27,7 @@ class ConsumerGroupInfo:
     """
 
     __slots__ = (
+        "_client_ids",
         "channel_info_table",
         "consume_from_where",
         "consume_type",
@@ -51,6 +52,7 @@ class ConsumerGroupInfo:
         self.last_update_timestamp = now
         self.subscription_table: dict[str | None, SubscriptionData] = {}
         self.channel_info_table: dict[Channel, ClientChannelInfo] = {}
+        self._client_ids: tuple[str, ...] | None = None
 
     def find_channel(self, client_id: str) -> ClientChannelInfo | None:
         """Return the connection of a client, or None."""
@@ -65,7 +67,14 @@ class ConsumerGroupInfo:
 
     def all_client_ids(self) -> list[str]:
         """Return the client ids of all members."""
-        return [info.client_id for info in self.channel_info_table.values()]
+        return list(self.client_ids)
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """The client ids of all members; kept until one comes or goes, for each asks again and again."""
+        if self._client_ids is None:
+            self._client_ids = tuple(info.client_id for info in self.channel_info_table.values())
+        return self._client_ids
 
     def find_subscription_data(self, topic: str) -> SubscriptionData | None:
         """Return the subscription in force for a topic, or None."""
@@ -73,10 +82,12 @@ class ConsumerGroupInfo:
 
     def unregister_channel(self, info: ClientChannelInfo) -> ClientChannelInfo | None:
         """Forget a member by its connection; return what was remembered."""
+        self._client_ids = None
         return self.channel_info_table.pop(info.channel, None)
 
     def do_channel_close_event(self, channel: Channel) -> ClientChannelInfo | None:
         """Forget the member on a closed connection; return it, None when there was none."""
+        self._client_ids = None
         return self.channel_info_table.pop(channel, None)
 
     def update_channel(
@@ -100,8 +111,10 @@ class ConsumerGroupInfo:
         updated = info_old is None
         if info_old is None:
             table[info_new.channel] = info_old = info_new
+            self._client_ids = None
         elif info_old.client_id != info_new.client_id:
             table[info_new.channel] = info_new
+            self._client_ids = None
         self.last_update_timestamp = info_old.last_update_timestamp = now
         return updated
 

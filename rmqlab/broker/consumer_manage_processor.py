@@ -49,12 +49,12 @@ class ConsumerManageProcessor:
         group = command.decode_header(GetConsumerListByGroupRequestHeader).consumer_group
         header = GetConsumerListByGroupResponseHeader()
         info = self._broker.consumer_manager.get_consumer_group_info(group)
-        client_ids = [] if info is None else info.all_client_ids()
+        client_ids = () if info is None else info.client_ids
         if not client_ids:
             return RemotingCommand.response(
                 ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}", header=header
             )
-        return RemotingCommand.response(_SUCCESS, header=header, body=_list_of(tuple(client_ids)))
+        return RemotingCommand.response(_SUCCESS, header=header, body=_list_of(client_ids))
 
     def update_consumer_offset(self, channel: Channel, command: RemotingCommand) -> RemotingCommand:
         """Commit one offset."""

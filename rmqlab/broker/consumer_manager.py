@@ -131,7 +131,7 @@ class ConsumerManager:
             for channel, client in list(table.items()):
                 if now - client.last_update_timestamp > self.expired_timeout_ms:
                     channel.close()
-                    table.pop(channel, None)
+                    info.do_channel_close_event(channel)
                     self._observe("expired", group, client)
             if not table:
                 self.consumer_table.pop(group, None)

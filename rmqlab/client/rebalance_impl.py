@@ -38,6 +38,7 @@ class RebalanceImpl(ABC):
         self.instance = consumer.instance
         self.group = consumer.group_name
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
+        self._sorted: dict[str, tuple[list[MessageQueue], list[MessageQueue]]] = {}
 
     @abstractmethod
     async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
@@ -106,9 +107,16 @@ class RebalanceImpl(ABC):
         client_ids = list(_in_order(tuple(client_ids)))
         strategy, client_id = self.consumer.allocate_strategy, self.instance.client_id
         try:
-            return strategy.allocate(self.group, client_id, sorted(all_queues), client_ids) or []
+            return strategy.allocate(self.group, client_id, self._in_order_of(topic, all_queues), client_ids) or []
         except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (4.8.0 logs it)
             return None
+
+    def _in_order_of(self, topic: str, queues: list[MessageQueue]) -> list[MessageQueue]:
+        """The queues sorted; kept as long as the consumer's table has the very same list, which nobody changes."""
+        known = self._sorted.get(topic)
+        if known is None or known[0] is not queues:
+            known = self._sorted[topic] = (queues, sorted(queues))
+        return known[1]
 
     async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue], *, is_order: bool) -> bool:
         changed, now = False, self.instance.runtime.now()

@@ -144,3 +144,18 @@ def test_members_are_found_by_client_id_and_forgotten_by_connection(group, bench
     assert group.do_channel_close_event(channel) is None
     assert group.unregister_channel(info) is None
     assert group.all_channels() == []
+
+
+def test_the_list_of_ids_follows_every_change_of_the_members(group):
+    """It is kept between the changes, and never longer than that."""
+    seen = []
+    first, second = object(), object()
+    for channel, client_id in ((first, "a"), (second, "b"), (first, "c")):
+        group.update_channel(client(channel, client_id), *PUSH, 1_001)
+        seen.append(group.all_client_ids())
+        assert group.client_ids is group.client_ids
+    group.do_channel_close_event(second)
+    seen.append(group.all_client_ids())
+    group.unregister_channel(group.channel_info_table[first])
+    seen.append(group.all_client_ids())
+    assert seen == [["a"], ["a", "b"], ["c", "b"], ["c"], []]

@@ -26,9 +26,10 @@ class AllocateMessageQueueAveragely:
     ) -> list[MessageQueue]:
         """Give this member's block, none when it is no member or comes after the queues are used up."""
         cid, queues, cids = check_arguments(current_cid, mq_all, cid_all)
-        if cid not in cids:
+        try:
+            index = cids.index(cid)
+        except ValueError:
             return []
-        index = cids.index(cid)
         share, rest = divmod(len(queues), len(cids))
         size = 1 if len(queues) <= len(cids) else share + (1 if index < rest else 0)
         start = index * size if index < rest else index * size + rest
