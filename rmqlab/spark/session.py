@@ -34,6 +34,8 @@ MODULES: Final = ("pyspark", "pandas", "pyarrow")
 CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
+ARCHIVE: Final = "rmqlab.zip"
+_shipped: tempfile.TemporaryDirectory[str] | None = None
 
 
 class SparkMissingError(BadInput):
@@ -191,8 +193,8 @@ def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) 
 
 
 def package_archive(folder: Path) -> Path:
-    """Write this package's modules and views into `folder/rmqlab.zip`, for workers that do not have it installed."""
-    path = folder / "rmqlab.zip"
+    """Write this package's modules and views into `folder`/rmqlab.zip, for workers that do not have it installed."""
+    path = folder / ARCHIVE
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for module in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.sql")]):
             archive.write(module, module.relative_to(PACKAGE.parent))
@@ -200,9 +202,16 @@ def package_archive(folder: Path) -> Path:
 
 
 def _ship(session: SparkSession) -> None:
-    """Give the workers of a cluster this package."""
-    with tempfile.TemporaryDirectory() as folder:
-        session.addArtifacts(str(package_archive(Path(folder))), pyfile=True)
+    """Give the workers of a cluster this package.
+
+    Over Connect it is sent at once. A driver of its own hands the file out while it runs: executors start when they
+    like, and each fetches it then.
+    """
+    global _shipped  # noqa: PLW0603 - one driver in a process, and the file lives as long as that
+    if _shipped is None:
+        _shipped = tempfile.TemporaryDirectory(prefix="rmqlab-ship-")
+        package_archive(Path(_shipped.name))
+    session.addArtifacts(str(Path(_shipped.name) / ARCHIVE), pyfile=True)
 
 
 def _is_there(name: str) -> bool:
