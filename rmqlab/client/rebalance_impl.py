@@ -116,7 +116,7 @@ class RebalanceImpl(ABC):
         known = self._sorted.get(topic)
         if known is None or known[0] is not queues:
             known = self._sorted[topic] = (queues, sorted(queues))
-        return known[1]
+        return list(known[1])  # a strategy may do with it as it likes
 
     async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue], *, is_order: bool) -> bool:
         changed, now = False, self.instance.runtime.now()

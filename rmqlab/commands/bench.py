@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="which benchmarks, or how their names begin (all); --list names them"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="which benchmarks, or how their names begin (all but those that take minutes); --list names them",
     )
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"turns of each that count ({RUNS})")
     parser.add_argument(
@@ -46,10 +49,11 @@ def run(args: Namespace) -> int:
     out = text_stream(args)
     on_spark = (*filter_benchmarks(args.messages), *store_benchmarks(args.store_bytes))
     known = {**benchmarks(), **{one.name: one for one in on_spark}}
-    selected = chosen(args.names, known)
+    selected = list(known.values()) if args.list and not args.names else chosen(args.names, known)
     if args.list:
         width = max(len(one.name) for one in selected)
-        print("\n".join(f"{one.name:<{width}}  {one.about} ({one.unit})" for one in selected), file=out)
+        for one in selected:
+            print(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})", file=out)
         return 0
     results: list[BenchResult] = []
     for benchmark in selected:

@@ -27,7 +27,8 @@ class Benchmark:
     """What is measured: ``measure`` and ``reference`` each do it once and tell how much was done in what time.
 
     ``unit`` is what the value counts: a rate "…/s" (more is better) or the time of one, "ms" or "s" (less is better);
-    with "MB" that much memory stands in the place of the seconds (less is better).
+    with "MB" that much memory stands in the place of the seconds (less is better). A ``heavy`` one takes minutes: it is
+    run only when it is named, and in one turn.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Benchmark:
     reference_name: str
     measure: Callable[[], Measurement]
     reference: Callable[[], Measurement]
+    heavy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,19 @@ class BenchResult:
 
 
 def run_benchmark(benchmark: Benchmark, runs: int = RUNS) -> BenchResult:
-    """Measure in turns: reference, benchmark, reference, benchmark, ..., after one turn of each that does not count."""
+    """Measure in turns: reference, benchmark, reference, benchmark, ..., after one turn of each that does not count.
+
+    A heavy benchmark has one turn, and it counts.
+    """
     figure = _figure_of(benchmark.unit)
     values: list[float] = []
     references: list[float] = []
-    for turn in range(runs + 1):
+    first = 0 if benchmark.heavy else 1
+    runs = 1 if benchmark.heavy else runs
+    for turn in range(first + runs):
         reference = figure(*benchmark.reference())
         value = figure(*benchmark.measure())
-        if turn:
+        if turn >= first:
             references.append(reference)
             values.append(value)
     ratios = [value / reference for value, reference in zip(values, references, strict=True)]
@@ -102,10 +109,11 @@ def _figure_of(unit: str) -> Callable[[float, float], float]:
 
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks by name."""
-    from rmqlab.lab import bench_core, bench_serve, bench_start, bench_verbs
+    from rmqlab.lab import bench_core, bench_hours, bench_serve, bench_start, bench_verbs
 
     found: Iterable[Benchmark] = (
         *bench_core.BENCHMARKS,
+        *bench_hours.BENCHMARKS,
         *bench_start.BENCHMARKS,
         *bench_verbs.BENCHMARKS,
         *bench_serve.BENCHMARKS,
@@ -114,7 +122,7 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchmark]:
-    """The benchmarks named, or all; `spark-filter` stands for every `spark-filter-...`.
+    """The benchmarks named, or all but the heavy ones; `spark-filter` stands for every `spark-filter-...`.
 
     Raises:
         BadInput: a name that is none of a benchmark.
@@ -125,10 +133,10 @@ def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchma
         if not meant:
             raise BadInput(f"no benchmark {name!r}; there are {', '.join(known)}")
         found |= {one: known[one] for one in meant}
-    return list((found if names else known).values())
+    return list(found.values()) if names else [one for one in known.values() if not one.heavy]
 
 
 def run_all(names: Sequence[str], runs: int = RUNS) -> Iterator[BenchResult]:
-    """Run the benchmarks named, or all, one after the other."""
+    """Run the benchmarks named, or all but the heavy ones, one after the other."""
     for benchmark in chosen(names, benchmarks()):
         yield run_benchmark(benchmark, runs)
