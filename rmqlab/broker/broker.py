@@ -29,6 +29,7 @@ from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
 from rmqlab.broker.query_message_processor import QueryMessageProcessor
 from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
+from rmqlab.broker.reply_message_processor import ReplyMessageProcessor
 from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.broker.store_rates import StoreRates, Totals
@@ -78,6 +79,7 @@ PROCESSORS: tuple[tuple[Callable[[Broker], Processor], tuple[RequestCode, ...]],
             RequestCode.CONSUMER_SEND_MSG_BACK,
         ),
     ),
+    (ReplyMessageProcessor, (RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2)),
     (QueryMessageProcessor, (RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID)),
     (
         ClientManageProcessor,

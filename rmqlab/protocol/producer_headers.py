@@ -56,6 +56,25 @@ class SendMessageRequestHeaderV2(CommandHeader):
         return SendMessageRequestHeader(**{name: getattr(self, name) for name in self.__struct_fields__})
 
 
+class ReplyMessageRequestHeader(CommandHeader):
+    """PUSH_REPLY_MESSAGE_TO_CLIENT 326: the fields of a send, and when and where the broker got it."""
+
+    producer_group: str = NULL
+    topic: str = NULL
+    default_topic: str = NULL
+    default_topic_queue_nums: int = NULL
+    queue_id: int = NULL
+    sys_flag: int = NULL
+    born_timestamp: Long = NULL
+    flag: int = NULL
+    properties: str | None = None
+    reconsume_times: int | None = None
+    unit_mode: bool = False
+    born_host: str = NULL
+    store_host: str = NULL
+    store_timestamp: Long = NULL
+
+
 class SendMessageResponseHeader(CommandHeader):
     """Answer to 10, 310, 320 and 36; `msg_id` is the offsetMsgId, of a batch several with commas."""
 

@@ -11,6 +11,7 @@ import org.apache.rocketmq.client.consumer.*;
 import org.apache.rocketmq.client.consumer.listener.*;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.*;
+import org.apache.rocketmq.client.utils.MessageUtil;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.*;
 import org.apache.rocketmq.remoting.RPCHook;
@@ -445,6 +446,44 @@ public class Interop {
         producer.shutdown();
     }
 
+    /** A producer that waits for its consumers' answers; 5.3.3's stops waiting as soon as the question is sent. */
+    static void request() throws Exception {
+        DefaultMQProducer producer = producer(false);
+        create(producer, "Request", 2);
+        DefaultMQProducer replying = producer(false);
+        DefaultMQPushConsumer consumer = push("RequestG", "Request", "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            for (MessageExt message : messages) {
+                if (text(message).equals("silence")) {
+                    continue;
+                }
+                try {
+                    Message reply = MessageUtil.createReplyMessage(message, bytes("re: " + text(message)));
+                    SendResult result = replying.send(reply, 3000);
+                    that(result.getSendStatus() == SendStatus.SEND_OK, result);
+                } catch (Exception error) {
+                    error.printStackTrace();
+                }
+            }
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        for (int i = 0; i < 3; i++) {
+            Message answer = producer.request(new Message("Request", bytes("question " + i)), 10_000);
+            that(new String(answer.getBody(), StandardCharsets.UTF_8).equals("re: question " + i), answer);
+            that(answer.getProperty("PUSH_REPLY_TIME") != null && answer.getProperty("ARRIVE_TIME") != null, answer);
+        }
+        try {
+            producer.request(new Message("Request", bytes("silence")), 500);
+            that(false, "an answer to silence");
+        } catch (Exception expected) {
+            that(expected.getClass().getSimpleName().equals("RequestTimeoutException"), expected);
+        }
+        consumer.shutdown();
+        replying.shutdown();
+        producer.shutdown();
+    }
+
     static Check named(String name) {
         String[] parts = name.split(":");
         switch (parts[0]) {
@@ -457,6 +496,7 @@ public class Interop {
             case "retry": return Interop::retry;
             case "broadcast": return Interop::broadcast;
             case "trace": return Interop::trace;
+            case "request": return Interop::request;
             case "article": return Interop::article;
             case "dump": return () -> dump(parts[1]);
             case "produce": return () -> produce(parts[1], Integer.parseInt(parts[2]), Integer.parseInt(parts[3]));

@@ -1,0 +1,122 @@
+"""Answers of consumers to producers that wait for one (4.8.0 `ReplyMessageProcessor`): 324, 325 and 326."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.processor_error import require
+from rmqlab.broker.send_message_processor import SendMessageProcessor
+from rmqlab.message.message import Host, MessageExtBrokerInner
+from rmqlab.message.properties import (
+    PROPERTY_MESSAGE_REPLY_TO_CLIENT,
+    PROPERTY_PUSH_REPLY_TIME,
+    in_hash_map_order,
+    properties_to_string,
+    string_to_properties,
+)
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.producer_headers import (
+    ReplyMessageRequestHeader,
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+
+if TYPE_CHECKING:
+    from rmqlab.broker.channel import Channel
+
+
+class ReplyMessageProcessor(SendMessageProcessor):
+    """Answers SEND_REPLY_MESSAGE (324) and its V2 (325) when the producer has taken the reply, or did not."""
+
+    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Push a reply to the producer its property names, then store it. Raises ProcessorError for a null field."""
+        if command.code == RequestCode.SEND_REPLY_MESSAGE:
+            header = command.decode_header(SendMessageRequestHeader)
+        else:
+            header = command.decode_header(SendMessageRequestHeaderV2).v1()
+        refusal = self._refusal(channel, header, now)
+        if refusal is not None:
+            return self._answer(refusal.code, refusal.remark)
+        require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
+        broker = self._broker
+        message = MessageExtBrokerInner(
+            topic=header.topic,
+            queue_id=self._queue_id(header, self._topic_config(header)),
+            body=command.body,
+            flag=header.flag,
+            properties=in_hash_map_order(string_to_properties(header.properties)),
+            properties_string=header.properties or "",
+            born_timestamp=header.born_timestamp,
+            born_host=Host.parse(channel.remote_address),
+            store_host=broker.store_host,
+            reconsume_times=header.reconsume_times or 0,
+        )
+        sender = message.properties.get(PROPERTY_MESSAGE_REPLY_TO_CLIENT)
+        if sender is None:
+            remark = f"reply message properties[{PROPERTY_MESSAGE_REPLY_TO_CLIENT}] is null"
+            return self._finish(message, remark)
+        to = broker.producer_manager.find_channel(sender)
+        if to is None:
+            return self._finish(message, f"push reply message fail, channel of <{sender}> not found.")
+        told = partial(self._told, channel, command, message, sender)
+        broker.broker2client.call_client(to, self._push(channel, command, header, message, now), told)
+        return None
+
+    def _push(
+        self,
+        channel: Channel,
+        command: RemotingCommand,
+        header: SendMessageRequestHeader,
+        message: MessageExtBrokerInner,
+        now: int,
+    ) -> RemotingCommand:
+        """The request to the producer; its properties tell when it was pushed, those that are stored do not."""
+        properties = in_hash_map_order(message.properties | {PROPERTY_PUSH_REPLY_TIME: str(now)})
+        pushed = ReplyMessageRequestHeader(
+            producer_group=header.producer_group,
+            topic=header.topic,
+            default_topic=header.default_topic,
+            default_topic_queue_nums=header.default_topic_queue_nums,
+            queue_id=header.queue_id,
+            sys_flag=header.sys_flag,
+            born_timestamp=header.born_timestamp,
+            flag=header.flag,
+            properties=properties_to_string(properties),
+            reconsume_times=header.reconsume_times,
+            unit_mode=header.unit_mode,
+            born_host=f"/{channel.remote_address}",
+            store_host=str(self._broker.store_host),
+            store_timestamp=now,
+        )
+        return RemotingCommand.request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, pushed, command.body)
+
+    def _told(
+        self,
+        channel: Channel,
+        command: RemotingCommand,
+        message: MessageExtBrokerInner,
+        sender: str,
+        answer: RemotingCommand | None,
+    ) -> None:
+        """The producer answered, or did not in time (None)."""
+        taken = answer is not None and answer.code == ResponseCode.SUCCESS
+        response = self._finish(message, None if taken else f"push reply message to {sender}fail.")
+        if not command.is_oneway:
+            channel.send(response.reply_to(command))
+
+    def _finish(self, message: MessageExtBrokerInner, remark: str | None) -> RemotingCommand:
+        """Store the reply, if replies are stored, pushed or not, and say whether it was pushed (no `remark`)."""
+        broker, header = self._broker, None
+        if remark is None:
+            header = SendMessageResponseHeader("0", message.queue_id, 0)
+        if broker.config.store_reply_message_enable:
+            result = broker.message_store.async_put_message(message, broker.now)
+            appended = result.append_result
+            if result.is_ok and appended is not None:
+                stats = broker.broker_stats_manager
+                stats.put(message.topic, appended.msg_num, appended.wrote_bytes, broker.now)
+                header = SendMessageResponseHeader(appended.msg_id, message.queue_id, appended.logics_offset)
+        return self._answer(ResponseCode.SUCCESS if remark is None else ResponseCode.SYSTEM_ERROR, remark, header)
