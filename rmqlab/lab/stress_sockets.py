@@ -137,8 +137,8 @@ async def _half_open(attack: Attack) -> None:
 
 async def _bombs(attack: Attack) -> None:
     """Lengths that lie and headers that explode."""
-    deep, wide = b"[" * 500_000, b'{"code":' + b"9" * 500_000 + b"}"
-    many = b'{"extFields":{' + b",".join(b'"%d":"x"' % number for number in range(50_000)) + b"}"
+    deep, wide = b"[" * 60_000, b'{"code":' + b"9" * 60_000 + b".5}"
+    many = b'{"extFields":{' + b",".join(b'"%d":"x"' % number for number in range(5_000)) + b"}"
     bombs = [
         struct.pack(">ii", -1, 0), struct.pack(">ii", (1 << 31) - 1, 100), struct.pack(">ii", 100, 1 << 20) + bytes(92),
         struct.pack(">iI", 8, 7 << 24 | 4) + b"abcd", struct.pack(">ii", 8, 4) + b"null", b"GET / HTTP/1.1\r\n\r\n",

@@ -21,6 +21,8 @@ _SPACE = re.compile(r"(?:[\x00-\x20\x7f]+|/\*.*?\*/|//[^\n]*(?:\n|$))*", re.DOTA
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 # After a field of the outermost object fastjson passes over one token that is no word, whatever it is.
 _STRAY = re.compile(r"[+-]?\d+|[-+;.()\]]")
+_MOST_PLACES = 100
+_MOST_DIGITS = 4_300  # ours: as many as Python takes of an integer
 _TRAILING_ZEROS = re.compile(r"\.0*$")
 _PLAIN_IN = {quote: re.compile(f"[^{quote}\\\\]+") for quote in "\"'"}
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -145,13 +147,24 @@ def to_int(value: Any, bits: int = 32) -> int | None:
     elif value is None or value in ("", "null", "NULL"):
         return None
     elif isinstance(value, Decimal):
-        return (int(value) + (1 << (bits - 1)) & (1 << bits) - 1) - (1 << (bits - 1))
+        return _of_decimal(value, bits)
     elif isinstance(value, str):
         try:
             return (parse_int if bits == 32 else parse_long)(_TRAILING_ZEROS.sub("", value.replace(",", "")))
         except ValueError:
             pass
     raise FrameError("JSONException", f"{value!r} is not a number of {bits} bits")
+
+
+def _of_decimal(value: Decimal, bits: int) -> int:
+    """Cut the fraction and keep the low bits; beyond a hundred places nothing is cut (`TypeUtils.intValue`)."""
+    exponent, half = int(value.as_tuple().exponent), 1 << (bits - 1)
+    if -_MOST_PLACES <= exponent <= _MOST_PLACES and value.adjusted() <= _MOST_DIGITS:
+        return (int(value) + half & (1 << bits) - 1) - half
+    number = 0 if not value else int(value) if value.adjusted() < bits else half  # 1e1000000000 is never written out
+    if number != value or not -half <= number < half:
+        raise FrameError("ArithmeticException", f"a number of {bits} bits is wanted exactly")
+    return number
 
 
 def to_long(value: Any) -> int | None:

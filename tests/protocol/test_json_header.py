@@ -88,6 +88,26 @@ def test_texts_that_fastjson_refuses(text):
     assert caught.value.java_error in {"JSONException", "StackOverflowError"}
 
 
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [("1.9", 1), ("1e2", 100), ("4294967297.5", 1), ("0e-200", 0), ("7" + "0" * 150 + "e-150", 7), ("0e1000000000", 0)],
+)
+def test_numbers_with_a_fraction_or_an_exponent(number, code):
+    command = RemotingCommand()
+    assert json_header.read(command, f'{{"code":{number},"opaque":1}}'.encode())
+    assert command.code == code
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["1e1073676643", "-1e999999999", "1e-101", "5e101", "2147483648" + "0" * 101 + "e-101", "9" * 60_000 + ".5"],
+)
+def test_numbers_that_would_take_forever_are_refused_at_once(number):
+    """Written out, the first would fill the memory of this machine."""
+    with pytest.raises(FrameError, match="wanted exactly"):
+        json_header.read(RemotingCommand(), f'{{"code":{number}}}'.encode())
+
+
 @pytest.mark.parametrize("text", ["", " \n", "null", "[]", '""'])
 def test_no_object_is_a_null_pointer(text):
     with pytest.raises(FrameError) as caught:
