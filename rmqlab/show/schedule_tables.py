@@ -85,7 +85,33 @@ def _causes(words: Sequence[str]) -> str:
     return "; ".join(words[:2]) + (f"; and {len(words) - 2} more" if len(words) > 2 else "")
 
 
+def span(circumstances: Sequence[Circumstance]) -> Table:
+    """How many different outcomes all circumstances have together, and how much arrives in them."""
+    counts = {outcome_text(one.consumed): delivered(one.consumed) for each in circumstances for one in each.outcomes}
+    twice = sum(
+        any(len(set(bodies)) < len(bodies) for bodies in one.consumed.values())
+        for each in circumstances
+        for one in each.outcomes
+    )
+    rows = [
+        ("different outcomes", len(counts)),
+        ("messages delivered, least", min(counts.values())),
+        ("messages delivered, most", max(counts.values())),
+        ("outcomes in which somebody gets a message twice", twice),
+    ]
+    return Table("All circumstances together", ("what", "how many"), rows)
+
+
+HOUR_MS = 3_600_000
+
+
+def _ahead(ms: int) -> str:
+    if not ms:
+        return "agree"
+    return f"{ms // HOUR_MS:+d} h" if ms % HOUR_MS == 0 else f"{ms:+d} ms"
+
+
 def clocks(seeds: int, *ahead_ms: int) -> Table:
     """How often the first starter wins when its clock is ahead."""
-    rows = [(f"{ms:+d} ms" if ms else "agree", f"{share_won('A', seeds, A=ms):.0%}") for ms in ahead_ms]
+    rows = [(_ahead(ms), f"{share_won('A', seeds, A=ms):.0%}") for ms in ahead_ms]
     return Table(f"A starts first, {seeds} runs by chance each", ("A's clock against B's", "A wins"), rows)
