@@ -109,7 +109,7 @@ def _figure_of(unit: str) -> Callable[[float, float], float]:
 
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks by name."""
-    from rmqlab.lab import bench_core, bench_hours, bench_serve, bench_start, bench_verbs
+    from rmqlab.lab import bench_core, bench_fuzz, bench_hours, bench_serve, bench_start, bench_verbs
 
     found: Iterable[Benchmark] = (
         *bench_core.BENCHMARKS,
@@ -117,6 +117,7 @@ def benchmarks() -> dict[str, Benchmark]:
         *bench_start.BENCHMARKS,
         *bench_verbs.BENCHMARKS,
         *bench_serve.BENCHMARKS,
+        *bench_fuzz.BENCHMARKS,
     )
     return {one.name: one for one in found}
 

@@ -38,6 +38,7 @@ _KIND: Final = slice(8, 40)
 _NUMBERS: Final = (
     b"-1", b"0", b"1", b"x", b"null", b"0.2", b"1e9", b"2147483647", b"-2147483648", b"9223372036854775807",
     b"-9223372036854775808", b"99999999999999999999",
+    b"1e1000000000", b"1e-1000000000",
 )  # fmt: skip
 _DIGITS: Final = re.compile(rb"\d+")
 _PAUSE_EVERY: Final = 500
