@@ -43,7 +43,17 @@ def test_times_are_of_one_doing(unit, value):
 
 def test_what_must_be_measured_is_there():
     known = benchmarks()
-    assert {"events", "eight", "import", "reproduce", "conform", "replay"} <= set(known)
+    assert {
+        "events",
+        "eight",
+        "explore-schedules",
+        "explore-states",
+        "explore-space",
+        "import",
+        "reproduce",
+        "conform",
+        "replay",
+    } <= set(known)
     assert [one.name for one in chosen(["import", "events"], known)] == ["import", "events"]
     with pytest.raises(BadInput, match="no benchmark 'evnts'; there are events, eight"):
         chosen(["evnts"], known)
