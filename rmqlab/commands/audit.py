@@ -30,7 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="STORE",
         help="a store directory, or the folder of a recorded set: its events give subscriptions and deliveries",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write Parquet tables and the resend plan there")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write a report (index.html), Parquet tables and the resend plan there"
+    )
     parser.add_argument("--group", action="append", default=[], metavar="NAME", help="only this group; may be repeated")
     parser.add_argument(
         "--subscriptions",
@@ -80,7 +82,7 @@ def run(args: Namespace) -> int:
         try:
             _print(audit, text_stream(args))
             if args.out:
-                _write(audit, args.out)
+                _write(audit, args.out, args.store.resolve().name)
             write_json(audit.as_json(), args.json)
             return LOST if audit.has_losses else 0
         finally:
@@ -132,17 +134,25 @@ def _print(audit: Audit, out: TextIO) -> None:
         print(f"and {len(audit.damage) - MOST_SHOWN} more damaged parts (--json has them all)", file=out)
 
 
-def _write(audit: Audit, folder: Path) -> None:
+def _write(audit: Audit, folder: Path, name: str) -> None:
     import pyarrow.parquet as pq
 
+    from rmqlab.show.audit_page import audit_page
     from rmqlab.spark.audit_resend import resend_plan
+
+    plan = resend_plan(audit.lost_table)
+    page = audit_page(name, audit.summary, audit.counts.to_pylist(), audit.damage, plan)
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, table in (("counts", audit.counts), ("lost", audit.lost_table)):
-            part = folder / f"{name}.parquet.part"
+        for table_name, table in (("counts", audit.counts), ("lost", audit.lost_table)):
+            part = folder / f"{table_name}.parquet.part"
             pq.write_table(table, part)
-            part.replace(folder / f"{name}.parquet")
+            part.replace(folder / f"{table_name}.parquet")
+        part = folder / "index.html.part"
+        part.write_text(page, encoding="utf-8")
+        part.replace(folder / "index.html")
     except OSError as error:
         raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error
-    write_json(resend_plan(audit.lost_table), str(folder / "resend.json"))
+    write_json(plan, str(folder / "resend.json"))
+    write_json(audit.damage, str(folder / "damage.json"))
