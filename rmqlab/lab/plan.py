@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 BUDGET = 600
 DRAWN = 20  # runs drawn beside a search that came to its end
-ALONE = 100  # runs drawn where it does not
+ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
 HALF = 0.5 - 1e-9
-LOOK = 60  # after so many runs it is clear enough whether a search can end within its budget
-SHORTENING = 100  # runs spent on the shortest schedule of a loss that only drawn runs reach
+LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget
+SHORTENING = 60  # runs spent on the shortest schedule of a loss that only drawn runs reach
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class _Trial:
         )
         while not search.exhausted and search.runs < budget and (search.runs != LOOK or search.waiting < budget):
             search.step()
-        drawn = min(DRAWN if search.exhausted else ALONE, budget)
+        drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
         found = self._worst
         for number in range(seed, seed + drawn):
             lost, _ = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))

@@ -32,7 +32,7 @@ class PauseLoss:
 
 
 def loss_by_pause(
-    old: str, new: str, pauses_ms: Sequence[int], *, setting: Setting | None = None, budget: int = 2
+    old: str, new: str, pauses_ms: Sequence[int], *, setting: Setting | None = None, budget: int = 1
 ) -> list[PauseLoss]:
     """The loss of four ways for each pause.
 

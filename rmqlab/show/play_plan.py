@@ -13,7 +13,7 @@ from rmqlab.show.plan_lanes import plan_lanes
 if TYPE_CHECKING:
     from rmqlab.show.figure import Picture
 
-SCHEDULES = 6  # of each procedure, so that the picture follows the control
+SCHEDULES = 3  # of each procedure, so that the picture follows the control
 ALL = "compare all"
 
 

@@ -49,6 +49,10 @@ OTHERS = {
     ),
     "11_audit": ({"mode": "static", "group": "G_p-audit-006"}, "G 6 lost 279 of 340 messages"),
     "12_distributions": ({"mode": "static", "x": "queues"}, "Mean for queues 1: "),
+    "09_changing_a_tag": (
+        {"mode": "static", "old": "tagA", "new": "tagA||tagB", "members": 1, "schedules": 2},
+        "one-by-one, producers keep sending: loses nothing",
+    ),
     "07_rebalance": (
         {"mode": "static", "queues": 4, "way": "is killed", "largest": 4},
         "Who owns which of 4 queues",
