@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     Handler = Callable[[Channel, RemotingCommand, int], RemotingCommand | None]
 
 
+MOST_QUEUES = 65_536
+"""Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
+
+
 class AdminBrokerProcessor:
     """Answers every request that has no processor of its own.
 
@@ -123,6 +127,10 @@ class AdminBrokerProcessor:
         if refusal is not None:
             return refusal
         require(header, ("read_queue_nums", "write_queue_nums", "topic_filter_type", "perm"))
+        if max(header.read_queue_nums, header.write_queue_nums) > MOST_QUEUES:
+            return RemotingCommand.response(
+                ResponseCode.SYSTEM_ERROR, f"topic[{header.topic}]: at most {MOST_QUEUES} queues can be looked after"
+            )
         broker = self._broker
         broker.topic_config_manager.update_topic_config(
             TopicConfig(

@@ -192,3 +192,13 @@ def test_who_consumes_a_topic(bench):
 
 def test_an_unknown_code_is_not_answered_at_all(bench):
     assert bench.ask(bench.channel(), 9_999) is None
+
+
+@pytest.mark.parametrize("nums", [{"read_queue_nums": 2**31 - 1}, {"write_queue_nums": 65_537}])
+def test_a_topic_of_too_many_queues_is_refused(bench, nums):
+    """Whoever asked for its offsets would stop the broker for hours."""
+    answer = create_topic(bench, "Huge", **nums)
+    assert (answer.code, answer.remark) == (
+        ResponseCode.SYSTEM_ERROR, "topic[Huge]: at most 65536 queues can be looked after",
+    )  # fmt: skip
+    assert bench.broker.topic_config_manager.select_topic_config("Huge") is None
