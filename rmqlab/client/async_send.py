@@ -81,7 +81,7 @@ class AsyncSend:
         producer, instance = self._producer, self._producer.instance
         addr, body, header = await producer.prepare(message, queue)
         broker = queue.broker_name
-        tried = 0
+        tried, started = 0, instance.runtime.now()
         while True:
             begin = instance.runtime.now()
             failure: Exception
@@ -101,6 +101,8 @@ class AsyncSend:
                 failure = MQClientError(f"wait response timeout {timeout_ms}ms")
                 timeout_ms -= instance.runtime.now() - begin
             else:
+                if producer.trace is not None:
+                    producer.trace.sent(producer.group, message, body, addr, result, started)
                 self._succeeded(result)
                 return None
             tried += 1

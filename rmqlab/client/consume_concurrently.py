@@ -9,6 +9,7 @@ from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.executor import ScheduledExecutor, ThreadPool
 from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
 from rmqlab.client.retry import reset_retry_topic
+from rmqlab.client.trace_data import return_code
 from rmqlab.message.properties import PROPERTY_CONSUME_START_TIMESTAMP
 from rmqlab.protocol.heartbeat import MessageModel
 
@@ -64,13 +65,21 @@ class ConsumeMessageConcurrentlyService:
         for message in messages:
             message.properties[PROPERTY_CONSUME_START_TIMESTAMP] = now
         consumer.observe_consume(messages)
+        traced = None if consumer.trace is None else consumer.trace.consuming(consumer.group_name, messages)
+        began, raised = runtime.now(), False
         try:
             status = self._listener(messages, context)
         except Exception as error:  # noqa: BLE001 - whatever a listener raises means: later
             consumer.observe_listener_error(messages, error)
-            status = None
+            status, raised = None, True
         if context.consume_ms > 0:
             await runtime.sleep(context.consume_ms)
+        if consumer.trace is not None and traced is not None:
+            success = status is ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+            slow = runtime.now() - began >= consumer.config.consume_timeout
+            failed = status is ConsumeConcurrentlyStatus.RECONSUME_LATER
+            code = return_code(nothing=status is None, raised=raised, slow=slow, failed=failed)
+            consumer.trace.consumed(consumer.group_name, traced, len(messages), code, success=success)
         if not process_queue.dropped:
             await self._process_result(status, context, messages, process_queue)
 

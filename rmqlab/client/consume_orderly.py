@@ -10,6 +10,7 @@ from rmqlab.client.executor import Lock, ScheduledExecutor, ThreadPool
 from rmqlab.client.listener import ConsumeOrderlyContext, ConsumeOrderlyStatus
 from rmqlab.client.process_queue import REBALANCE_LOCK_INTERVAL
 from rmqlab.client.retry import reset_retry_topic, retry_message
+from rmqlab.client.trace_data import return_code
 from rmqlab.message.java import INT_MAX
 from rmqlab.message.properties import PROPERTY_RECONSUME_TIME
 from rmqlab.protocol.heartbeat import MessageModel
@@ -117,12 +118,20 @@ class ConsumeMessageOrderlyService:
             if process_queue.dropped:
                 return False
             consumer.observe_consume(messages)
+            traced = None if consumer.trace is None else consumer.trace.consuming(consumer.group_name, messages)
+            began, raised = runtime.now(), False
             try:
                 status = self._listener(messages, context)
             except Exception as error:  # noqa: BLE001 - whatever a listener raises means: a moment later
                 consumer.observe_listener_error(messages, error)
+                raised = True
             if context.consume_ms > 0:
                 await runtime.sleep(context.consume_ms)
+            if consumer.trace is not None and traced is not None:
+                slow = runtime.now() - began >= consumer.config.consume_timeout
+                code = return_code(nothing=status is None, raised=raised, slow=slow, failed=status is SUSPEND)
+                success = status in {ConsumeOrderlyStatus.SUCCESS, ConsumeOrderlyStatus.COMMIT}
+                consumer.trace.consumed(consumer.group_name, traced, len(messages), code, success=success)
         finally:
             if lock is not None:
                 lock.release()

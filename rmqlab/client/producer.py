@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rmqlab.client.async_send import SendCallback
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.send_result import SendResult
+    from rmqlab.client.trace_dispatcher import TraceDispatcher
     from rmqlab.message.message import MessageQueue
 
     MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
@@ -73,7 +74,10 @@ class ProducerConfig(ClientConfig):
 
 
 class DefaultMQProducer:
-    """A producer of one group. `topic_publish_info_table` holds what is known of each topic sent to."""
+    """A producer of one group. `topic_publish_info_table` holds what is known of each topic sent to.
+
+    `trace` notes what was sent, None where no trace is wanted.
+    """
 
     def __init__(self, group: str, instance: MQClientInstance, config: ProducerConfig | None = None) -> None:
         """A producer that has not started, on the instance of its client id."""
@@ -82,6 +86,7 @@ class DefaultMQProducer:
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
         self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
+        self.trace: TraceDispatcher | None = None
 
     # ---- life
 
@@ -289,7 +294,11 @@ class DefaultMQProducer:
         if oneway:
             await self.instance.api.send_message_oneway(addr, body, header)
             return None
-        return await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
+        began = self.instance.runtime.now()
+        result = await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
+        if self.trace is not None:
+            self.trace.sent(self.group, message, body, addr, result, began)
+        return result
 
     async def prepare(self, message: Message, queue: MessageQueue) -> tuple[str, bytes, SendMessageRequestHeaderV2]:
         """What a send to `queue` needs: the broker's address, the body as it travels, the header.

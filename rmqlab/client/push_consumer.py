@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rmqlab.client.offset_store import Disk
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.client.pull_result import PullResult
+    from rmqlab.client.trace_dispatcher import TraceDispatcher
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
@@ -61,6 +62,7 @@ class DefaultMQPushConsumer(Consumer):
         self.config = config or PushConsumerConfig()
         super().__init__(group, instance, self.config, disk)
         self.paused = False
+        self.trace: TraceDispatcher | None = None
         self.consume_orderly = self.config.orderly
         self.rebalance_impl = RebalancePushImpl(self)
         self.pull_api = PullAPIWrapper(instance, group)

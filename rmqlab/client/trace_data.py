@@ -67,6 +67,15 @@ Trace = Pub | SubBefore | SubAfter
 KINDS: dict[str, type[Trace]] = {kind.kind: kind for kind in (Pub, SubBefore, SubAfter)}
 
 
+def return_code(*, nothing: bool, raised: bool, slow: bool, failed: bool) -> int:
+    """How a listener returned (4.8.0 `ConsumeReturnType`): nothing goes before slow, slow before what it said."""
+    if nothing:
+        return 2 if raised else 3
+    if slow:
+        return 1
+    return 4 if failed else 0
+
+
 def encode(entry: Trace) -> str:
     """One entry, its end mark included; what is not there is written as null, as Java does."""
     values = (_text(getattr(entry, field.name)) for field in fields(entry))

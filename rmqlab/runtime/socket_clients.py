@@ -12,6 +12,7 @@ from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.client.push_consumer_config import PushConsumerConfig
+from rmqlab.client.trace_dispatcher import GROUP_PREFIX, INSTANCE_NAME, MAX_MESSAGE_SIZE, TraceDispatcher
 from rmqlab.client.transaction_producer import TransactionMQProducer
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.runtime.sockets import SocketRuntime
@@ -53,6 +54,8 @@ class SocketClients:
         self._ip = _own_address(namesrv_addr)
         self._unique_ids = UniqueIdMaker(self._ip, os.getpid(), id(self) & 0xFFFFFFFF)
         self._runtimes: list[SocketRuntime] = []
+        self._traces: list[TraceDispatcher] = []
+        self._tracing: MQClientInstance | None = None
         self._clients: list[DefaultMQProducer | DefaultMQPushConsumer | DefaultLitePullConsumer] = []
 
     async def __aenter__(self) -> Self:
@@ -68,6 +71,9 @@ class SocketClients:
         clients, self._clients = self._clients, []
         for client in sorted(clients, key=lambda client: isinstance(client, DefaultMQProducer)):
             await client.shutdown()
+        traces, self._traces, self._tracing = self._traces, [], None
+        for trace in traces:
+            await trace.shutdown()
         for runtime in self._runtimes:
             await runtime.aclose()
         self._runtimes.clear()
@@ -85,11 +91,27 @@ class SocketClients:
         self._runtimes.append(runtime)
         return MQClientInstance(runtime, config, config.build_mq_client_id(), self._unique_ids, self._observe)
 
-    async def producer(self, group: str, config: ProducerConfig | None = None) -> DefaultMQProducer:
-        """Start a producer."""
+    async def _trace(self, group: str, kind: str, client_id: str) -> TraceDispatcher:
+        """Start a trace's producer; all of them share one instance, as in 4.8.0."""
+        name = f"{INSTANCE_NAME}_{self.namesrv_addr}"
+        config = ProducerConfig(instance_name=name, max_message_size=MAX_MESSAGE_SIZE)
+        if self._tracing is None:
+            self._tracing = self.instance(config)
+        producer = DefaultMQProducer(f"{GROUP_PREFIX}-{group}-{kind}", self._tracing, config)
+        await producer.start()
+        trace = TraceDispatcher(producer, client_id)
+        self._traces.append(trace)
+        return trace
+
+    async def producer(
+        self, group: str, config: ProducerConfig | None = None, *, trace: bool = False
+    ) -> DefaultMQProducer:
+        """Start a producer; with `trace` it writes what it sent to the trace topic."""
         config = config or ProducerConfig()
         producer = DefaultMQProducer(group, self.instance(config), config)
         await producer.start()
+        if trace:
+            producer.trace = await self._trace(group, "PRODUCE", producer.instance.client_id)
         self._clients.append(producer)
         return producer
 
@@ -109,10 +131,17 @@ class SocketClients:
         subscriptions: Subscriptions,
         listener: MessageListenerConcurrently | MessageListenerOrderly,
         config: PushConsumerConfig | None = None,
+        *,
+        trace: bool = False,
     ) -> DefaultMQPushConsumer:
-        """Start a push consumer; a subscription is a tag expression, or (type, expression)."""
+        """Start a push consumer; a subscription is a tag expression, or (type, expression).
+
+        With `trace` it writes what its listener got, and how that ended, to the trace topic.
+        """
         config = config or PushConsumerConfig()
         consumer = DefaultMQPushConsumer(group, self.instance(config), listener, config)
+        if trace:
+            consumer.trace = await self._trace(group, "CONSUME", consumer.instance.client_id)
         for topic, expression in subscriptions.items():
             kind, text = (None, expression) if isinstance(expression, str) else expression
             await consumer.subscribe(topic, text, kind)
