@@ -9,6 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.bench import RUNS, benchmarks, chosen, run_benchmark
 from rmqlab.spark.bench_filters import MESSAGES, filter_benchmarks
 from rmqlab.spark.bench_store import STORE_BYTES, store_benchmarks
+from rmqlab.spark.bench_sweeps import SWEEP_BENCHMARKS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -47,7 +48,7 @@ def run(args: Namespace) -> int:
     if args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
     out = text_stream(args)
-    on_spark = (*filter_benchmarks(args.messages), *store_benchmarks(args.store_bytes))
+    on_spark = (*filter_benchmarks(args.messages), *store_benchmarks(args.store_bytes), *SWEEP_BENCHMARKS)
     known = {**benchmarks(), **{one.name: one for one in on_spark}}
     selected = list(known.values()) if args.list and not args.names else chosen(args.names, known)
     if args.list:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import psutil
 
 
-def cpu_seconds(without: int | None = None) -> float:
-    """Sum user and system time of the process tree, ended children included; `without` leaves out one child's tree."""
+def cpu_seconds(without: int | None = None, root: int | None = None) -> float:
+    """Sum user and system time of the process tree, ended children included; `without` leaves out one child's tree.
+
+    `root` is the process at the top of the tree, by its id; this one if none is given.
+    """
     total = 0.0
-    waiting = [psutil.Process()]
+    waiting = [psutil.Process(root)]
     while waiting:
         process = waiting.pop()
         try:

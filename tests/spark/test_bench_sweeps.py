@@ -1,0 +1,45 @@
+"""Benchmarks of sweeps: the plain loop and the compiled one are the same model; a suite that is too slow is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.spark import bench_sweeps
+
+
+def test_compiled_and_plain_loop_deliver_the_same(monkeypatch):
+    monkeypatch.setattr(bench_sweeps, "PLAIN_RUNS", 5)
+    monkeypatch.setattr(bench_sweeps, "RUNS", 2_000)
+    runs, seconds = bench_sweeps.plain()
+    assert (runs, seconds > 0) == (5, True)
+    done, seconds = bench_sweeps.compiled()
+    assert (done, seconds > 0) == (2_000, True)
+    monkeypatch.setattr(bench_sweeps, "model_runs", lambda runs: -1)
+    with pytest.raises(AssertionError, match="the compiled model -1"):
+        bench_sweeps.plain()
+
+
+def test_a_sweep_in_this_process_counts_every_run(monkeypatch):
+    monkeypatch.setattr(bench_sweeps, "RUNS", 100)
+    done, _ = bench_sweeps.on_one_core()
+    assert done == bench_sweeps.TASKS * 500
+
+
+def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
+    class Server:
+        address = "sc://nowhere:1"
+
+        def __init__(self, master):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+    monkeypatch.setattr("rmqlab.spark.servers.ConnectServer", Server)
+    monkeypatch.setattr(bench_sweeps, "folder", lambda name: tmp_path)
+    assert bench_sweeps.notebook_suite()[0] == 1.0
+    with pytest.raises(bench_sweeps.SuiteTooSlowError, match=r"0 notebooks took 0 s; -1 s are allowed"):
+        bench_sweeps.notebook_suite(-1)
