@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.message.java import to_int32
+from rmqlab.message.java import string_hash, to_int32
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.protocol.subscription_data import SUB_ALL
 
@@ -49,3 +49,16 @@ def both_steps(subscription: SubscriptionData, tag: str | None) -> TagSteps:
     code = MessageExtBrokerInner.tags_string_to_tags_code(None, tag)
     broker = subscription.class_filter_mode or code_is_subscribed(subscription, code)
     return TagSteps(code, broker, client_keeps(subscription, tag))
+
+
+def twin_of(tag: str) -> str | None:
+    """Another tag of letters and digits with the same `String.hashCode`, None when two neighbours give none.
+
+    A letter one higher is made good by the next one being 31 lower: the hash is a number in base 31 (row F-50).
+    """
+    for place in range(len(tag) - 1):
+        first, second = ord(tag[place]) + 1, ord(tag[place + 1]) - 31
+        twin = f"{tag[:place]}{chr(first)}{chr(max(second, 0))}{tag[place + 2 :]}"
+        if second > 0 and twin.isascii() and twin.isalnum() and string_hash(twin) == string_hash(tag):
+            return twin
+    return None

@@ -16,6 +16,7 @@ from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.filter.tags import twin_of
 from rmqlab.filter.telling_apart import Apart, CannotTellError, tell_apart
 from rmqlab.lab.lint_loss import Loss, Properties, asks, loss
 from rmqlab.lab.lint_members import SETTINGS
@@ -94,7 +95,7 @@ class Difference:
 class WitnessLoss:
     """A message on which members differ: who asks for it, and what becomes of it by who holds the slot.
 
-    ``losses``: one for each wish that may be in the slot; the first is that of the member heard last.
+    ``losses``: one for each wish that may be in the slot; the first is that of the highest version, or heard last.
     """
 
     message: Properties
@@ -103,7 +104,7 @@ class WitnessLoss:
 
     @property
     def expected(self) -> Fraction:
-        """The share lost while the slot is that of the member heard last."""
+        """The share lost while the slot is that of the highest version, or of the member heard last."""
         return self.losses[0].lost
 
     def as_json(self) -> dict[str, Any]:
@@ -234,9 +235,14 @@ def _witness(
     topic: str, message: Properties, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None
 ) -> WitnessLoss:
     by_name = {one.client: one for one in members}
-    last_heard = {client: place for place, client in enumerate(by_name)}
-    holders = [max(wish.members, key=last_heard.__getitem__) for wish in wishes if wish.data is not None]
-    holders.sort(key=last_heard.__getitem__, reverse=True)
+    places = {client: place for place, client in enumerate(by_name)}
+
+    def latest(client: str) -> tuple[int, int]:
+        """The higher version has the slot (row S-77); where versions are not told, whoever was heard last."""
+        return by_name[client].subscriptions[topic].sub_version, places[client]
+
+    holders = [max(wish.members, key=latest) for wish in wishes if wish.data is not None]
+    holders.sort(key=latest, reverse=True)
     asked = tuple(one.client for one in members if asks(one, topic, message))
     return WitnessLoss(
         message, asked, tuple(loss(topic, message, members, by_name[holder], queues) for holder in holders)
@@ -256,9 +262,12 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
         data = [wish.data for wish in topic.wishes if wish.data is not None]
         kinds = {is_tag_type(one.expression_type) for one in data}
         if len(kinds) > 1:
+            tags = sorted({tag for one in data if is_tag_type(one.expression_type) for tag in one.tags_set})
+            same = next(((tag, twin) for tag in tags if (twin := twin_of(tag)) is not None), None)
+            such = "" if same is None else f", such as {same[1]!r} for {same[0]!r}"
             yield (
                 f"{topic.topic}: TAG and SQL92 in one group: under a TAG slot members with SQL92 get every message "
-                "whose tag has the same hash code, for only members with TAG look at the text again"
+                f"whose tag has the same hash code{such}, for only members with TAG look at the text again"
             )
         if False in kinds:
             yield f"{topic.topic}: SQL92 needs enablePropertyFilter=true at the broker; else these members do not start"

@@ -47,19 +47,28 @@ class LintMember:
 
 @dataclass(slots=True)
 class LintGroup:
-    """A group's members, the one that told its subscriptions last at the end; ``queues``: by topic, if known."""
+    """A group: ``heard`` has its members by client, the one that told its subscriptions last at the end.
+
+    ``queues``: numbers of queues by topic, as far as they are known.
+    """
 
     name: str
-    members: list[LintMember] = field(default_factory=list)
+    heard: dict[str, LintMember] = field(default_factory=dict)
     queues: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def members(self) -> list[LintMember]:
+        """The members in the order in which they were heard."""
+        return list(self.heard.values())
 
     def hear(self, member: LintMember) -> None:
         """A member tells what it subscribes now: what it said before is forgotten."""
-        self.members[:] = [*(one for one in self.members if one.client != member.client), member]
+        self.heard.pop(member.client, None)
+        self.heard[member.client] = member
 
     def forget(self, client: str) -> None:
         """A member is gone."""
-        self.members[:] = [one for one in self.members if one.client != client]
+        self.heard.pop(client, None)
 
 
 Groups = dict[str, LintGroup]
@@ -232,10 +241,9 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
             case Subscribe(who=who, topic=topic):
                 again = build(topic, step.expr, step.type, step.at)
                 for group in mine.values():
-                    for member in group.members:
-                        if member.client == who:
-                            group.hear(LintMember(who, {**member.subscriptions, topic: again}, member.settings))
-                            break
+                    member = group.heard.get(who)
+                    if member is not None:
+                        group.hear(LintMember(who, {**member.subscriptions, topic: again}, member.settings))
             case Stop(who=who) | Kill(who=who):
                 for group in mine.values():
                     group.forget(who)

@@ -8,6 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter_api import build
+from rmqlab.filter.tags import twin_of
 from rmqlab.lab.compare import default_settings
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lint import LintVerdict, lint
@@ -15,12 +16,14 @@ from rmqlab.lab.lint_loss import shares
 from rmqlab.lab.lint_members import LintGroup, LintMember, group_of
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import simulate
+from rmqlab.message.java import string_hash
 
 
 def group(*texts, queues=None, **settings):
     made = group_of([("SQL92", text[4:]) if text.startswith("SQL ") else ("TAG", text) for text in texts], "G")
     made.queues.update({} if queues is None else {"T": queues})
-    made.members[:] = [LintMember(one.client, one.subscriptions, settings) for one in made.members]
+    for one in made.members:
+        made.hear(LintMember(one.client, one.subscriptions, settings))
     return made
 
 
@@ -126,7 +129,7 @@ def test_settings_that_differ_and_refused_conditions_are_noted():
         LintMember("A", {"T": build("T", "a >", "SQL92")}, {"messageModel": "CLUSTERING"}),
         LintMember("B", {"T": build("T", "a", "TAG")}, {"messageModel": "BROADCASTING"}),
     ]
-    found = lint(LintGroup("G", members))
+    found = lint(LintGroup("G", {one.client: one for one in members}))
     assert found.verdict is LintVerdict.INCONSISTENT
     notes = " / ".join(found.notes)
     for part in (
@@ -154,3 +157,28 @@ def test_queues_are_shared_as_4_8_0_does_it():
 def test_arguments_that_say_nothing_are_refused(texts, problem):
     with pytest.raises(BadInput, match=problem):
         group(*texts)
+
+
+@pytest.mark.row("S-77", "S-86")
+def test_the_highest_version_has_the_slot_whoever_was_heard_last():
+    one = LintGroup("G")
+    for client, text, version in (("A", "a", 9), ("B", "b", 5)):
+        one.hear(LintMember(client, {"T": build("T", text, "TAG", version)}))
+    assert {witness.losses[0].holder for witness in lint(one).topics[0].witnesses} == {"A"}
+
+
+@pytest.mark.row("F-50")
+def test_a_twin_has_the_same_hash_and_reaches_members_with_sql92():
+    """Under a TAG slot the broker compares hashes, and only members with TAG look again."""
+    found = lint(group("A:T=tagA", "SQL B:T=TAGS = 'tagA'"))
+    assert found.verdict is LintVerdict.CONSISTENT
+    assert any("such as 'uBgA' for 'tagA'" in note for note in found.notes)
+    assert string_hash("uBgA") == string_hash("tagA")
+    assert [twin_of(tag) for tag in ("Aa", "a", "")] == ["BB", None, None]
+
+
+def test_a_thousand_members_are_no_trouble():
+    large = group(*[f"C{number}:T={'a||b' if number % 2 else 'b||a'}" for number in range(1_000)], queues=16)
+    found = lint(large)
+    assert found.verdict is LintVerdict.CONSISTENT
+    assert len(found.members) == 1_000
