@@ -58,15 +58,26 @@ class Verdict(NamedTuple):
 class Batch:
     """Rows of one topic: tags as codes into `tag_names`, queue offsets, store times (epoch ms), property columns."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        coded = batch["tags"].dictionary_encode()
-        self.tag_names: list[str | None] = [*coded.dictionary.to_pylist(), None]
-        self.tag_codes = coded.indices.fill_null(len(self.tag_names) - 1).to_numpy(zero_copy_only=False)
-        self.queues = batch["queueId"].to_numpy()
-        self.offsets = batch["queueOffset"].to_numpy()
-        self.times = batch["storeTimestamp"].to_numpy()
-        self._rows = batch
+    def __init__(self, rows: pa.RecordBatch, tags: pa.DictionaryArray, chosen: NDArray[np.int64]) -> None:
+        """Look at the `chosen` places of `rows`, whose tags are dictionary-coded in `tags`; take what is asked for."""
+        self._rows, self._chosen = rows, None if len(chosen) == len(rows) else chosen
+        self.tag_names: list[str | None] = [*tags.dictionary.to_pylist(), None]
+        codes = tags.indices.fill_null(len(self.tag_names) - 1).to_numpy(zero_copy_only=False)
+        self.tag_codes = codes if self._chosen is None else codes[chosen]
+        self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
+        self.times = self._numbers("storeTimestamp")
         self._properties: pa.Table | None = None
+
+    def _numbers(self, name: str) -> NDArray[np.int64]:
+        column = self._rows[name]
+        if self._chosen is None:
+            return np.asarray(column.to_numpy())
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)  # a damaged part, which is not chosen, has none
+        return np.asarray(values[self._chosen])
+
+    def _column(self, name: str) -> pa.Array:
+        column = self._rows[name]
+        return column if self._chosen is None else column.take(pa.array(self._chosen))
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -78,10 +89,9 @@ class Batch:
     def properties(self) -> pa.Table:
         """The rows' properties, one column each."""
         if self._properties is None:
-            rows = self._rows
-            names = [name for name in rows.schema.names if name.startswith(PROPERTY_PREFIX)]
-            columns = {name.removeprefix(PROPERTY_PREFIX): rows[name] for name in names}
-            self._properties = pa.table({**columns, "TAGS": rows["tags"], "KEYS": rows["keys"]})
+            names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
+            columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
+            self._properties = pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
         return self._properties
 
 

@@ -90,16 +90,15 @@ class Scan:
         check = QueueCheck(self.root, part) if self.root else None
         for batch in LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc).read(part):
             yield from _damage(batch, check)
-            topics = batch["topic"].dictionary_encode()
+            topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
             codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             queued = ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
             for code, topic in enumerate(topics.dictionary.to_pylist()):
                 if topic in self.telling:
                     told += int((codes == code).sum())
-                if topic in self.judges:
-                    mine = np.flatnonzero((codes == code) & queued)
-                    rows = batch if len(mine) == len(batch) else batch.take(pa.array(mine))
-                    yield from self._judge(topic, rows, cells)
+                mine = np.flatnonzero((codes == code) & queued)
+                if topic in self.judges and len(mine):
+                    yield from self._judge(topic, batch, mine, Batch(batch, tags, mine), cells)
             if len(cells) > 1 << 17:
                 yield _counts(cells)
                 cells.clear()
@@ -110,10 +109,9 @@ class Scan:
         if told:
             yield _rows(1, kind=TOLD, messages=told)
 
-    def _judge(self, topic: str, rows: pa.RecordBatch, cells: Counter[_Cell]) -> Iterator[pa.RecordBatch]:
-        if not len(rows):
-            return
-        batch = Batch(rows)
+    def _judge(
+        self, topic: str, rows: pa.RecordBatch, mine: NDArray[np.int64], batch: Batch, cells: Counter[_Cell]
+    ) -> Iterator[pa.RecordBatch]:
         judges = self.judges[topic]
         verdicts = [judge.judge(batch) for judge in judges]
         delivered = [
@@ -123,12 +121,12 @@ class Scan:
         everywhere = np.sum(delivered, axis=0)
         for judge, verdict, got in zip(judges, verdicts, delivered, strict=True):
             if judge.has_evidence:
-                yield _details(DETAIL, judge, rows, verdict, np.arange(len(batch)), everywhere - got)
+                yield _details(DETAIL, judge, rows, mine, verdict, np.arange(len(batch)), everywhere - got)
                 continue
             _count(cells, judge, batch, verdict)
             lost = np.flatnonzero(LOST_CODES[verdict.fate] & (verdict.asked != NO))
             if len(lost):
-                yield _details(LOST, judge, rows, verdict, lost, everywhere - got)
+                yield _details(LOST, judge, rows, mine, verdict, lost, everywhere - got)
 
 
 def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) -> None:
@@ -175,9 +173,16 @@ def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
 
 
 def _details(
-    kind: str, judge: Judge, rows: pa.RecordBatch, verdict: Verdict, chosen: NDArray[np.int64], elsewhere: Any
+    kind: str,
+    judge: Judge,
+    rows: pa.RecordBatch,
+    mine: NDArray[np.int64],
+    verdict: Verdict,
+    chosen: NDArray[np.int64],
+    elsewhere: Any,
 ) -> pa.RecordBatch:
-    picked = rows if len(chosen) == len(rows) else rows.take(pa.array(chosen))
+    """Give rows for `chosen` of the judged ones, which are at the places `mine` of `rows`."""
+    picked = rows.take(pa.array(mine[chosen]))
     times = picked["storeTimestamp"].to_numpy()
     return _rows(
         len(chosen),
