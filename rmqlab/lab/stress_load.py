@@ -95,7 +95,9 @@ class Producer(asyncio.Protocol):
             return
         number = len(self.sent)
         head = f"{self.name}/{number}:".encode()
-        self.sent[number] = head + self._choose.randbytes(self._choose.randrange(self._longest_body))
+        self.sent[number] = (
+            head + self._choose.randbytes(self._choose.randrange(self._longest_body) // 2).hex().encode()
+        )
         header = SendMessageRequestHeader(
             producer_group="StressP", topic=TOPIC, default_topic="TBW102", default_topic_queue_nums=QUEUES,
             queue_id=self._choose.randrange(QUEUES), sys_flag=0, born_timestamp=1_700_000_000_000, flag=0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import random
 import re
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 import rmqlab
 from rmqlab.broker.config_manager import config_files
+from rmqlab.lab.stress_store import end_under_load
 from rmqlab.message.record import decode_record
 from rmqlab.runtime.properties_file import read_properties
 
@@ -204,6 +206,24 @@ def test_kill_9_under_load(jars, real_cluster, tmp_path, flush):
     with real_cluster(store) as cluster:
         lines, errors = jars().interop(cluster.namesrv, "dump:Load", home=tmp_path)
         assert lines == [*before, "ok dump:Load"], errors
+
+
+def test_killed_over_and_over(jars, real_cluster, tmp_path):
+    """Processes killed at random moments, each on what the one before left; then the real broker reads all of it.
+
+    RMQLAB_KILL_ROUNDS and RMQLAB_KILL_SEED: how often, and when.
+    """
+    store = tmp_path / "store"
+    rounds, seed = (int(os.environ.get(f"RMQLAB_KILL_{name}", "3")) for name in ("ROUNDS", "SEED"))
+    result = end_under_load("kill", rounds, seed, store=store)
+    assert result.wrong == []
+    assert result.rounds == rounds
+    with rmqlab.serve(store=store, **SIZES) as broker:
+        before = lines_of(broker, "Stress")
+    assert len(before) >= result.acknowledged
+    with real_cluster(store) as cluster:
+        lines, errors = jars().interop(cluster.namesrv, "dump:Stress", home=tmp_path)
+        assert lines == [*before, "ok dump:Stress"], errors
 
 
 def test_what_the_real_broker_left_when_it_was_killed(jars, real_cluster, tmp_path):
