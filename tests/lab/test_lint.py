@@ -6,15 +6,16 @@ from fractions import Fraction
 
 import pytest
 
+from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.tags import twin_of
-from rmqlab.lab.compare import default_settings
+from rmqlab.lab.compare import default_settings, recorded_events
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lint import LintVerdict, lint
-from rmqlab.lab.lint_loss import shares
-from rmqlab.lab.lint_members import LintGroup, LintMember, group_of
-from rmqlab.lab.scenario import convert_scenario
+from rmqlab.lab.lint_loss import fate, shares
+from rmqlab.lab.lint_members import LintGroup, LintMember, group_of, read_groups
+from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
 
@@ -182,3 +183,52 @@ def test_a_thousand_members_are_no_trouble():
     found = lint(large)
     assert found.verdict is LintVerdict.CONSISTENT
     assert len(found.members) == 1_000
+
+
+PLAIN = {"at", "do", "who", "group", "subscribe"}
+SETTLES_MS = 2_000
+
+
+def _predictable(scenario):
+    """One group of push consumers, all started some time before everything is sent, and nothing else happens."""
+    fields = scenario.to_builtins()["steps"]
+    starts = [step for step in fields if step["do"] == "start"]
+    sends = [step["at"] for step in fields if step["do"] == "send"]
+    return (
+        {step["do"] for step in fields} == {"start", "alloc", "send", "offsets"}
+        and len(starts) > 1
+        and all(set(step) <= PLAIN for step in starts)
+        and len(scenario.topics) == len(scenario.groups()) == 1
+        and max(step["at"] for step in starts) + SETTLES_MS <= min(sends)
+    )
+
+
+@pytest.mark.row("S-03", "S-07", "S-82", "S-84")
+def test_the_real_broker_did_what_is_predicted():
+    """Per message and queue: the owner gets it or not, by its own subscription and the one seen in the slot."""
+    folder_of = folder("data") / "golden" / "broker-4.8.0" / "base"
+    events = recorded_events(folder_of)
+    seen = 0
+    for scenario in read_scenarios(folder_of / "scenarios.jsonl"):
+        if not _predictable(scenario):
+            continue
+        groups = read_groups(f"{folder_of / 'scenarios.jsonl'}#{scenario.id}")
+        (one,) = groups.values()
+        ((topic, queues),) = scenario.topics.items()
+        mine = events[scenario.id]
+        first_sent = next(event["t"] for event in mine if event["ev"] == "sent")
+        views = [event["view"]["subs"] for event in mine if event["ev"] == "broker" and event["t"] <= first_sent]
+        kind, _, text = views[-1][topic].rpartition("@")[0].partition(":")
+        slot = build(topic, text, kind)
+        part = shares(one.members, queues)
+        owners = [client for client in part for _ in range(int(part[client] * queues))]
+        predicted = set()
+        for message in (message for step in scenario.steps if isinstance(step, Send) for message in step.messages):
+            owner = owners[message.queue]
+            properties = dict(message.props or {}) | ({} if message.tag is None else {"TAGS": message.tag})
+            if fate(one.heard[owner].subscriptions[topic], slot, properties) is Fate.DELIVERED:
+                predicted.add((owner, message.body))
+        got = {(event["who"], event["body"]) for event in mine if event["ev"] == "consume"}
+        assert got == predicted, scenario.id
+        seen += 1
+    assert seen >= 35
