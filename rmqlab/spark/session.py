@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 SETTING: Final = "RMQLAB_SPARK"
 DEFAULT: Final = "local[*]"
+# Set by spark-submit for the program it starts: the master is the one it was given, and it has shipped the package.
+SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What Spark needs of Python, and what only Connect needs.
 MODULES: Final = ("pyspark", "pandas", "pyarrow")
@@ -47,16 +49,16 @@ class SparkAddressError(BadInput):
 
 
 def open_session(address: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the session for `address` (None: RMQLAB_SPARK, else `local[*]`); a running one is used again.
+    """Return the session for `address` (None: RMQLAB_SPARK, else spark-submit's master, else `local[*]`).
 
-    `conf` goes over the settings made here. Raises `SparkMissingError` for a missing package or Java,
-    `SparkAddressError` when nothing answers at the address.
+    A running one is used again. `conf` goes over the settings made here. Raises `SparkMissingError` for a
+    missing package or Java, `SparkAddressError` when nothing answers at the address.
     """
-    address = address or os.environ.get(SETTING) or DEFAULT
+    address = address or os.environ.get(SETTING) or ("" if SUBMITTED in os.environ else DEFAULT)
     connect, local = address.startswith("sc://"), address.startswith("local")
     require_modules((*MODULES, *CONNECT_MODULES) if connect else MODULES)
     knock(address)
-    if not connect:
+    if address and not connect:
         provide_java(os.environ)
     if local:
         # Workers take the first python3 on the PATH unless told.
@@ -65,11 +67,12 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("rmqlab")
-    builder = builder.remote(address) if connect else builder.master(address)
+    if address:
+        builder = builder.remote(address) if connect else builder.master(address)
     builder = builder.config(map={**settings(), **(local_settings(address) if local else {}), **(conf or {})})
     try:
         session = builder.getOrCreate()
-        if not local:
+        if not local and SUBMITTED not in os.environ:
             _ship(session)
     except (PySparkException, RuntimeError, OSError) as error:
         raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error

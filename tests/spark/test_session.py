@@ -223,3 +223,48 @@ def test_an_address_without_a_port_means_the_usual_one(monkeypatch):
     for address in ("local[2]", "yarn", "k8s://https://host:443"):
         knock(address)
     assert asked == [("host", 15002), ("host", 7077), ("::1", 1), ("a", 1), ("b", 2)]
+
+
+def test_under_spark_submit_its_master_is_used_and_nothing_is_shipped_again(monkeypatch):
+    asked = []
+
+    class Builder:
+        def appName(self, name):  # noqa: N802
+            return self
+
+        def master(self, address):
+            asked.append(address)
+            return self
+
+        def config(self, map):  # noqa: A002
+            asked.append(map["spark.sql.caseSensitive"])
+            return self
+
+        def getOrCreate(self):  # noqa: N802
+            return "the session"
+
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", Builder())
+    monkeypatch.setattr(module, "knock", lambda address: None)
+    monkeypatch.setattr(module, "_ship", asked.append)
+    monkeypatch.setenv(module.SUBMITTED, "1")
+    monkeypatch.delenv("RMQLAB_SPARK", raising=False)
+    assert open_session() == "the session"
+    assert asked == ["true"]
+    assert open_session("spark://host:7077") == "the session"
+    assert asked[1:] == ["spark://host:7077", "true"]
+
+
+def test_the_package_is_kept_as_long_as_executors_may_start():
+    """An executor fetches it from the driver when it starts, which may be long after the session began."""
+    shipped = []
+
+    class Session:
+        def addArtifacts(self, path, *, pyfile):  # noqa: N802
+            shipped.append((path, pyfile))
+
+    module._ship(Session())
+    module._ship(Session())
+    ((path, pyfile), again) = shipped
+    assert (path, pyfile) == again
+    assert pyfile
+    assert Path(path).is_file()
