@@ -236,7 +236,7 @@ def test_under_spark_submit_its_master_is_used_and_nothing_is_shipped_again(monk
             asked.append(address)
             return self
 
-        def config(self, map):  # noqa: A002
+        def config(self, map):
             asked.append(map["spark.sql.caseSensitive"])
             return self
 
