@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_error import MQBrokerError, MQClientError
 from rmqlab.client.pull_result import PullResult, PullStatus
 from rmqlab.client.send_result import SendResult, SendStatus
+from rmqlab.message.properties import PROPERTY_MESSAGE_TYPE
 from rmqlab.protocol import admin_headers as admin
 from rmqlab.protocol import consumer_headers as consumer
 from rmqlab.protocol import producer_headers as producer
@@ -299,6 +300,11 @@ def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
     return tuple(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list)
 
 
+_REPLY = f"{PROPERTY_MESSAGE_TYPE}\x01reply\x02"
+
+
 def _send_request(body: bytes, header: producer.SendMessageRequestHeaderV2) -> RemotingCommand:
     code = RequestCode.SEND_BATCH_MESSAGE if header.batch else RequestCode.SEND_MESSAGE_V2
+    if _REPLY in (header.properties or ""):
+        code = RequestCode.SEND_REPLY_MESSAGE_V2
     return RemotingCommand.request(code, header, body)

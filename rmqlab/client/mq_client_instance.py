@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig, Observer
     from rmqlab.client.consumer import Consumer
     from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.request_reply import Request
     from rmqlab.client.topic_publish_info import TopicPublishInfo
     from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.protocol.route import TopicRouteData
@@ -77,6 +78,7 @@ class MQClientInstance:
         self.admin = MQAdmin(self)
         if config.namesrv_addr is not None:
             self.api.name_servers = config.namesrv_addr.split(";")
+        self.requests: dict[str, Request] = {}
         self.producer_table: dict[str, DefaultMQProducer] = {}
         self.consumer_table: dict[str, Consumer] = {}
         self.topic_route_table: dict[str, TopicRouteData] = {}

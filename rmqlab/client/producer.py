@@ -14,6 +14,7 @@ from rmqlab.client.client_error import (
     RemotingTooMuchRequestError,
     suggest_todo,
 )
+from rmqlab.client.request_reply import request
 from rmqlab.client.send_result import SendStatus
 from rmqlab.client.topic_publish_info import TopicPublishInfo
 from rmqlab.client.validators import check_message, check_producer_group
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.send_result import SendResult
     from rmqlab.client.trace_dispatcher import TraceDispatcher
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.message import MessageExt, MessageQueue
 
     MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
     Attempt = Callable[[Message, MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
@@ -165,6 +166,10 @@ class DefaultMQProducer:
         """
         sending = AsyncSend(self, callback, self.config.send_msg_timeout if timeout_ms is None else timeout_ms)
         self.instance.runtime.spawn(sending.run(message, queue, selector, arg), "AsyncSenderExecutor_")
+
+    async def request(self, message: Message, timeout_ms: int) -> MessageExt:
+        """Send, and wait for a consumer's answer; raises `MQClientError`, code 10006 when none came in time."""
+        return await request(self, message, timeout_ms)
 
     async def send_oneway(
         self,

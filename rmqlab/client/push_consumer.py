@@ -5,7 +5,7 @@ Rows S-16, S-81, S-83, S-90, S-95..S-98, F-93..F-98, H-17.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
@@ -63,6 +63,7 @@ class DefaultMQPushConsumer(Consumer):
         super().__init__(group, instance, self.config, disk)
         self.paused = False
         self.trace: TraceDispatcher | None = None
+        self.start_timestamp = instance.runtime.now()
         self.consume_orderly = self.config.orderly
         self.rebalance_impl = RebalancePushImpl(self)
         self.pull_api = PullAPIWrapper(instance, group)
@@ -298,6 +299,10 @@ class DefaultMQPushConsumer(Consumer):
         except CALL_ERRORS:
             back = retry_message(message, self.group_name, message.reconsume_times + 1, maximum)
             await instance.default_producer.send(back)
+
+    def call_listener(self, messages: list[MessageExt], context: Any) -> Any:
+        """Call the listener and return what it says, or raise what it raises."""
+        return None if self._listener is None else self._listener(messages, context)
 
     def suspend(self) -> None:
         """Pull and rebalance no more."""

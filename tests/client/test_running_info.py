@@ -1,0 +1,120 @@
+"""307 and 309: what a push consumer says of itself, and one message given to its listener."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from rmqlab.checkout import folder
+from rmqlab.client.client_remoting_processor import ClientRemotingProcessor
+from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
+from rmqlab.message.message import Host, Message, MessageExt
+from rmqlab.message.record import encode_record
+from rmqlab.protocol.admin_bodies import ConsumeMessageDirectlyResult, ConsumerRunningInfo
+from rmqlab.protocol.admin_headers import (
+    ConsumeMessageDirectlyResultRequestHeader,
+    GetConsumerRunningInfoRequestHeader,
+)
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+
+# Java prints objects here, with their addresses; and settings that our consumers do not have.
+JAVA_ONLY = {
+    "log", "allocateMessageQueueStrategy", "messageListener", "offsetStore", "defaultMQPushConsumerImpl",
+    "subscription", "consumeTimestamp", "awaitTerminationMillisWhenShutdown", "adjustThreadPoolNumsThreshold",
+}  # fmt: skip
+
+
+def recorded():
+    """What the real client A answered to the real tool."""
+    path = folder("data") / "golden" / "broker-4.8.0" / "admin" / "frames.jsonl.gz"
+    asked = set()
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in map(json.loads, file):
+            if "frame" not in line:
+                continue
+            command = RemotingCommand.decode(bytes.fromhex(line["frame"])[4:])
+            place = line["conn"], command.opaque
+            if line["dir"] == "s2c" and command.code == RequestCode.GET_CONSUMER_RUNNING_INFO:
+                asked.add(place)
+            elif line["dir"] == "c2s" and command.is_response and place in asked:
+                return ConsumerRunningInfo.decode(command.body)
+    raise AssertionError("no answer to 307 in the recording")
+
+
+def ask(world, code, header, body=None):
+    processor = ClientRemotingProcessor(world.instance("A"))
+    return processor.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
+
+
+def consumer_of(world, listener=None, **settings):
+    world.topic("T", 2)
+    consumer = world.consumer("A", listener=listener, **settings)
+    world.do(consumer.subscribe("T", "tagA"))
+    world.do(consumer.start())
+    world.run(1_000)
+    return consumer
+
+
+def test_a_consumer_says_what_a_real_one_says(world):
+    consumer_of(world, consume_thread_min=1, consume_thread_max=1)
+    producer = world.producer()
+    world.do(producer.start())
+    for number in range(2):
+        world.do(producer.send(Message.of("T", b"%d" % number, "tagA")))
+    world.run(6_000)
+    answer = ask(world, RequestCode.GET_CONSUMER_RUNNING_INFO, GetConsumerRunningInfoRequestHeader("G", "x"))
+    ours, theirs = ConsumerRunningInfo.decode(answer.body), recorded()
+    varying = {"consumerGroup", "PROP_NAMESERVER_ADDR", "PROP_CONSUMER_START_TIMESTAMP"}
+    assert ours.properties.keys() == theirs.properties.keys() - JAVA_ONLY
+    for name in ours.properties.keys() - varying:
+        assert ours.properties[name] == theirs.properties[name], name
+    assert [(one.topic, one.sub_string) for one in ours.subscription_set] == [("%RETRY%G", "*"), ("T", "tagA")]
+    offsets = {queue.queue_id: info.commit_offset for queue, info in ours.mq_table.items() if queue.topic == "T"}
+    assert offsets == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize(
+    ("said", "result", "remark"),
+    [
+        (ConsumeConcurrentlyStatus.CONSUME_SUCCESS, "CR_SUCCESS", None),
+        (ConsumeConcurrentlyStatus.RECONSUME_LATER, "CR_LATER", None),
+        (None, "CR_RETURN_NULL", None),
+        (ValueError("no"), "CR_THROW_EXCEPTION", "ValueError: no"),
+    ],
+)
+def test_one_message_past_all_queues(world, said, result, remark):
+    got = []
+
+    def listener(messages, context):
+        got.extend(messages)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    consumer_of(world, listener)
+    message = MessageExt(topic="T", body=b"x", born_host=Host("10.0.0.1", 1), store_host=Host("10.0.0.2", 2))
+    header = ConsumeMessageDirectlyResultRequestHeader("G", "x", None, "broker-a")
+    answer = ask(world, RequestCode.CONSUME_MESSAGE_DIRECTLY, header, encode_record(message))
+    told = ConsumeMessageDirectlyResult.decode(answer.body)
+    assert (told.consume_result, told.remark, told.order) == (result, remark, False)
+    assert [one.body for one in got] == [b"x"]
+    assert list(world.broker.consumer_offset_manager.query_offsets("G", "T") or {}) == []
+
+
+def test_an_orderly_listener_may_roll_back(world):
+    consumer_of(world, lambda messages, context: ConsumeOrderlyStatus.ROLLBACK, orderly=True)
+    message = MessageExt(topic="T", body=b"x", born_host=Host("10.0.0.1", 1), store_host=Host("10.0.0.2", 2))
+    header = ConsumeMessageDirectlyResultRequestHeader("G", "x", None, "broker-a")
+    answer = ask(world, RequestCode.CONSUME_MESSAGE_DIRECTLY, header, encode_record(message))
+    told = ConsumeMessageDirectlyResult.decode(answer.body)
+    assert (told.consume_result, told.order) == ("CR_ROLLBACK", True)
+
+
+def test_another_group_is_told_so(world):
+    consumer_of(world)
+    answer = ask(world, RequestCode.GET_CONSUMER_RUNNING_INFO, GetConsumerRunningInfoRequestHeader("H", "x"))
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert answer.remark == "The Consumer Group <H> not exist in this consumer"
