@@ -43,12 +43,13 @@ class Pairs(list[tuple[Any, Any]]):
     """The fields of an object in the order they were written, repeated names included."""
 
 
-def read(data: bytes) -> object:
+def read(data: bytes, longest_odd: int | None = None) -> object:
     """Return the value of a text: dict, list, str, int, Decimal, bool or None; raises FrameError.
 
-    A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs.
+    A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs. A text of more than
+    `longest_odd` bytes is read as plain JSON only.
     """
-    return _read(data, _PLAIN, dict)
+    return _read(data, _PLAIN, dict, longest_odd)
 
 
 def read_pairs(data: bytes, longest_odd: int | None = None) -> object:

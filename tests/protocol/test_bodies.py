@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol import fastjson, serializable
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody, message_queue_order
+from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.data_version import DataVersion
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
@@ -129,3 +130,18 @@ def test_structures_sets_and_maps_are_written_as_their_parts_are():
     for body in bodies:
         assert body.encode() == fastjson.write(serializable.to_json(body))
     assert serializable._text({queue: {1: None, 2: queue}}) == fastjson.text(serializable.to_json({queue: {2: queue}}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\xff" * (2 << 20), b"{" + b",".join(b"'%d':1" % number for number in range(200_000)) + b"}", b"[" * (2 << 20)],
+)
+def test_long_bodies_that_are_no_plain_json_are_refused_at_once(body):
+    """Read with care, each would keep a broker busy for seconds."""
+    with pytest.raises(FrameError, match="no plain JSON; at most 1048576"):
+        RemotingCommand(content=body).decode_body(HeartbeatData)
+
+
+def test_long_plain_bodies_are_read():
+    long = HeartbeatData(client_id="x" * (2 << 20))
+    assert RemotingCommand(content=long.encode()).decode_body(HeartbeatData) == long
