@@ -268,3 +268,16 @@ def test_the_package_is_kept_as_long_as_executors_may_start():
     assert (path, pyfile) == again
     assert pyfile
     assert Path(path).is_file()
+
+
+def test_the_command_line_works_from_the_archive(tmp_path):
+    """spark-submit hands the package over as a zip; a verb must be found in it."""
+    path = package_archive(tmp_path)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from rmqlab.cli import main; sys.exit(main(['rows', '--help']))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", code, path], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert told.returncode == 0, told.stderr
+    assert "usage" in told.stdout
