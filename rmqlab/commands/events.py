@@ -71,7 +71,7 @@ def _recorded(args: Namespace) -> Iterator[Account]:
 
 def _simulated(args: Namespace) -> Iterator[Account]:
     from rmqlab.lab.compare import settings_beside
-    from rmqlab.lab.race import RACE_TIMING, RaceChooser
+    from rmqlab.lab.race import RaceChooser, race_timing
     from rmqlab.lab.recorded_facts import account_of
     from rmqlab.lab.scenario import read_scenarios
     from rmqlab.lab.simulate import simulate
@@ -83,7 +83,7 @@ def _simulated(args: Namespace) -> Iterator[Account]:
     settings: dict[str, Any] = {"cluster": settings_beside(args.source.parent)}
     for name in args.id or scenarios:
         if args.seed is not None:
-            settings |= {"chooser": RaceChooser(args.seed), "timing": RACE_TIMING}
+            settings |= {"chooser": RaceChooser(args.seed), "timing": race_timing(scenarios[name])}
         yield account_of(simulate(scenarios[name], **settings))
 
 

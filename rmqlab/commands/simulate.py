@@ -12,7 +12,7 @@ from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.compare import Verdict, compare, settings_beside
-from rmqlab.lab.race import RACE_TIMING, SEEDS, RaceChooser
+from rmqlab.lab.race import SEEDS, RaceChooser, race_timing
 from rmqlab.lab.scenario import numbered_scenarios
 from rmqlab.lab.schedules import read_schedules
 from rmqlab.lab.simulate import refusal_of, simulate
@@ -130,7 +130,7 @@ def _simulate(scenario: Scenario, cluster: ClusterConfig, args: Namespace, sched
         schedule = schedules[scenario.id]
         settings |= {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
     elif args.seed is not None:
-        settings |= {"chooser": RaceChooser(args.seed), "timing": RACE_TIMING}
+        settings |= {"chooser": RaceChooser(args.seed), "timing": race_timing(scenario)}
     return simulate(scenario, **settings)
 
 

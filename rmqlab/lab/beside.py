@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.compare import Comparison, Verdict, compare, settings_beside
-from rmqlab.lab.race import RACE_TIMING, SEEDS
+from rmqlab.lab.race import SEEDS, race_timing
 from rmqlab.lab.simulate import simulate
 from rmqlab.lab.strip import Mark, Strip, recorded_strip, scenarios_of, set_folder, set_of, simulated_strip
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -97,7 +97,7 @@ def beside(scenario_id: str, run: str = AS_RECORDED) -> Beside:
     )
     found = None if result.survey is None else result.survey.reached.get(result.recorded)
     if run == NOMINAL or found is None:
-        simulated = simulate(scenario, timing=RACE_TIMING, cluster=cluster)
+        simulated = simulate(scenario, timing=race_timing(scenario), cluster=cluster)
     else:
         simulated = simulate(
             scenario, chooser=ScheduledChooser(found.schedule), timing=found.schedule.timing, cluster=cluster

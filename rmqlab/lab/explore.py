@@ -18,7 +18,7 @@ from rmqlab.lab.decisions import Decision, decisions
 from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
 from rmqlab.lab.open_search import Ending, OpenSearch
 from rmqlab.lab.properties import Kind, Property, usual_properties
-from rmqlab.lab.race import RACE_TIMING, RaceChooser
+from rmqlab.lab.race import RaceChooser, race_timing
 from rmqlab.lab.shortest import MOST_RUNS, Shortest
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
@@ -94,7 +94,8 @@ class Explorer:
                 self._draw(seed)
         left = self._budget - search.runs - drawn
         if search.exhausted and left > 0 and self._unreached():
-            times = {name: getattr(RACE_TIMING, name) for name in ("uptime_ms", "shutdown_ms", "consume_ms")}
+            timing = race_timing(self.scenario)
+            times = {name: getattr(timing, name) for name in ("uptime_ms", "shutdown_ms", "consume_ms")}
             self._searches.append(self._search(replace(search.timing, **times)))
             self._go_on(self._searches[1], left, progress)
         return self._result()
@@ -123,9 +124,8 @@ class Explorer:
         return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
 
     def _timed(self, chooser: Chooser) -> Run:
-        return simulate(
-            self.scenario, chooser=chooser, timing=RACE_TIMING, cluster=self._cluster, clients=self._clients
-        )
+        timing = race_timing(self.scenario)
+        return simulate(self.scenario, chooser=chooser, timing=timing, cluster=self._cluster, clients=self._clients)
 
     def _draw(self, seed: int) -> None:
         run = self._timed(RaceChooser(seed))

@@ -38,7 +38,8 @@ class Cut(FaultStep, frozen=True, tag="cut", kw_only=True):
 class Freeze(FaultStep, frozen=True, tag="freeze", kw_only=True):
     """Swallow everything on ``who``'s connection to the broker from now on, both ways; with ``forMs`` hold it so long.
 
-    A link that comes back delivers what was under way, as TCP sends again what was not confirmed.
+    For good, as the recordings did it: frames are lost, and when one side closes the connection the other learns of it,
+    and may make a new one. A link that comes back delivers what was under way, as TCP sends again what was not confirmed.
     """
 
     who: str

@@ -230,6 +230,7 @@ class Connection:
         "frozen",
         "node",
         "number",
+        "passes_closes",
         "remote_address",
         "server",
         "timing",
@@ -247,6 +248,7 @@ class Connection:
         self.remote_address = remote_address
         self.timing = timing
         self.frozen = False
+        self.passes_closes = True
         self.closed = False
         self.abandoned = False
         # What a freeze that will end holds back: frames that were under way, and frames sent since.
@@ -327,8 +329,12 @@ class Connection:
             self._arrived.append((command, arrive))
 
     def freeze(self, for_us: int | None = None) -> None:
-        """Carry nothing from now on, or for a while; then everything held back arrives, in order."""
+        """Carry nothing from now on, or for a while; then everything held back arrives, in order.
+
+        Frozen for good, as the recordings did it, it swallows frames, but who closes it is still noticed by the other.
+        """
         self.frozen = True
+        self.passes_closes = for_us is None
         if for_us is not None:
             self._arrived = self._arrived or []
             self._scheduler.at(self._scheduler.now_us + for_us, self._thaw)
@@ -353,32 +359,35 @@ class Connection:
             self._say_goodbye()
 
     def close(self) -> None:
-        """The server closes, or the network resets: both sides learn of it now (a frozen one: the server only).
+        """The server closes, or the network resets: both sides learn of it now (one that will thaw: the server only).
 
         The server's handler hears of it when what it does at present is done: Netty closes asynchronously (row H-43).
         """
         if self.closed:
             return
         self.closed = True
-        if not self.frozen:
+        if self._passes_close():
             self.node.lost(self, fail_pending=False)
         self._scheduler.at(self._scheduler.now_us, self.server.closed, self)
 
     def close_by_client(self) -> None:
-        """The client closes; a frozen connection leaves the server in the dark."""
+        """The client closes; a connection that will thaw, or whose machine is gone, leaves the server in the dark."""
         if self.closed or self.abandoned:
             return
         self.abandoned = True
         self.node.lost(self, fail_pending=True)
-        if not self.frozen:
+        if self._passes_close():
             self._say_goodbye()
 
     def closed_by_exit(self) -> None:
         """The server's process ended: only the client is left to learn of it."""
         if not self.closed:
             self.closed = True
-            if not self.frozen:
+            if self._passes_close():
                 self.node.lost(self, fail_pending=False)
+
+    def _passes_close(self) -> bool:
+        return not self.frozen or self.passes_closes
 
     def _say_goodbye(self) -> None:
         """The goodbye must not overtake frames already on their way to the server."""

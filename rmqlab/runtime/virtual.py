@@ -309,7 +309,9 @@ class VirtualNode:
         self._tasks = []
         for connection, was_frozen in zip(connections, frozen, strict=True):
             connection.frozen = was_frozen or silent
-            if not silent:
+            if silent:
+                connection.passes_closes = False
+            else:
                 connection.close_by_client()
         return len(connections)
 

@@ -168,8 +168,28 @@ def test_a_frozen_link_that_comes_back_delivers_what_was_under_way():
     [(who, t)] = consumed(result, "m")
     assert who == "A"
     assert 65_000 <= t < 65_010
-    forever = run(fault("freeze", who="A"), send(12_000, "m", queue=0), last=160_000)
-    assert consumed(forever, "m")[0][0] == "B"
+
+
+@pytest.mark.row("H-41", "H-44")
+def test_a_link_frozen_for_good_swallows_frames_and_lets_its_end_pass_as_in_the_recording():
+    """The scan closes A's old connection, A notices, makes a new one and is a member again (recorded p-freeze-067)."""
+    result = run(fault("freeze", who="A"), send(12_000, "m", queue=0), send(170_000, "n", queue=0), last=200_000)
+    views = [event["view"].get("clients", []) for event in result.events if event["ev"] == "broker"]
+    sizes = [len(clients) for clients in views]
+    assert 1 in sizes[sizes.index(2) :]  # forgotten ...
+    assert owned(result) == {"A": [0, 1], "B": [2, 3]}  # ... and back
+    [(_, t)] = consumed(result, "m")
+    assert t > 120_000
+    [(who, _)] = consumed(result, "n")
+    assert who == "A"
+
+
+@pytest.mark.row("H-43")
+def test_of_a_machine_that_is_gone_nothing_passes_not_even_its_end():
+    result = run(fault("kill", who="A", silent=True), send(12_000, "m", queue=0), last=200_000)
+    last = [event["view"]["clients"] for event in result.events if event["ev"] == "broker" and event["t"] < 200_000][-1]
+    assert [client.partition("@")[2] for client in last] == ["B"]
+    assert consumed(result, "m")[0][0] == "B"
 
 
 @pytest.mark.row("S-86", "S-87")
