@@ -109,12 +109,22 @@ def _figure_of(unit: str) -> Callable[[float, float], float]:
 
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks by name."""
-    from rmqlab.lab import bench_core, bench_explore, bench_fuzz, bench_hours, bench_serve, bench_start, bench_verbs
+    from rmqlab.lab import (
+        bench_core,
+        bench_explore,
+        bench_fuzz,
+        bench_hours,
+        bench_plan,
+        bench_serve,
+        bench_start,
+        bench_verbs,
+    )
 
     found: Iterable[Benchmark] = (
         *bench_core.BENCHMARKS,
         *bench_explore.BENCHMARKS,
         *bench_hours.BENCHMARKS,
+        *bench_plan.BENCHMARKS,
         *bench_start.BENCHMARKS,
         *bench_verbs.BENCHMARKS,
         *bench_serve.BENCHMARKS,

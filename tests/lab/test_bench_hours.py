@@ -37,13 +37,13 @@ def test_a_child_that_does_not_serve_everybody_is_no_measurement(monkeypatch):
 def test_heavy_ones_run_only_when_they_are_named(capsys):
     known = benchmarks()
     heavy = {name for name, one in known.items() if one.heavy}
-    assert heavy == {f"{what}-hour-{of}" for what in ("crowd", "large-group") for of in ("seconds", "memory")}
+    assert heavy >= {f"{what}-hour-{of}" for what in ("crowd", "large-group") for of in ("seconds", "memory")}
     assert heavy.isdisjoint(one.name for one in chosen([], known))
     assert {one.name for one in chosen(["crowd-hour"], known)} == {"crowd-hour-seconds", "crowd-hour-memory"}
     assert "group-hour" in {one.name for one in chosen([], known)}
     assert main(["bench", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert listed.count("only by name") == 4
+    assert listed.count("only by name") >= len(heavy)
 
 
 def test_a_heavy_one_has_one_turn():

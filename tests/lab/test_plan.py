@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.bench import benchmarks
 from rmqlab.lab.compare import default_settings
 from rmqlab.lab.plan import plan
 from rmqlab.lab.plan_change import Kind, change_between, parse_subscription, text_of
@@ -238,3 +239,14 @@ def test_every_procedure_has_a_checklist_that_names_the_new_subscription(procedu
         lines = checklist(procedure, change(old, new))
         assert any(new in line for line in lines)
         assert any("mqadmin" in line for line in lines)
+
+
+# Speed.
+
+
+def test_the_bench_plans_for_four_members():
+    known = benchmarks()
+    assert known["plan-four"].heavy
+    done, seconds = known["plan-schedules"].measure()
+    assert done >= 2
+    assert seconds > 0
