@@ -192,6 +192,8 @@ class ConnectServer(_Servers):
     def __init__(self, master: str = "local[2]", conf: dict[str, str] | None = None) -> None:
         super().__init__()
         self.master, self.conf = master, conf or {}
+        # spark-submit takes it for a daemon, but it is a driver: it needs a driver's memory
+        self.environment["SPARK_DAEMON_MEMORY"] = "1g"
         self.address = ""
 
     def __enter__(self) -> Self:
