@@ -64,3 +64,11 @@ def test_the_real_tool_was_asked_too_early():
 def test_unknown_scenarios_are_named():
     with pytest.raises(BadInput, match="no recorded scenario 'p-nothing'"):
         set_of("p-nothing")
+
+
+@pytest.mark.row("H-40", "H-41", "H-44")
+def test_a_frozen_member_comes_back_on_both_sides_and_beats_as_often():
+    pair = beside("p-freeze-067")
+    counts = {one.what: (one.recorded, one.simulated) for one in pair.pairs()}
+    for what in ("heartbeats of A", "heartbeats of B", "notices (code 40) of A", "notices (code 40) of B"):
+        assert counts[what][0] == counts[what][1] > 0, what
