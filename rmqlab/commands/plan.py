@@ -111,6 +111,10 @@ def _print(found: Plan, saved: dict[str, Path] | None, out: TextIO) -> None:
         (Producers.WAIT, "Producers wait: what only NEW takes comes, and what only OLD takes ends, when it is time:"),
     ):
         tried = [one for one in found.tried if one.producers is producers]
+        kept = [one.course for one in found.tried if one.producers is Producers.KEEP]
+        if producers is Producers.WAIT and [one.course for one in tried] == kept:
+            print("There is nothing to wait for: producers that wait do the same.", file=out)
+            continue
         if tried:
             print(headline, file=out)
         for one in tried:

@@ -131,6 +131,14 @@ def test_a_condition_in_place_of_a_tag():
     assert one.of("widen-then-narrow", WAIT).safe
 
 
+def test_what_asks_least_is_advised_first():
+    assert planned("tagA||tagB", "tagB || tagA").safe[0].procedure.name == "one-by-one"
+    assert [(one.procedure.name, one.producers) for one in planned("tagA", "tagB").safe] == [
+        ("stop-all", KEEP), ("new-group", KEEP), ("new-topic", KEEP),
+        ("stop-all", WAIT), ("new-group", WAIT), ("widen-then-narrow", WAIT), ("new-topic", WAIT),
+    ]  # fmt: skip
+
+
 def test_two_groups_take_twice_and_two_topics_do_not():
     one = planned("tagA", "tagA||tagB")
     assert one.of("new-group").duplicates > 0
