@@ -9,6 +9,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.lab.bench import benchmarks
 from rmqlab.lab.compare import default_settings
+from rmqlab.lab.open_search import OpenSearch
 from rmqlab.lab.plan import plan
 from rmqlab.lab.plan_change import Kind, change_between, parse_subscription, text_of
 from rmqlab.lab.plan_checklist import checklist
@@ -177,18 +178,16 @@ def test_a_large_space_says_how_many_were_tried():
 
 
 def test_the_search_opens_nothing_before_the_change():
-    tried = planned("tagA", "tagB").of("one-by-one")
-    replayed = simulate(
-        tried.course.scenario, chooser=ScheduledChooser(tried.schedule), timing=tried.schedule.timing,
-        cluster=default_settings(),
-    )  # fmt: skip
-    before = [fact for fact in replayed.facts.facts if fact.t < TOPICS_SETTLE_MS + tried.course.change_at]
-    usual = simulate(tried.course.scenario, timing=tried.schedule.timing, cluster=default_settings())
-    uptime = next((one for one in tried.schedule.taken.values() if one[0] == "broker uptime"), None)
-    if uptime is None:
-        assert [(fact.t, fact.kind) for fact in usual.facts.facts[: len(before)]] == [
-            (fact.t, fact.kind) for fact in before
-        ]
+    one = course(PROCEDURES[0], change("tagA", "tagB"), Setting(2, 2), KEEP)
+    late, early = (
+        OpenSearch(one.scenario, lambda run: len(run.events), cluster=default_settings(), open_from_ms=at)
+        for at in (10_000_000, 0)
+    )
+    late.step()
+    early.step()
+    assert late.exhausted
+    assert len(late.graph.nodes) == 0
+    assert early.waiting > 0
 
 
 def test_the_worst_schedule_replays_from_its_text():

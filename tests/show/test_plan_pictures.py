@@ -1,0 +1,58 @@
+"""Pictures of a change of subscription: they tell what the plan found."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.lab.plan import plan
+from rmqlab.lab.plan_pauses import loss_by_pause
+from rmqlab.lab.plan_procedures import Producers, Setting
+from rmqlab.show import plan_tables
+from rmqlab.show.plan_bars import guessed, plan_bars
+from rmqlab.show.plan_lanes import plan_lanes
+from rmqlab.show.plan_pauses import pauses
+
+
+@pytest.fixture(scope="module")
+def found():
+    names = ["stop-all", "one-by-one"]
+    return plan("tagA", "tagB", setting=Setting(2, 2, every_ms=1_000), budget=1, procedures=names)
+
+
+def test_the_bars_say_what_is_lost(found):
+    picture = plan_bars(found)
+    lost = found.of("one-by-one").spread()[2]
+    assert f"one-by-one, producers keep sending: loses up to {lost}" in picture.alt
+    assert "stop-all, producers keep sending: loses nothing" in picture.alt
+    assert "✓ nothing lost" in picture.svg
+    assert {picture.table.rows[number][0] for number in picture.table.marked} == {"one-by-one"}
+
+
+def test_the_lanes_name_each_message_and_what_the_broker_held(found):
+    tried = found.of("one-by-one")
+    picture = plan_lanes(found, tried)
+    assert f"{len(tried.lost)} lost" in picture.title
+    for one in tried.lost:
+        assert one.body in picture.alt
+    rows = {(who, what) for _, who, what in picture.table.rows}
+    assert {("C1", "tagA"), ("C1", "stops"), ("C1", "tagB"), ("the broker holds", "tagB")} <= rows
+    assert len(picture.table.marked) == len(tried.lost)
+
+
+def test_a_guess_is_marked_where_it_is_wrong(found):
+    table = guessed(found, {"stop-all", "one-by-one"})
+    assert [row[0] for number, row in enumerate(table.rows) if number in table.marked] == ["one-by-one"]
+
+
+def test_the_lost_are_listed_with_who_let_them_go_by(found):
+    table = plan_tables.lost(found.of("one-by-one"))
+    assert [row[0] for row in table.rows] == list(found.of("one-by-one").cost.lost)
+    assert plan_tables.steps(found, found.of("stop-all", Producers.WAIT)).rows[0][0] == 1
+
+
+def test_the_loss_grows_with_the_pause():
+    picture = pauses(loss_by_pause("tagA", "tagB", (500, 2_000)))
+    counts = {(row[0], row[1]): row[2:] for row in picture.table.rows}
+    fast, slow = counts["one-by-one", "keep sending"]
+    assert 0 < fast < slow
+    assert set(counts["widen-then-narrow", "wait"]) == set(counts["stop-all", "keep sending"]) == {0}
