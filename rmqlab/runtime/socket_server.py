@@ -221,8 +221,8 @@ class SocketChannel(asyncio.Protocol):
         self._transport.abort()
 
     def is_idle(self, since: float) -> bool:
-        """Tell whether nothing moved since that time of the loop's clock."""
-        return self.last_active < since
+        """Tell whether nothing moved since that time of the loop's clock, and it is not we who keep it waiting."""
+        return self.last_active < since and self._waiting_frame is None
 
 
 class SocketServer:
