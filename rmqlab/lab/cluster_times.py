@@ -1,0 +1,90 @@
+"""What an audit costs at several places, as it was measured once: data/cluster/times.json.
+
+`python -m rmqlab.spark.cluster_run` measures it again and writes the file anew.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from rmqlab.checkout import folder
+from rmqlab.errors import BadInput
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """CPU seconds at one place: a `session`, the `first` small audit, the same `again`, an audit of the whole store.
+
+    They are those of all its processes together: driver, servers, executors, Python workers.
+    """
+
+    name: str
+    cores: int
+    session: float
+    first: float
+    again: float
+    big: float
+
+    @property
+    def fixed(self) -> float:
+        """What comes before the first byte of a store is read: the session, and what a first job loads and compiles."""
+        return self.session + self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a store of `gib` GiB takes at a place, by what was measured there on `measured` bytes."""
+
+    place: Place
+    measured: int
+    gib: float
+
+    @property
+    def data(self) -> float:
+        """CPU seconds for the store itself, without what any job costs."""
+        return max(self.place.big - self.place.again, 1e-9) * self.gib * GIB / self.measured
+
+    def seconds(self, workers: int) -> float:
+        """Seconds on the clock with so many workers of one core: the data is divided, the rest is not."""
+        return self.place.fixed + self.data / workers
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTimes:
+    """Every place, and the store that was read: its bytes, its messages."""
+
+    bytes: int
+    messages: int
+    places: tuple[Place, ...]
+
+    def place(self, name: str) -> Place:
+        """The place of this name.
+
+        Raises:
+            BadInput: there is none.
+        """
+        found = next((one for one in self.places if one.name == name), None)
+        if found is None:
+            raise BadInput(f"no place {name!r}; there are {', '.join(one.name for one in self.places)}")
+        return found
+
+    def sizing(self, name: str, gib: float) -> Sizing:
+        """What a store of `gib` GiB takes at the place of this name; raises `BadInput` as `place`."""
+        return Sizing(self.place(name), self.bytes, gib)
+
+
+def stored_times() -> ClusterTimes:
+    """What was measured.
+
+    Raises:
+        BadInput: the file is missing or damaged.
+    """
+    path = folder("data") / "cluster" / "times.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return ClusterTimes(told["bytes"], told["messages"], tuple(Place(**one) for one in told["places"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path} cannot be read ({error}); python -m rmqlab.spark.cluster_run makes it") from error

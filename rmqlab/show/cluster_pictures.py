@@ -1,0 +1,114 @@
+"""Pictures and tables of notebook 13: the same answer everywhere, what it costs, how many workers it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rmqlab.lab.cluster_times import ClusterTimes
+
+ONE, TWO = "local, 1 core", "cluster, 2 workers"
+PARTS: Final = (("session", ORANGE, "//"), ("first job", SKY, ".."), ("the data", BLUE, ""))
+STORES: Final = {"1 GiB": 1.0, "32 GiB": 32.0, "256 GiB": 256.0, "2 TiB": 2048.0}
+WORKERS: Final = tuple(2**power for power in range(9))
+
+
+def same_answer(ran: Sequence[Sequence[Any]]) -> Table:
+    """What each place said: `ran` has where, address, executors, messages, lost, digest of the answer."""
+    same = len({one[5] for one in ran}) == 1
+    headers = ("where", "address", "executors launched", "messages × groups", "lost", "digest of the answer")
+    told = "the same answer everywhere" if same else "the answers differ"
+    marked = frozenset() if same else frozenset(range(len(ran)))
+    return Table(f"The audit at {len(ran)} addresses: {told}", headers, [tuple(one) for one in ran], marked)
+
+
+def cost_picture(times: ClusterTimes) -> Picture:
+    """CPU seconds at every place: the session, the first job, and the data of the store that was measured."""
+    costs = [(one.name, one.session, one.first, max(one.big - one.again, 0.0)) for one in times.places]
+    gib = times.bytes / (1 << 30)
+    title = f"Where the time goes: an audit of {gib:.2g} GiB, {times.messages:,} messages".replace(",", "\u2009")
+    with canvas(8.2, 0.42 * len(costs) + 1.35) as figure:
+        height = 0.42 * len(costs) + 1.35
+        axes = figure.add_axes((0.17, 0.78 / height, 0.8, 0.42 * len(costs) / height))
+        left = [0.0] * len(costs)
+        columns = ([row[1] for row in costs], [row[2] for row in costs], [row[3] for row in costs])
+        for (part, colour, hatch), widths in zip(PARTS, columns, strict=True):
+            axes.barh(
+                range(len(costs)), widths, 0.66, left=left, color=colour, hatch=hatch, edgecolor=BLACK, linewidth=0.5,
+                label=part,
+            )  # fmt: skip
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes.set_yticks(range(len(costs)), [row[0] for row in costs])
+        axes.invert_yaxis()
+        axes.set_xlabel("CPU seconds, all processes together")
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.text(0.012, 1 - 0.2 / height, title, fontsize=10.5, fontweight="bold", va="center")
+        figure.legend(loc="lower left", bbox_to_anchor=(0.16, 0.0), ncols=3, frameon=False, fontsize=8.5)
+        svg = svg_of(figure)
+    told = (
+        f"{name}: session {session:.1f}, first job {first:.1f}, the data {data:.1f}"
+        for name, session, first, data in costs
+    )
+    alt = f"CPU seconds of an audit at each place. {'. '.join(told)}."
+    table = Table(
+        title, ("place", *(part for part, _, _ in PARTS)), [(row[0], *(f"{v:.1f}" for v in row[1:])) for row in costs]
+    )
+    return Picture(svg, title=title, alt=alt, table=table)
+
+
+def workers_picture(times: ClusterTimes, gib: float, hours: float = 1.0) -> Picture:
+    """Time on the clock over the number of workers, for a store of so many GiB; dashed, the time one has."""
+    sizing = times.sizing(TWO, gib)
+    seconds = [sizing.seconds(workers) for workers in WORKERS]
+    enough = next((n for n, s in zip(WORKERS, seconds, strict=True) if s <= hours * 3_600), None)
+    size = f"{gib / 1024:g} TiB" if gib >= 1024 else f"{gib:g} GiB"
+    title = f"A store of {size}: minutes over workers of one core"
+    with canvas(8.2, 3.2) as figure:
+        axes = figure.add_axes((0.1, 0.2, 0.87, 0.66))
+        axes.plot(
+            WORKERS, [one / 60 for one in seconds], color=BLUE, marker="o", markeredgecolor=BLACK, linewidth=1.8,
+            label="what it takes, by what was measured",
+        )  # fmt: skip
+        axes.axhline(
+            hours * 60, color=VERMILLION, linestyle=(0, (4, 3)), linewidth=1.4, label=f"{hours * 60:g} minutes"
+        )
+        axes.axhline(
+            sizing.place.fixed / 60, color=GREY, linestyle=(0, (1, 2)), linewidth=1.4, label="what no worker takes away"
+        )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(WORKERS, [str(one) for one in WORKERS])
+        axes.set_xlabel("workers")
+        axes.set_ylabel("minutes")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8.5)
+        figure.text(0.012, 0.95, title, fontsize=10.5, fontweight="bold", va="center")
+        svg = svg_of(figure)
+    told = f"{enough} workers are done within {hours * 60:g} minutes" if enough else "no number here is enough"
+    alt = (
+        f"Minutes for {size} over the number of workers, both on logarithmic scales: {seconds[0] / 60:.3g} with one, "
+        f"{seconds[-1] / 60:.3g} with {WORKERS[-1]}; {told}. {sizing.place.fixed:.0f} s stay however many there are."
+    )
+    rows = [(n, f"{s / 60:.3g}") for n, s in zip(WORKERS, seconds, strict=True)]
+    return Picture(svg, title=title, alt=alt, table=Table(title, ("workers", "minutes"), rows))
+
+
+def play_cluster(times: ClusterTimes, *, mode: Mode = "live", store: str = "2 TiB") -> None:
+    """A size of the store and a time to choose."""
+
+    def draw(*, gib: float, hours: float) -> Picture:
+        return workers_picture(times, gib, hours)
+
+    explore(
+        draw,
+        mode=mode,
+        gib=Choice("Store", STORES, start=store, slider=True),
+        hours=Choice("Time", {"10 minutes": 1 / 6, "an hour": 1.0, "a night": 8.0}, start="an hour", slider=True),
+    )

@@ -1,0 +1,80 @@
+"""The checks of notebook 13 by what was measured: right answers, wrong ones with the rule they break."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.lab import cluster_times
+from rmqlab.lab.check import CheckFailed
+from rmqlab.lab.checks_13 import NEEDED, PLACE
+from rmqlab.lab.cluster_times import GIB, stored_times
+from rmqlab.show.cluster_pictures import cost_picture, play_cluster, same_answer, workers_picture
+
+PLACES = [
+    {"name": "local, 1 core", "cores": 1, "session": 6.0, "first": 4.0, "again": 1.0, "big": 11.0},
+    {"name": PLACE, "cores": 2, "session": 20.0, "first": 15.0, "again": 2.0, "big": 12.0},
+]
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Ten CPU seconds a GiB at both places; 10 s before the first byte on one core, 35 s on the cluster."""
+    (tmp_path / "cluster").mkdir()
+    text = json.dumps({"bytes": GIB, "messages": 1_000, "machine_cores": 2, "places": PLACES})
+    (tmp_path / "cluster" / "times.json").write_text(text)
+    monkeypatch.setattr(cluster_times, "folder", lambda name: tmp_path)
+    return stored_times()
+
+
+def test_right_answers(measured):
+    # 20,480 s of data, 3,565 s left of the hour
+    assert "6 would just do" in repr(rmqlab.check("13-size", 6))
+    assert "6 would just do" in repr(rmqlab.check("13-size", 8))
+    # 10 + 10 x = 35 + 5 x
+    assert "From 5 GiB on" in repr(rmqlab.check("13-worth", 5.0))
+    needed = {name for name, wanted in NEEDED.items() if wanted}
+    assert "These three" in repr(rmqlab.check("13-needs", needed))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "problem"),
+    [
+        ("13-size", 5, "5 are too few"),
+        ("13-size", 9, "a third too many"),
+        ("13-size", 6.5, "whole number"),
+        ("13-worth", 1, "1 GiB is not where"),
+        ("13-worth", "five", "Give a number"),
+        ("13-needs", {"a Java"}, "Without Python"),
+        ("13-needs", set(NEEDED), "no worker needs"),
+        ("13-needs", {"a cup of tea"}, "Give a set of these"),
+    ],
+)
+def test_wrong_answers_say_why(measured, name, answer, problem):
+    with pytest.raises(CheckFailed) as caught:
+        rmqlab.check(name, answer)
+    assert problem in str(caught.value)
+
+
+def test_pictures_say_what_was_measured(measured):
+    assert "cluster, 2 workers: session 20.0, first job 15.0, the data 10.0" in cost_picture(measured).alt
+    picture = workers_picture(measured, 2048)
+    assert dict(picture.table.rows)[1] == "342"
+    assert "8 workers are done within 60 minutes" in picture.alt
+    assert "no number here is enough" in workers_picture(measured, 2048, 1 / 120).alt
+    play_cluster(measured, mode="static", store="1 GiB")
+
+
+def test_answers_that_differ_are_marked():
+    one = ("one core", "local[1]", 0, 10, 2, "aa")
+    assert same_answer([one, ("cluster", "spark://HOST:PORT", 2, 10, 2, "aa")]).marked == frozenset()
+    assert len(same_answer([one, ("cluster", "spark://HOST:PORT", 2, 10, 2, "bb")]).marked) == 2
+
+
+def test_times_that_are_not_there_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_times, "folder", lambda name: tmp_path)
+    with pytest.raises(BadInput, match=r"times\.json cannot be read"):
+        stored_times()
