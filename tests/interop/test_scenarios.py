@@ -21,9 +21,10 @@ from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+# Short ones in which nothing is sent before the group has settled, so that a busy machine ends them alike.
 SHORT = [
-    "p-loss-008", "p-loss-013", "p-loss-026", "p-loss-036", "p-post-050", "p-tagfilter-068", "p-sqlfilter-069",
-    "p-badsql-070", "p-badsql-071", "p-badsql-072",
+    "p-queues-037", "p-overlap-044", "p-mix-048", "p-bcast-060", "p-circle-062", "p-badsql-070", "p-badsql-071",
+    "p-badsql-072",
 ]  # fmt: skip
 MOST_SECONDS = 400
 THEIR_OWN_PACE = "-Drocketmq.client.rebalance.waitInterval=20000"
