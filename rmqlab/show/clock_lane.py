@@ -162,7 +162,7 @@ def _ribbon(brush: Brush, found: Disappeared, begin: float, end: float, place: C
             middle = RIBBON + full - high / 2
             brush.text((left + right) / 2, middle, f"{count} of {QUEUES}", size=8.5, fontweight="bold")
     if found.taken_over is not None and found.taken_over <= end:
-        _beside(brush, place(found.taken_over), RIBBON - 0.09, f"all: {after(found, found.taken_over)}")
+        _beside(brush, place(found.taken_over), RIBBON - 0.09, f"{LEFT} has all: {after(found, found.taken_over)}")
 
 
 def _axis(brush: Brush, found: Disappeared, begin: float, end: float, place: Callable[[float], float]) -> None:
