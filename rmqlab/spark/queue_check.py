@@ -2,6 +2,7 @@
 
 A record of 4.8.0 has a checksum of its body alone. Its queue's entry repeats where it lies, its size, and the hash code
 of its tag, and the entry's own place is its topic, queue and queue offset: what was changed there, or is gone, is seen.
+Nothing repeats the other properties, the times and the addresses: if a byte of theirs was changed, nobody can tell.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from rmqlab.spark.pushed_filters import Pushed
-from rmqlab.spark.store_source import LogStream, Options, StoreOptionError, read_store, register
+from rmqlab.spark.store_source import LogStream, LogTable, Options, StoreOptionError, read_store, register
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +121,31 @@ def test_pushed_filters_narrow_what_is_read():
     assert (records.topics, records.queues, records.since, records.until) == (("A",), (1, 2), 5, 8)
     pushed.take(EqualTo(("topic",), "B"))
     assert pushed.records().since > pushed.records().until
+
+
+def test_filters_on_offsets_topic_queue_and_time_read_less(tmp_path):
+    log = LogMaker(4096)
+    for number in range(120):
+        log.add("AB"[number % 2], queue=number % 4, stored=1_000 + number)
+    store = str(log.write(tmp_path))
+
+    def read(*filters):
+        table = LogTable(Options({"path": store, "columns": "topic,queueId,storeTimestamp,physicalOffset"}))
+        assert list(table.pushFilters(list(filters))) == list(filters)
+        parts = table.partitions()
+        rows = [row for part in parts for batch in table.read(part) for row in batch.to_pylist()]
+        return rows, sum(part.part.high - part.part.low for part in parts)
+
+    whole, size = read()
+    assert (len(whole), size) == (120, len(log.files) * 4096)
+    low, high = log.offsets[40], log.offsets[60]
+    rows, less = read(GreaterThanOrEqual(("physicalOffset",), low), LessThan(("physicalOffset",), high))
+    assert [row["physicalOffset"] for row in rows] == log.offsets[40:60]
+    # No task gets a byte outside.
+    assert less == high - low
+    assert len(read(EqualTo(("topic",), "A"))[0]) == 60
+    assert len(read(In(("queueId",), (1,)))[0]) == 30
+    assert len(read(GreaterThan(("storeTimestamp",), 1_099))[0]) == 20
 
 
 def test_a_stream_reads_what_is_written_while_it_runs_and_nothing_twice(spark, tmp_path):
