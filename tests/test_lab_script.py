@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rmqlab.commands import VERBS
+
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = """
 [build-system]
@@ -298,3 +300,11 @@ def test_ready_means_quick(tree, installed):
     )  # fmt: skip
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
     assert imported.isdisjoint({"tomllib", "json", "venv", "argparse", "asyncio", "rmqlab"})
+
+
+def test_an_option_may_need_more_than_its_verb():
+    """The report of `reproduce` runs notebooks on Spark; its table alone must not wait for that."""
+    verb = VERBS["reproduce"]
+    assert verb.needs([]) == {"notebook"}
+    assert verb.needs(["--only", "A"]) == {"notebook"}
+    assert verb.needs(["--report", "out"]) == verb.needs(["--report=out"]) == {"notebook", "spark", "java"}

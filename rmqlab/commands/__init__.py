@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Verb(NamedTuple):
@@ -19,10 +22,23 @@ class Verb(NamedTuple):
 
     help: str
     extras: tuple[str, ...] = ()
+    option: str = ""
+    option_extras: tuple[str, ...] = ()
+
+    def needs(self, arguments: Sequence[str]) -> set[str]:
+        """The extras for these arguments: some are needed only when `option` is among them."""
+        asked = self.option and any(one.partition("=")[0] == self.option for one in arguments)
+        return {*self.extras, *(self.option_extras if asked else ())}
 
 
 VERBS = {
-    "reproduce": Verb("run the articles' experiments, article figure beside figure here", ("notebook",)),
+    "reproduce": Verb(
+        "run the articles' experiments, article figure beside figure here",
+        ("notebook",),
+        # the report runs the notebooks, and some of them are on Spark
+        "--report",
+        ("spark", "java"),
+    ),
     "simulate": Verb("run scenarios in virtual time, write their events and the fate of every message"),
     "explore": Verb("every outcome a scenario can have, with its share and its shortest schedule"),
     "conform": Verb("run vector files against this implementation"),
