@@ -39,7 +39,8 @@ class Freeze(FaultStep, frozen=True, tag="freeze", kw_only=True):
     """Swallow everything on ``who``'s connection to the broker from now on, both ways; with ``forMs`` hold it so long.
 
     For good, as the recordings did it: frames are lost, and when one side closes the connection the other learns of it,
-    and may make a new one. A link that comes back delivers what was under way, as TCP sends again what was not confirmed.
+    and may make a new one. A link that comes back delivers what was under way, as TCP sends again what was not
+    confirmed.
     """
 
     who: str
