@@ -14,7 +14,7 @@ RECORDED = "golden/broker-4.8.0"
 
 
 class RecordedStore:
-    """The broker's directory of the set `name` as `store`, and what was seen as `events`. `cleanup` removes the copy."""
+    """The broker's directory of the set `name` as `store`, and what was seen as `events`. `cleanup` removes it."""
 
     def __init__(self, name: str = "audit") -> None:
         """Unpack it. Raises `BadInput` when there is no such set, or it has no store."""
