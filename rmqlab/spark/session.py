@@ -37,6 +37,8 @@ CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
 ARCHIVE: Final = "rmqlab.zip"
+# Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
+REMOTE: Final = {"spark.sql.shuffle.partitions": "32"}
 _shipped: tempfile.TemporaryDirectory[str] | None = None
 
 
@@ -69,7 +71,7 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     builder = SparkSession.builder.appName("rmqlab")
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
-    builder = builder.config(map={**settings(), **(local_settings(address) if local else {}), **(conf or {})})
+    builder = builder.config(map={**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})})
     try:
         session = builder.getOrCreate()
         if not local and SUBMITTED not in os.environ:
