@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -23,14 +24,14 @@ from rmqlab.message.topics import (
     is_system_group,
 )
 from rmqlab.spark import audit_evidence, audit_scan
-from rmqlab.spark.audit_judge import Judge
+from rmqlab.spark.audit_judge import MAYBE, NO, YES, Judge
 from rmqlab.spark.audit_subscriptions import Subscriptions, from_config, merged
 from rmqlab.spark.commit_log_files import log_files, log_ranges
 from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN
 from rmqlab.spark.store_config import StoreConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -124,25 +125,35 @@ class Audit:
         if not self._telling and not self.options.delivered:
             return {}
         found: dict[str, set[str]] = {}
-        whole = {row["group"] for one in self._logs for row in one.select(["group"]).to_pylist()}
         for row in self.evidence.select("group", "client").distinct().collect():
             found.setdefault(row["group"], set()).update({row["client"]} - {None})
         # A log that is given tells of all members; of a trace one knows only whose it is.
-        return {group: () if group in whole else tuple(sorted(clients)) for group, clients in found.items()}
+        return {group: () if group in self._whole else tuple(sorted(clients)) for group, clients in found.items()}
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The groups of which a log of all deliveries is given."""
+        return frozenset(row["group"] for one in self._logs for row in one.select(["group"]).to_pylist())
 
     @cached_property
     def _logs(self) -> list[pa.Table]:
         schema = audit_evidence.SCHEMA
         return [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in self.options.delivered]
 
-    @cached_property
-    def rows(self) -> DataFrame:
-        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
-        from pyspark import StorageLevel
+    def _telling_of(self, group: str) -> int:
+        if group in self._whole:
+            return YES
+        # Records that were sent back are of failures alone; nothing tells of what went well.
+        return MAYBE if self.witnessed[group] else NO
 
+    def judges(
+        self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
+    ) -> dict[str, list[Judge]]:
+        """The judges of each topic; `witnessed` has, of groups with evidence, the clients in it and what it tells."""
         config, topics = self._config.offsets(), self._config.topics()
         judges: dict[str, list[Judge]] = {}
         for group, topic in self.keys:
+            clients, telling = witnessed.get(group, ((), NO))
             judge = Judge(
                 group,
                 topic,
@@ -150,12 +161,21 @@ class Audit:
                 self._subscriptions.asked.get((group, topic), []),
                 self._subscriptions.held.get((group, topic), []),
                 (group, topic) in self._subscriptions.complete,
-                group in self.witnessed,
-                self.witnessed.get(group, ()),
+                group in witnessed,
+                clients,
                 tuple(self._subscriptions.present.get(group, ())),
                 topics[topic].read_queue_nums if topic in topics else 0,
+                telling,
             )
             judges.setdefault(topic, []).append(judge)
+        return judges
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
+        from pyspark import StorageLevel
+
+        judges = self.judges({group: (clients, self._telling_of(group)) for group, clients in self.witnessed.items()})
         options = self.options
         scan = audit_scan.Scan(
             judges,
@@ -205,7 +225,7 @@ class Audit:
         """
         from pyspark.sql import functions as F  # noqa: N812
 
-        got = joined.where(F.col("rank").isNotNull())
+        got = joined.where(F.col("rank").isin(audit_evidence.BEGUN, audit_evidence.CONSUMED))
         queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
         tags = got.select("group", "topic", F.coalesce("tag", F.lit("")).alias("tagText")).distinct()
         tags = tags.withColumn("tagSeen", F.lit(True))

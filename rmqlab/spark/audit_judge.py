@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.client.allocate.average import AllocateMessageQueueAveragely
-from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.sql92.compiler import compile_sql92
-from rmqlab.filter.tags import client_keeps, code_is_subscribed
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.message.java import string_hash
-from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.subscription_data import SUB_ALL
-from rmqlab.spark.audit_subscriptions import ALWAYS, Asked, Held, Present
-from rmqlab.spark.record_columns import PROPERTY_PREFIX
-from rmqlab.spark.sql92_dictionary import DictionaryFilter
+from rmqlab.spark.audit_batch import Batch, Filter
+from rmqlab.spark.audit_owners import HELD_MS, Owners
+from rmqlab.spark.audit_subscriptions import ALWAYS, NEVER, Asked, Held, Present
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -35,8 +28,6 @@ CERTAINTIES: Final = ("proved", "implied", "unknown")
 PROVED, IMPLIED, UNKNOWN = range(3)
 ASKED: Final = ("no", "yes", "unknown")
 NO, YES, MAYBE = range(3)
-HELD_MS: Final = 20_000
-"""How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
 LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
 CODE: Final = {fate: code for code, fate in enumerate(FATES)}
 
@@ -55,87 +46,14 @@ class Verdict(NamedTuple):
     presumed: Codes
 
 
-class Batch:
-    """Rows of one topic: tags as codes into `tag_names`, queue offsets, store times (epoch ms), property columns."""
+class _Broker(NamedTuple):
+    """Which rows the broker passes, by the tag or not, where that is known; which at least once, and which always."""
 
-    def __init__(self, rows: pa.RecordBatch, tags: pa.DictionaryArray, chosen: NDArray[np.int64]) -> None:
-        """Look at the `chosen` places of `rows`, whose tags are dictionary-coded in `tags`; take what is asked for."""
-        self._rows, self._chosen = rows, None if len(chosen) == len(rows) else chosen
-        self.tag_names: list[str | None] = [*tags.dictionary.to_pylist(), None]
-        codes = tags.indices.fill_null(len(self.tag_names) - 1).to_numpy(zero_copy_only=False)
-        self.tag_codes = codes if self._chosen is None else codes[chosen]
-        self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
-        self.times = self._numbers("storeTimestamp")
-        self._properties: pa.Table | None = None
-
-    def _numbers(self, name: str) -> NDArray[np.int64]:
-        column = self._rows[name]
-        if self._chosen is None:
-            return np.asarray(column.to_numpy())
-        values = column.fill_null(0).to_numpy(zero_copy_only=False)  # a damaged part, which is not chosen, has none
-        return np.asarray(values[self._chosen])
-
-    def _column(self, name: str) -> pa.Array:
-        column = self._rows[name]
-        return column if self._chosen is None else column.take(pa.array(self._chosen))
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-    def by_tag(self, test: Sequence[bool]) -> Bools:
-        """Spread an answer for each tag name over the rows."""
-        return np.asarray(np.array(test, np.bool_)[self.tag_codes])
-
-    def properties(self) -> pa.Table:
-        """The rows' properties, one column each."""
-        if self._properties is None:
-            names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
-            columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
-            self._properties = pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
-        return self._properties
-
-
-class Filter:
-    """One subscription, ready for batches."""
-
-    def __init__(self, topic: str, kind: str, expression: str) -> None:
-        """Compile; a condition that the broker refuses lets nothing pass."""
-        self.is_tag = is_tag_type(kind)
-        self.text = expression
-        self._data = filter_api.build(topic, expression, kind)
-        self._sql: DictionaryFilter | None = None
-        if not self.is_tag:
-            try:
-                self._sql = DictionaryFilter(compile_sql92(expression))
-            except Exception:  # noqa: BLE001 - whatever is wrong with the text, no message passes it (row F-65)
-                self._sql = None
-
-    @property
-    def property_names(self) -> list[str]:
-        """The properties that are looked at."""
-        return [*self._sql.value_names, *self._sql.presence_names] if self._sql else []
-
-    def wants(self, batch: Batch) -> Bools:
-        """Tell what the author of the subscription means: the exact tag, or a condition that is true."""
-        if self.is_tag:
-            everything = self._data.sub_string == SUB_ALL
-            return batch.by_tag([everything or name in self._data.tags_set for name in batch.tag_names])
-        if self._sql is None:
-            return np.zeros(len(batch), np.bool_)
-        return self._sql.matches(batch.properties())
-
-    def broker_passes(self, batch: Batch) -> Bools:
-        """Tell what the broker lets pass: by hash code of the tag, or by the condition."""
-        if not self.is_tag:
-            return self.wants(batch)
-        codes = [string_hash(name) if name else 0 for name in batch.tag_names]
-        return batch.by_tag([code_is_subscribed(self._data, code) for code in codes])
-
-    def client_passes(self, batch: Batch) -> Bools:
-        """Tell what a client with this subscription keeps of what it gets; one with SQL92 keeps everything."""
-        if not self.is_tag:
-            return np.ones(len(batch), np.bool_)
-        return batch.by_tag([client_keeps(self._data, name) for name in batch.tag_names])
+    passes: Bools
+    by_tag: Bools
+    known: Bools
+    some: Bools
+    every: Bools
 
 
 @dataclass(slots=True)
@@ -143,8 +61,9 @@ class Judge:
     """Judges one topic in one group.
 
     `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `has_evidence`: there is a
-    trace or a log of deliveries in this group; `traced`: the client ids in it, () if it names none. `present`: who was
-    there when; `queues`: how many queues the topic has, 0 if that is not known.
+    trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
+    how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
+    log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
     """
 
     group: str
@@ -157,7 +76,13 @@ class Judge:
     traced: tuple[str, ...] = ()
     present: tuple[Present, ...] = ()
     queues: int = 0
+    telling: int = NO
     _filters: dict[tuple[str, str], Filter] = field(default_factory=dict)
+    _owners: Owners = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the owners."""
+        self._owners = Owners(self.group, self.topic, self.queues, self.present, self.asked)
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -172,120 +97,176 @@ class Judge:
         return pa.array(texts, pa.string()).take(pa.array(place)) if slots else pa.nulls(len(times), pa.string())
 
     def judge(self, batch: Batch) -> Verdict:
-        """Return the verdict on messages of which no evidence says that they were delivered."""
-        rows = len(batch)
-        fate, known, passed = self._at_broker(batch)
-        certainty = np.where(known, IMPLIED, UNKNOWN).astype(np.int8)
-        owner = self._owners(batch)
-        refused, surely = self._refused(batch, owner)
-        fate[known & passed & refused] = CODE[Fate.DROPPED_BY_CLIENT]
+        """Return the verdict on messages of which no evidence says that they were delivered.
+
+        A fate is implied where whoever may have looked at the message, with whatever subscription may have been in
+        force then, would have decided alike; otherwise it is the likely one, and its certainty is unknown.
+        """
+        begin, early = self._begin(batch)
+        owner = self._owners.at(begin, batch.queues)
+        broker = self._at_broker(batch, begin)
+        some, every = self._by_any(batch, begin, owner, broker)
+        broker = self._posted(batch, begin, owner, broker)
+        _, likely = self._by_owner(batch, begin, owner, broker.passes, broker.passes, 0)
+        gets = broker.known & likely
+        fate = np.full(len(batch), CODE[Fate.SKIPPED_BY_OFFSET], np.int8)
+        fate[broker.known & ~likely] = CODE[Fate.DROPPED_BY_CLIENT]
+        fate[broker.known & ~broker.passes & broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_TAG]
+        fate[broker.known & ~broker.passes & ~broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_SQL]
         presumed = fate.copy()
-        gets = known & passed & ~refused
         presumed[gets] = CODE[Fate.DELIVERED]
-        # What the broker and some clients let pass: whose queue it was decides, and that is not known.
-        certainty[known & passed & ~surely] = UNKNOWN
+        # A group that begins at the end of its queues never looks at what came before it.
+        sure = broker.known & np.where(gets, every & ~early, ~some)
+        certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
         if not self.has_evidence:
-            presumed[~known] = CODE[Fate.DELIVERED]
+            presumed[~broker.known] = CODE[Fate.DELIVERED]
             fate = presumed.copy()
-            covered = np.full(rows, NO, np.int8)
+            covered = np.full(len(batch), NO, np.int8)
         else:
             covered = self._covered(owner)
             certainty[gets & (covered == YES)] = UNKNOWN
             fate = np.where(covered == NO, presumed, fate).astype(np.int8)
-        certainty[(fate != CODE[Fate.DELIVERED]) & self._judged_again(batch, owner)] = UNKNOWN
-        self._not_passed(batch, fate, certainty)
-        self._not_passed(batch, presumed, certainty)
+        some = self._by_a_member(batch) & (covered != YES)
+        self._not_passed(batch, fate, certainty, some)
+        self._not_passed(batch, presumed, certainty, some)
         return Verdict(fate, certainty, self._asked(batch), covered, presumed)
 
-    def _at_broker(self, batch: Batch) -> tuple[Codes, Bools, Bools]:
-        """Return the fates, of which rows the broker's decision is known, and which it let pass."""
+    def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
+        """Return when each message could be looked at, and which came before the group was known."""
+        if self._owners.clients:
+            return self._owners.begins(batch.times)
+        first = self.held[0].since if self.held else ALWAYS
+        return np.maximum(batch.times, first), batch.times < first
+
+    def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _Broker:
+        """Judge by what the broker held for the group when the message was looked at first, and soon after."""
         rows = len(batch)
-        fate = np.full(rows, CODE[Fate.SKIPPED_BY_OFFSET], np.int8)
-        passed, known = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
         slots = self._slot_texts()
+        passes, known, some = np.zeros((3, rows), np.bool_)
+        by_tag, every = np.ones((2, rows), np.bool_)
         for index, (since, kind, expression) in enumerate(slots):
             until = slots[index + 1][0] if index + 1 < len(slots) else None
-            mine = (batch.times >= since) & (True if until is None else batch.times < until)
+            mine = (begin >= since) & (True if until is None else begin < until)
             one = self._filter(kind, expression)
-            passes = one.broker_passes(batch)
-            fate[mine & ~passes] = CODE[Fate.DROPPED_BY_BROKER_TAG if one.is_tag else Fate.DROPPED_BY_BROKER_SQL]
-            passed |= mine & passes
+            got = one.broker_passes(batch)
+            passes[mine], by_tag[mine] = got[mine], one.is_tag
             known |= mine
+            # A pull that is held begins at its old offset when it wakes, and meets what is held then.
+            may = mine | ((begin < since) & (begin >= since - HELD_MS))
+            some |= may & got
+            every &= ~may | got
         if not slots and self.complete and self.asked:
             # Whichever subscription the broker held: what none of them lets pass, it dropped.
             each = [self._filter(one.type, one.expression) for one in self.asked]
-            none = ~np.logical_or.reduce([one.broker_passes(batch) for one in each])
-            fate[none] = CODE[Fate.DROPPED_BY_BROKER_TAG if each[0].is_tag else Fate.DROPPED_BY_BROKER_SQL]
-            known |= none
-        return fate, known, passed
+            got_by = [one.broker_passes(batch) for one in each]
+            some, every = np.logical_or.reduce(got_by), np.logical_and.reduce(got_by)
+            passes, known = some, ~some
+            by_tag[:] = each[0].is_tag
+        elif not slots:
+            some, every = ~some, ~every
+        return _Broker(passes, by_tag, known, some, every)
 
-    def _owners(self, batch: Batch, times: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Return for each row the place in `_clients` of the client that owned its queue, -1 where nothing tells.
+    def _posted(self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _Broker) -> _Broker:
+        """Put the owner's own subscription where it comes with every pull."""
+        passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
+        for place, client in enumerate(self._owners.clients):
+            for one, mine in self._in_force(client, owner == place, begin, 0):
+                if one.post:
+                    own = self._filter(one.type, one.expression)
+                    passes[mine], by_tag[mine], known[mine] = own.broker_passes(batch)[mine], own.is_tag, True
+        return broker._replace(passes=passes, by_tag=by_tag, known=known)
 
-        At the time when it was stored, or at `times` (epoch ms).
+    def _by_any(
+        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _Broker
+    ) -> tuple[Bools, Bools]:
+        """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
+        told = [self.telling == YES or client in self.traced for client in self._owners.clients]
+        untold = np.array([not one for one in told] + [self.telling != YES or not self.has_evidence])
+        some, every = self._by_owner(batch, begin, owner, broker.some, broker.every, HELD_MS)
+        some &= untold[owner]
+        for soon, later in self._owners.after(begin, batch.queues):
+            any_more, all_more = self._by_owner(batch, begin, later, broker.some, broker.every, HELD_MS)
+            some = np.logical_or(some, soon & any_more & untold[later])
+            every = np.logical_and(every, ~soon | all_more)
+        # After the last member had left, somebody who is not listed must have been there.
+        return some | (begin >= NEVER), every
+
+    def _by_owner(
+        self,
+        batch: Batch,
+        begin: NDArray[np.int64],
+        owner: NDArray[np.int64],
+        some_pass: Bools,
+        all_pass: Bools,
+        reach: int,
+    ) -> tuple[Bools, Bools]:
+        """Return what gets through for some, and for all, of the subscriptions `owner` may have within `reach` ms.
+
+        `some_pass` and `all_pass` are the same of what the broker held. If the owner or what it asked for is not known,
+        it may be any member.
         """
-        times = batch.times if times is None else times
-        if not self.present or not self.queues:
-            return np.full(len(batch), -1, np.int64)
-        clients = self._clients()
-        queues = max(self.queues, int(batch.queues.max(initial=0)) + 1)
-        table = np.full((len(self.present), queues), -1, np.int64)
-        all_queues = [MessageQueue(self.topic, "", queue) for queue in range(self.queues)]
-        for moment, (_, present) in enumerate(self.present):
-            for client in present:
-                for queue in AllocateMessageQueueAveragely().allocate(self.group, client, all_queues, list(present)):
-                    table[moment, queue.queue_id] = clients.index(client)
-        moments = np.searchsorted([one.since for one in self.present], times, "right") - 1
-        return np.asarray(table[np.maximum(moments, 0), batch.queues])
 
-    def _refused(self, batch: Batch, owner: NDArray[np.int64]) -> tuple[Bools, Bools]:
-        """Return which rows their owner would drop (any member, if the owner is unknown), and where that is sure."""
-        refused = np.zeros(len(batch), np.bool_)
-        keeps = {one: self._filter(one.type, one.expression).client_passes(batch) for one in self.asked}
-        surely = owner >= 0
-        if keeps:
-            each = np.array(list(keeps.values()))
-            refused = np.where(owner < 0, ~each.all(axis=0), refused)
-            surely |= each.all(axis=0) == each.any(axis=0)
-        for place, client in enumerate(self._clients()):
-            mine, later = owner == place, np.zeros(len(batch), np.bool_)
-            for one in (one for one in self.asked if one.client == client):
-                now = mine & ~later & (batch.times <= one.until)
-                refused[now] = ~keeps[one][now]
-                later |= now
-        return refused, surely
+        def through(one: Asked) -> tuple[Bools, Bools]:
+            own = self._filter(one.type, one.expression)
+            keeps = own.client_passes(batch)
+            if one.post:
+                passes = own.broker_passes(batch) & keeps
+                return passes, passes
+            return some_pass & keeps, all_pass & keeps
 
-    def _judged_again(self, batch: Batch, owner: NDArray[np.int64]) -> Bools:
-        """Return which messages may have been judged once more, by a client that writes no trace.
+        known, some = np.zeros((2, len(batch)), np.bool_)
+        every = np.ones(len(batch), np.bool_)
+        for place, client in enumerate(self._owners.clients):
+            for one, may in self._in_force(client, owner == place, begin, reach):
+                if may.any():
+                    any_of, all_of = through(one)
+                    known |= may
+                    some |= may & any_of
+                    every &= ~may | all_of
+        if known.all():
+            return some, every
+        each = [through(one) for one in self.asked]
+        of_any = np.logical_or.reduce([one for one, _ in each]) if each else some_pass
+        of_all = np.logical_and.reduce([one for _, one in each]) if each else all_pass
+        if reach and not self.complete:
+            of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
+        return np.where(known, some, of_any), np.where(known, every, of_all)
 
-        A pull that is held begins at its old offset when it wakes, and a new owner begins at the last commit: what was
-        stored shortly before the broker's subscription or the owner changed may meet the new one.
+    def _by_a_member(self, batch: Batch) -> Bools:
+        """Return what one member, whenever it was there, may have got of any queue."""
+        held = [self._filter(kind, expression).broker_passes(batch) for _, kind, expression in self._slot_texts()]
+        got = np.full(len(batch), not self.asked or not self.complete)
+        for one in self.asked:
+            own = self._filter(one.type, one.expression)
+            by_broker = [own.broker_passes(batch)] if one.post or not held else held
+            got |= own.client_passes(batch) & np.logical_or.reduce(by_broker)
+        return np.asarray(got)
+
+    def _in_force(
+        self, client: str, rows: Bools, begin: NDArray[np.int64], reach: int
+    ) -> Iterator[tuple[Asked, Bools]]:
+        """Yield what a client asks for, and for which of `rows` that may be in force less than `reach` ms away.
+
+        Afterwards too: what a pull brings is checked against the subscription at its start, and a pull may be held.
         """
-        again = np.zeros(len(batch), np.bool_)
-        told = [client in self.traced for client in self._clients()]
-        untold = np.array([not one for one in told] + [True])
-        for since, kind, expression in self._slot_texts():
-            soon = (batch.times < since) & (batch.times >= since - HELD_MS)
-            if soon.any():
-                again |= soon & untold[owner] & self._filter(kind, expression).broker_passes(batch)
-        for one in self.present:
-            soon = (batch.times < one.since) & (batch.times >= one.since - HELD_MS)
-            if soon.any():
-                later = self._owners(batch, np.full(len(batch), one.since))
-                again |= soon & (later != owner) & untold[later]
-        return again
+        before = ALWAYS
+        for one in sorted((one for one in self.asked if one.client == client), key=lambda one: one.until):
+            yield one, rows & (begin - reach <= one.until) & (begin + reach > before)
+            before = one.until
 
     def _covered(self, owner: NDArray[np.int64]) -> Codes:
-        if not self.traced:
-            return np.full(len(owner), YES, np.int8)
-        told = np.array([YES if one in self.traced else NO for one in self._clients()] + [MAYBE], np.int8)
+        if self.telling != MAYBE:
+            return np.full(len(owner), self.telling, np.int8)
+        told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
         return told[owner]
 
-    def _clients(self) -> list[str]:
-        return sorted({client for one in self.present for client in one.clients})
+    def _not_passed(self, batch: Batch, fate: Codes, certainty: Codes, some: Bools) -> None:
+        """Messages at or above the committed offset wait, those of a queue that nobody committed have no owner.
 
-    def _not_passed(self, batch: Batch, fate: Codes, certainty: Codes) -> None:
-        """Messages at or above the committed offset wait, those of a queue that nobody committed have no owner."""
+        That is implied only of what no member gets: a listener may have had a message whose offset was never committed
+        (by a client that was killed, or whose earlier message is still being worked on), or was set back; and a
+        member that is broadcasting commits nothing at the broker.
+        """
         queues = max([*self.committed, int(batch.queues.max(initial=0))], default=0) + 1
         table = np.full(queues, -1, np.int64)
         for queue, offset in self.committed.items():
@@ -294,7 +275,8 @@ class Judge:
         waiting = (committed >= 0) & (batch.offsets >= committed)
         fate[waiting] = CODE[Fate.WAITING]
         fate[committed < 0] = CODE[Fate.NO_OWNER]
-        certainty[waiting | (committed < 0)] = IMPLIED
+        here = waiting | (committed < 0)
+        certainty[here] = np.where(some, UNKNOWN, IMPLIED)[here]
 
     def _asked(self, batch: Batch) -> Codes:
         wanted = np.zeros(len(batch), np.bool_)
@@ -318,33 +300,11 @@ class Judge:
 
     def __getstate__(self) -> tuple[object, ...]:
         """Leave the compiled filters behind: each worker compiles its own."""
-        return (
-            self.group,
-            self.topic,
-            self.committed,
-            self.asked,
-            self.held,
-            self.complete,
-            self.has_evidence,
-            self.traced,
-            self.present,
-            self.queues,
-        )
+        return tuple(getattr(self, one.name) for one in fields(self) if not one.name.startswith("_"))
 
     def __setstate__(self, state: tuple[object, ...]) -> None:
         """Restore from `__getstate__`."""
-        names = (
-            "group",
-            "topic",
-            "committed",
-            "asked",
-            "held",
-            "complete",
-            "has_evidence",
-            "traced",
-            "present",
-            "queues",
-        )
-        for name, value in zip(names, state, strict=True):
-            setattr(self, name, value)
+        for one, value in zip(fields(self), state, strict=False):
+            setattr(self, one.name, value)
         self._filters = {}
+        self.__post_init__()

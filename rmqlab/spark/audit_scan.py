@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from rmqlab.lab.fates import Fate
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
-from rmqlab.spark.audit_judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, Batch, Judge
+from rmqlab.spark.audit_batch import Batch
+from rmqlab.spark.audit_judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, Judge
 from rmqlab.spark.queue_check import QueueCheck
 from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
 

@@ -2,7 +2,10 @@
 
 A file has one JSON object a line. `{"group", "topic", "type", "expr"}` is a member's subscription, with `client` and
 `until` (epoch ms) where they are known; with `"held": true` it is what the broker held for the group since `from`.
-`{"group", "clients": [...], "from"}` names a group's client ids since `from`: with them the owners of queues follow.
+`"post": true` says that the member sends its subscription with every pull, so that the broker filters by that one: a
+push consumer with `postSubscriptionWhenPull`, and every lite pull consumer.
+`{"group", "clients": [...], "from", "strategy"}` names a group's client ids since `from` ([]: nobody was there), and
+how they share the queues (`AVG` if it is left out): with them the owners of queues follow.
 The events of a recording or of `rmqlab simulate` are understood too.
 """
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from rmqlab.spark.store_config import StoreConfig
 
 ALWAYS, NEVER = -(1 << 62), 1 << 62
+AVG, AVG_BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
+_STRATEGIES = {"": AVG, "avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT_HASH"}
 Key = tuple[str, str]  # group, topic
 
 
@@ -32,12 +37,17 @@ class SubscriptionsError(BadInput):
 
 
 class Asked(NamedTuple):
-    """What one member asked for: in force until `until` (epoch ms, included)."""
+    """What one member asked for: in force until `until` (epoch ms, included).
+
+    `post`: it sends that with every pull, and the broker filters by it and not by what it holds for the group (4.8.0
+    `PullMessageProcessor`, flag `FLAG_SUBSCRIPTION`).
+    """
 
     client: str
     type: str
     expression: str
     until: int = NEVER
+    post: bool = False
 
 
 class Held(NamedTuple):
@@ -49,10 +59,14 @@ class Held(NamedTuple):
 
 
 class Present(NamedTuple):
-    """The client ids of a group's members from `since` (epoch ms) on."""
+    """The client ids of a group's members from `since` (epoch ms) on, and the strategy by which they share queues.
+
+    `strategy` is its name in 4.8.0, "" if members differ: then nobody can tell who owned a queue.
+    """
 
     since: int
     clients: tuple[str, ...]
+    strategy: str = AVG
 
 
 class Subscriptions(NamedTuple):
@@ -93,13 +107,15 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
         try:
             if "clients" in line:
                 clients = tuple(sorted(map(str, line["clients"])))
-                present[line["group"]].append(Present(int(line.get("from", ALWAYS)), clients))
+                strategy = str(line.get("strategy", AVG))
+                present[line["group"]].append(Present(int(line.get("from", ALWAYS)), clients, strategy))
                 continue
             key, kind, expression = (line["group"], line["topic"]), line.get("type", TAG), line["expr"]
             if line.get("held"):
                 held[key].append(Held(kind, expression, int(line.get("from", ALWAYS))))
             else:
-                asked[key].append(Asked(line.get("client", ""), kind, expression, int(line.get("until", NEVER))))
+                until, post = int(line.get("until", NEVER)), bool(line.get("post"))
+                asked[key].append(Asked(line.get("client", ""), kind, expression, until, post))
         except (KeyError, TypeError, ValueError) as error:
             raise SubscriptionsError(
                 f'{path}, line {number}: {error!r}; right would be {{"group": "G", "topic": "T", "type": "TAG", '
@@ -164,25 +180,40 @@ def _of_events(events: Iterable[dict[str, Any]]) -> Subscriptions:
         elif kind == "broker" and "view" in event:
             group = f"{event['group']}_{scenario_id}"
             clients = tuple(sorted(f"{one}_{scenario_id}" for one in event["view"].get("clients") or ()))
-            if clients and (not present[group] or present[group][-1].clients != clients):
+            # Before its first member a group is not there either, and that says nothing.
+            if clients if not present[group] else present[group][-1].clients != clients:
                 present[group].append(Present(now, clients))
             for topic, text in (event["view"].get("subs") or {}).items():
                 type_, _, expression = text.rpartition("@")[0].partition(":")
                 slots = held[group, f"{topic}_{scenario_id}"]
                 if not is_retry_topic(topic) and (not slots or slots[-1][:2] != (type_, expression)):
                     slots.append(Held(type_, expression, now))
+    strategies: dict[str, set[str]] = defaultdict(set)
     for scenario in scenarios:
         scenario_id = scenario["id"]
         begun = shift.get(scenario_id, zero[scenario_id])
+        starts = {step["who"]: step for step in scenario["steps"] if step["do"] == "start"}
         for who, (group, entries) in _members(scenario["steps"]).items():
+            own = f"{group}_{scenario_id}"
+            strategies[own].add(_STRATEGIES.get(starts[who].get("strategy", ""), ""))
+            post = bool(starts[who].get("post")) or starts[who].get("kind") == "lite"
+            client = ids.get((scenario_id, who)) or _named(f"@{who}_{scenario_id}", present.get(own, [])) or who
             end = ends.get((scenario_id, who), NEVER)
             for index, (_, topic, type_, expression) in enumerate(entries):
                 later = [begun + one[0] for one in entries[index + 1 :] if one[1] == topic]
-                key = f"{group}_{scenario_id}", f"{topic}_{scenario_id}"
-                client = ids.get((scenario_id, who), who)
-                asked[key].append(Asked(client, type_, expression, min([end, *later])))
+                key = own, f"{topic}_{scenario_id}"
+                asked[key].append(Asked(client, type_, expression, min([end, *later]), post))
     slots_by_key = {key: slots for key, slots in held.items() if slots}
-    return Subscriptions(dict(asked), slots_by_key, frozenset(asked), {key: list(one) for key, one in present.items()})
+    by_group = {}
+    for group, moments in present.items():
+        (strategy,) = names if len(names := strategies[group]) == 1 else [""]
+        by_group[group] = [one._replace(strategy=strategy) for one in moments]
+    return Subscriptions(dict(asked), slots_by_key, frozenset(asked), by_group)
+
+
+def _named(ending: str, moments: Iterable[Present]) -> str | None:
+    """Return the client id that ends so: a lite pull consumer of a recording does not tell its own."""
+    return next((client for one in moments for client in one.clients if client.endswith(ending)), None)
 
 
 def _members(steps: list[dict[str, Any]]) -> dict[str, tuple[str, list[tuple[int, str, str, str]]]]:

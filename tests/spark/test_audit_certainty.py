@@ -1,0 +1,160 @@
+"""What an audit calls implied is never against what the events of the recordings show, and it still tells a lot.
+
+Each recorded set is audited by its subscriptions and offsets alone: who got what is for the events to say, which the
+audit does not see. Nothing here needs Spark.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from copy import deepcopy
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+
+from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.lab.recorded_store import RecordedStore
+from rmqlab.spark.audit import Audit, AuditOptions
+from rmqlab.spark.audit_judge import NO
+from rmqlab.spark.audit_owners import Owners
+from rmqlab.spark.audit_scan import DETAIL, Scan
+from rmqlab.spark.audit_subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present, read_subscriptions
+from rmqlab.spark.commit_log_files import log_files, log_ranges
+from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN
+
+# Of 100 messages (of 100 that were dropped or passed though somebody asked for them): how many are decided at least.
+DECIDED = {"audit": (96, 88), "base": (91, 88), "bitmap": (95, 100), "lite": (67, 100), "noprop": (50, 100)}
+
+# The same of the messages, where not everything is known.
+LESS = {
+    "audit": {"held": 65, "present": 89, "both": 65},
+    "base": {"held": 22, "present": 63, "both": 20},
+    "bitmap": {"held": 59, "present": 85, "both": 64},
+    "lite": {"held": 67, "present": 5, "both": 5},
+    "noprop": {"held": 0, "present": 25, "both": 0},
+}
+
+
+class Recorded:
+    """A recorded set, and who of its groups got which message."""
+
+    def __init__(self, name):
+        self.name, self._recording = name, RecordedStore(name)
+        self.store, self.cleanup = self._recording.store, self._recording.cleanup
+        self.subscriptions = read_subscriptions(self._recording.events)
+        self.got = defaultdict(set)
+        group_of = {}
+        with gzip.open(self._recording.events, "rt") as stream:
+            for line in stream:
+                event = json.loads(line)
+                if event["ev"] == "scenario":
+                    for step in event["scenario"]["steps"]:
+                        if step["do"] == "start":
+                            group_of[event["id"], step["who"]] = f"{step['group']}_{event['id']}"
+                elif event["ev"] == "consume":
+                    self.got[group_of[event["id"], event["who"]]].add(event["msgId"])
+
+    def judged(self, subscriptions):
+        """Every message of every group with its fate."""
+        audit = Audit(None, self.store, AuditOptions(subscriptions=subscriptions))
+        # With evidence that tells of nothing, each message has a row of its own.
+        judges = audit.judges({group: ((), NO) for group, _ in audit.keys})
+        # A copy is what a worker gets.
+        scan = Scan(deepcopy(judges), (), LONG_MIN, LONG_MAX, check_crc=False)
+        batches = [batch for part in log_ranges(log_files(self.store), 1 << 40) for batch in scan.run(part)]
+        return [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
+
+    def is_true(self, row):
+        got = row["key"] in self.got[row["group"]]
+        return got if row["fate"] == Fate.DELIVERED else not got
+
+    def wrong(self, rows):
+        """What is said to be certain, and is not what happened."""
+        wrong = [row for row in sure(rows) if not self.is_true(row)]
+        return [(row["group"], row["tag"], row["queueId"], row["queueOffset"], row["fate"]) for row in wrong]
+
+
+def sure(rows):
+    return [row for row in rows if row["certainty"] != "unknown"]
+
+
+def lost(rows):
+    return [row for row in rows if Fate(row["fate"]) in LOSING and row["asked"] == "yes"]
+
+
+@pytest.fixture(scope="module", params=sorted(DECIDED))
+def recorded(request):
+    recording = Recorded(request.param)
+    yield recording
+    recording.cleanup()
+
+
+@pytest.fixture(scope="module")
+def judged(recorded):
+    return recorded.judged(recorded.subscriptions)
+
+
+def test_what_is_implied_is_what_happened(recorded, judged):
+    assert recorded.wrong(judged) == []
+
+
+def test_most_fates_and_most_losses_are_decided(recorded, judged):
+    everything, losses = DECIDED[recorded.name]
+    assert 100 * len(sure(judged)) // len(judged) >= everything
+    assert 100 * len(sure(lost(judged))) // len(lost(judged)) >= losses
+    assert {row["fate"] for row in sure(judged)} >= {Fate.DELIVERED, Fate.DROPPED_BY_BROKER_TAG}
+
+
+@pytest.mark.parametrize("forgotten", ["held", "present", "both"])
+def test_who_knows_less_is_told_less_and_nothing_wrong(recorded, judged, forgotten):
+    """Without the broker's view of the group, and without its members: the subscriptions alone."""
+    known = recorded.subscriptions
+    if forgotten != "present":
+        known = known._replace(held={})
+    if forgotten != "held":
+        known = known._replace(present={})
+    rows = recorded.judged(known)
+    assert recorded.wrong(rows) == []
+    assert len(rows) == len(judged)
+    assert 100 * len(sure(rows)) // len(rows) >= LESS[recorded.name][forgotten]
+
+
+def owners(present, asked=(), queues=4):
+    return Owners("G", "T", queues, [Present(*one) for one in present], [Asked(*one) for one in asked])
+
+
+def numbers(*values):
+    import numpy as np
+
+    return np.array(values, np.int64)
+
+
+def test_owners_follow_members_and_strategy():
+    both = owners([(ALWAYS, ("A",)), (1_000, ("A", "B"))])
+    assert both.at(numbers(999, 1_000, 1_000), numbers(3, 1, 3)).tolist() == [0, 0, 1]
+    circle = owners([(ALWAYS, ("A", "B"), AVG_BY_CIRCLE)])
+    assert circle.at(numbers(1, 1), numbers(1, 2)).tolist() == [1, 0]
+    # It asks for more than is known here: the name of the broker.
+    assert owners([(ALWAYS, ("A", "B"), "CONSISTENT_HASH")]).at(numbers(1), numbers(1)).tolist() == [-1]
+    assert both.at(numbers(1), numbers(7)).tolist() == [-1]
+
+
+@pytest.mark.parametrize(("until", "reach"), [(200_000, 20_000), (None, 150_000)])
+def test_a_silent_client_leaves_more_to_the_next_owner_than_one_that_said_goodbye(until, reach):
+    asked = [("A", "TAG", "*") if until is None else ("A", "TAG", "*", until)]
+    found = owners([(0, ("A", "B")), (200_000, ("B",))], asked)
+    times = numbers(200_000 - reach - 1, 200_000 - reach, 199_999, 200_000)
+    ((may, later),) = found.after(times, numbers(0, 0, 0, 0))
+    assert may.tolist() == [False, True, True, False]
+    assert found.clients[later[1]] == "B"
+
+
+def test_nobody_looks_before_the_first_member_and_while_nobody_is_there():
+    found = owners([(100, ("A",)), (200, ()), (300, ("B",))])
+    begin, early = found.begins(numbers(50, 150, 250, 350))
+    assert begin.tolist() == [100, 150, 300, 350]
+    assert early.tolist() == [True, False, False, False]
+    assert found.at(begin, numbers(0, 0, 0, 0)).tolist() == [0, 0, 1, 1]
