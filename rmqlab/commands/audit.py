@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,8 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--subscriptions",
         type=Path,
         metavar="FILE",
-        help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "until"}; '
-        "a store has only those of SQL92",
+        help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "until"}, with '
+        '"post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "clients", "from", '
+        '"strategy"} says who was there; a store has only subscriptions of SQL92',
     )
     parser.add_argument(
         "--delivered",
@@ -115,18 +117,22 @@ def _print(audit: Audit, out: TextIO) -> None:
     header = f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7}  fates"
     print(header, file=out)
     unknown = 0
+    because: Counter[str] = Counter()
     for group, topics in audit.summary.items():
         for topic, one in topics.items():
             fates = ", ".join(f"{number} {fate}" for fate, number in sorted(one["by_fate"].items()))
             counts = f"{one['sent']:>8} {one['delivered']:>9} {one['lost']:>7}"
             print(f"{group:<24} {topic:<24} {counts}  {fates}", file=out)
             unknown += one["lost_unless_nobody_asked"]
+            because.update(one["lost_unknown_because"])
     if unknown:
         print(
             f"{unknown} of the lost went by without being delivered, and nothing here says whether anybody asked for "
             "them: a store has no TAG subscriptions. Give them by --subscriptions.",
             file=out,
         )
+    for reason, number in sorted(because.items()):
+        print(f"{number} of the lost are not certain: {reason}.", file=out)
     for part in audit.damage[:MOST_SHOWN]:
         where = "" if part["topic"] is None else f" ({part['topic']}, queue {part['queueId']})"
         print(f"damaged at {part['physicalOffset']}, {part['size']} bytes: {part['reason']}{where}", file=out)

@@ -206,6 +206,7 @@ class Audit:
             ),
         }
         fate, certainty = F.col("fate"), F.col("certainty")
+        reason = F.when(F.col("rank").isNull() | (F.col("rank") == 0), F.col("reason"))
         for rank, (what, how) in told.items():
             fate = F.when(F.col("rank") == rank, what).otherwise(fate)
             certainty = F.when(F.col("rank") == rank, how).otherwise(certainty)
@@ -215,7 +216,7 @@ class Audit:
         detail = frame.where(F.col("kind") == audit_scan.DETAIL)
         joined = detail.join(named, ["group", "key"], "left").join(by_place, ["group", "offsetMsgId"], "left")
         joined = self._covered(joined.withColumn("rank", F.greatest("rank", "place")))
-        decided = joined.withColumns({"fate": fate, "certainty": certainty}).select(*frame.columns)
+        decided = joined.withColumns({"fate": fate, "certainty": certainty, "reason": reason}).select(*frame.columns)
         return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(decided)
 
     def _covered(self, joined: DataFrame) -> DataFrame:
@@ -263,7 +264,7 @@ class Audit:
 
         losing = F.col("fate").isin(*map(str, sorted(LOSING))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
-        found = self.rows.where(kinds & losing).drop("kind", "messages", "reason", "covered", "presumed")
+        found = self.rows.where(kinds & losing).drop("kind", "messages", "covered", "presumed")
         if self.witnessed:
             got = self.rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
@@ -306,6 +307,7 @@ class Audit:
                 "lost_by_tag": {},
                 "lost_by_queue": {},
                 "lost_unless_nobody_asked": 0,
+                "lost_unknown_because": {},
                 "lost_ids": [],
             }
         for row in self.counts.to_pylist():
@@ -320,8 +322,10 @@ class Audit:
                 for part, name in (("certainty", row["certainty"]), ("tag", row["tag"]), ("queue", row["queueId"])):
                     cells, text = one[f"lost_by_{part}"], "" if name is None else str(name)
                     cells[text] = cells.get(text, 0) + number
-        for row in self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp"]).to_pylist():
+        for row in self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "reason"]).to_pylist():
             one = found[row["group"]][row["topic"]]
+            if row["reason"]:
+                one["lost_unknown_because"][row["reason"]] = one["lost_unknown_because"].get(row["reason"], 0) + 1
             one["lost_ids"].append(row["offsetMsgId"])
             one.setdefault("first_lost", row["storeTimestamp"])
             one["last_lost"] = row["storeTimestamp"]
@@ -344,7 +348,7 @@ class Audit:
 
 LOST_COLUMNS: Final = (
     "group", "topic", "queueId", "queueOffset", "physicalOffset", "offsetMsgId", "key", "keys", "tag", "storeTimestamp",
-    "fate", "certainty", "asked", "subscription", "elsewhere", "minute",
+    "fate", "certainty", "reason", "asked", "subscription", "elsewhere", "minute",
 )  # fmt: skip
 
 

@@ -28,6 +28,17 @@ CERTAINTIES: Final = ("proved", "implied", "unknown")
 PROVED, IMPLIED, UNKNOWN = range(3)
 ASKED: Final = ("no", "yes", "unknown")
 NO, YES, MAYBE = range(3)
+WHY: Final = (
+    None,
+    "another subscription or owner may have met it: one changed soon",
+    "nobody knows who owned the queue, or what that member asked for",
+    "nobody knows what the broker held for the group",
+    "stored before the group was seen: it may have begun behind that",
+    "the subscription lets it pass, and the evidence names no delivery",
+    "no committed offset is past it: it may have been consumed all the same",
+)
+"""Why a fate is unknown; None where it is not."""
+CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED = range(1, 7)
 LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
 CODE: Final = {fate: code for code, fate in enumerate(FATES)}
 
@@ -36,7 +47,7 @@ class Verdict(NamedTuple):
     """For each row: its fate, how certain that is, and whether a member asked for the message (codes).
 
     `covered`: the evidence would tell of a delivery, because it has those of the queue's owner (`YES`, `NO`, `MAYBE`).
-    `presumed`: the fate where no evidence covers the row; its certainty is that of `fate`.
+    `presumed`: the fate where no evidence covers the row; its certainty is that of `fate`. `why`: a place in `WHY`.
     """
 
     fate: Codes
@@ -44,6 +55,7 @@ class Verdict(NamedTuple):
     asked: Codes
     covered: Codes
     presumed: Codes
+    why: Codes
 
 
 class _Broker(NamedTuple):
@@ -118,6 +130,8 @@ class Judge:
         # A group that begins at the end of its queues never looks at what came before it.
         sure = broker.known & np.where(gets, every & ~early, ~some)
         certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
+        why = np.where(owner < 0, NOBODYS, CHANGED).astype(np.int8)
+        why[early], why[~broker.known] = EARLY, NOT_HELD
         if not self.has_evidence:
             presumed[~broker.known] = CODE[Fate.DELIVERED]
             fate = presumed.copy()
@@ -125,11 +139,14 @@ class Judge:
         else:
             covered = self._covered(owner)
             certainty[gets & (covered == YES)] = UNKNOWN
+            why[gets & (covered == YES)] = UNTOLD
             fate = np.where(covered == NO, presumed, fate).astype(np.int8)
         some = self._by_a_member(batch) & (covered != YES)
-        self._not_passed(batch, fate, certainty, some)
+        here = self._not_passed(batch, fate, certainty, some)
         self._not_passed(batch, presumed, certainty, some)
-        return Verdict(fate, certainty, self._asked(batch), covered, presumed)
+        why[here] = NOT_PASSED
+        why[certainty != UNKNOWN] = 0
+        return Verdict(fate, certainty, self._asked(batch), covered, presumed, why)
 
     def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
         """Return when each message could be looked at, and which came before the group was known."""
@@ -260,8 +277,10 @@ class Judge:
         told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
         return told[owner]
 
-    def _not_passed(self, batch: Batch, fate: Codes, certainty: Codes, some: Bools) -> None:
+    def _not_passed(self, batch: Batch, fate: Codes, certainty: Codes, some: Bools) -> Bools:
         """Messages at or above the committed offset wait, those of a queue that nobody committed have no owner.
+
+        Return which rows these are.
 
         That is implied only of what no member gets: a listener may have had a message whose offset was never committed
         (by a client that was killed, or whose earlier message is still being worked on), or was set back; and a
@@ -277,6 +296,7 @@ class Judge:
         fate[committed < 0] = CODE[Fate.NO_OWNER]
         here = waiting | (committed < 0)
         certainty[here] = np.where(some, UNKNOWN, IMPLIED)[here]
+        return np.asarray(here)
 
     def _asked(self, batch: Batch) -> Codes:
         wanted = np.zeros(len(batch), np.bool_)

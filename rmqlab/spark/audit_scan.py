@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from rmqlab.lab.fates import Fate
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.spark.audit_batch import Batch
-from rmqlab.spark.audit_judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, Judge
+from rmqlab.spark.audit_judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, Judge
 from rmqlab.spark.queue_check import QueueCheck
 from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
 
@@ -208,6 +208,7 @@ def _details(
         covered=_ASKED_NAMES.take(pa.array(verdict.covered[chosen])),
         presumed=_FATE_NAMES.take(pa.array(verdict.presumed[chosen])),
         subscription=judge.subscriptions_at(times),
+        reason=_WHY_NAMES.take(pa.array(verdict.why[chosen])),
     )
 
 
@@ -240,3 +241,4 @@ def _rows(rows: int, **known: Any) -> pa.RecordBatch:
 _FATE_NAMES: Final = pa.array([str(one) for one in FATES])
 _CERTAINTY_NAMES: Final = pa.array(CERTAINTIES)
 _ASKED_NAMES: Final = pa.array(ASKED)
+_WHY_NAMES: Final = pa.array(WHY)

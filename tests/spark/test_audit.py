@@ -177,7 +177,25 @@ def test_a_store_without_a_trace_is_judged_by_subscriptions(spark, tmp_path):
     # What passed the broker met one of two members, and nothing says which; nobody asked for the one without a tag.
     assert one["lost_by_certainty"] == {"implied": 2, "unknown": 2}
     assert one["lost_by_tag"] == {"tagA": 2, "tagB": 2}
+    assert one["lost_unknown_because"] == {"nobody knows who owned the queue, or what that member asked for": 2}
     assert one["sent"] == 6
+
+
+def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark, tmp_path):
+    """A group without a trace, and a single failure in it: what went well left no record."""
+    log = LogMaker(4096)
+    for number in range(4):
+        log.add(queue_offset=number, properties={"TAGS": "tagA", "UNIQ_KEY": f"M{number}"}, stored=60_000 * number)
+    log.add(topic="%RETRY%G", properties={"TAGS": "tagA", "UNIQ_KEY": "M1"}, stored=300_000)
+    log.write(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 4}}}')
+    (tmp_path / "consumequeue" / "%RETRY%G").mkdir(parents=True)
+    audit = Audit(spark, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "tagA"})))
+    one = audit.summary["G"]["T"]
+    assert one["by_fate"] == {"delivered": 3, "retrying": 1}
+    assert one["lost"] == 0
+    audit.close()
 
 
 def test_flipped_bytes_and_a_cut_tail_are_told_and_the_rest_is_audited(spark, tmp_path):

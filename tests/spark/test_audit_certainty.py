@@ -101,6 +101,10 @@ def test_what_is_implied_is_what_happened(recorded, judged):
     assert recorded.wrong(judged) == []
 
 
+def test_what_is_unknown_has_a_reason_and_nothing_else_has(judged):
+    assert all((row["reason"] is None) == (row["certainty"] != "unknown") for row in judged)
+
+
 def test_most_fates_and_most_losses_are_decided(recorded, judged):
     everything, losses = DECIDED[recorded.name]
     assert 100 * len(sure(judged)) // len(judged) >= everything
