@@ -12,7 +12,7 @@ from rmqlab.lab.check import CheckFailed
 from rmqlab.lab.cluster_times import stored_times
 
 PLACE, ALONE, WORKERS = "cluster, 2 workers", "local, 1 core", 2
-STORE_GIB, HOUR_S = 2048, 3_600
+STORE_GIB, LIMIT_S = 2048, 600
 TOO_MANY = 1.34
 NEAR = 0.2
 NEEDED: Final = {
@@ -28,17 +28,17 @@ SHIPPED = "The session ships the package to the workers; what it imports, Java a
 
 
 def size(answer: Any) -> str:
-    """How many workers of one core audit ``STORE_GIB`` within an hour."""
+    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``."""
     sizing = stored_times().sizing(PLACE, STORE_GIB)
-    least = ceil(sizing.data / (HOUR_S - sizing.place.fixed))
+    least = ceil(sizing.data / (LIMIT_S - sizing.place.fixed))
     if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
         raise CheckFailed("Give a whole number of workers.", DIVIDED)
     if answer < least:
-        lines = [f"{answer} workers take {sizing.seconds(answer) / 60:.0f} minutes"]
+        lines = [f"{answer} workers take {sizing.seconds(answer) / 60:.1f} minutes"]
         raise CheckFailed(f"{answer} are too few.", DIVIDED, lines)
     if answer > least * TOO_MANY:
         raise CheckFailed(f"{answer} are more than a third too many.", DIVIDED)
-    return f"{answer} workers take {sizing.seconds(answer) / 60:.0f} minutes; {least} would just do."
+    return f"{answer} workers take {sizing.seconds(answer) / 60:.1f} minutes; {least} would just do."
 
 
 def worth(answer: Any) -> str:

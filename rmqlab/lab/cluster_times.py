@@ -1,22 +1,27 @@
 """What an audit costs at several places, as it was measured once: data/cluster/times.json.
 
-`python -m rmqlab.spark.cluster_run` measures it again and writes the file anew.
+`python -m rmqlab.spark.cluster_run` measures it again and writes the file anew; with the argument `answers` it keeps
+the times and asks every place again what it answers.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """CPU seconds at one place: a `session`, the `first` small audit, the same `again`, an audit of the whole store.
+    """CPU seconds at one place: a `session`, the `first` small audit, the same `again`, that of a `big` store.
 
     They are those of all its processes together: driver, servers, executors, Python workers.
     """
@@ -54,11 +59,15 @@ class Sizing:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTimes:
-    """Every place, and the store that was read: its bytes, its messages."""
+    """Every place; the bytes and messages that `Place.big` read more than `Place.again`; what each place answered.
+
+    An answer is a `rmqlab.spark.cluster_run.Ran` for the recorded set `audit`.
+    """
 
     bytes: int
     messages: int
     places: tuple[Place, ...]
+    answers: tuple[tuple[Any, ...], ...] = ()
 
     def place(self, name: str) -> Place:
         """The place of this name.
@@ -76,15 +85,21 @@ class ClusterTimes:
         return Sizing(self.place(name), self.bytes, gib)
 
 
+def stored_file() -> Path:
+    """Where it is kept."""
+    return folder("data") / "cluster" / "times.json"
+
+
 def stored_times() -> ClusterTimes:
     """What was measured.
 
     Raises:
         BadInput: the file is missing or damaged.
     """
-    path = folder("data") / "cluster" / "times.json"
+    path = stored_file()
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        return ClusterTimes(told["bytes"], told["messages"], tuple(Place(**one) for one in told["places"]))
+        places = tuple(Place(**one) for one in told["places"])
+        return ClusterTimes(told["bytes"], told["messages"], places, tuple(map(tuple, told["answers"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} cannot be read ({error}); python -m rmqlab.spark.cluster_run makes it") from error

@@ -16,24 +16,31 @@ if TYPE_CHECKING:
 
 ONE, TWO = "local, 1 core", "cluster, 2 workers"
 PARTS: Final = (("session", ORANGE, "//"), ("first job", SKY, ".."), ("the data", BLUE, ""))
-STORES: Final = {"1 GiB": 1.0, "32 GiB": 32.0, "256 GiB": 256.0, "2 TiB": 2048.0}
+STORES: Final = {"1 GiB": 1.0, "32 GiB": 32.0, "256 GiB": 256.0, "2 TiB": 2048.0, "16 TiB": 16384.0}
+TIMES: Final = {"2 minutes": 2.0, "10 minutes": 10.0, "an hour": 60.0}
 WORKERS: Final = tuple(2**power for power in range(9))
 
 
-def same_answer(ran: Sequence[Sequence[Any]]) -> Table:
-    """What each place said: `ran` has where, address, executors, messages, lost, digest of the answer."""
-    same = len({one[5] for one in ran}) == 1
-    headers = ("where", "address", "executors launched", "messages × groups", "lost", "digest of the answer")
+def same_answer(ran: Sequence[Sequence[Any]], stored: Sequence[Sequence[Any]] = ()) -> Table:
+    """What each place said: where, address, workers, messages, lost, digest of the lost ids.
+
+    `ran` was run just now; of `stored`, an earlier run, the places that are not in `ran` are shown too.
+    """
+    live = {one[0] for one in ran}
+    rows = [(*one, "just now") for one in ran] + [(*one, "stored") for one in stored if one[0] not in live]
+    same = len({one[5] for one in rows}) == 1
+    headers = ("where", "address", "workers that ran it", "messages", "lost", "digest of their ids", "run")
     told = "the same answer everywhere" if same else "the answers differ"
-    marked = frozenset() if same else frozenset(range(len(ran)))
-    return Table(f"The audit at {len(ran)} addresses: {told}", headers, [tuple(one) for one in ran], marked)
+    marked = frozenset() if same else frozenset(range(len(rows)))
+    return Table(f"The audit at {len(rows)} addresses: {told}", headers, rows, marked)
 
 
 def cost_picture(times: ClusterTimes) -> Picture:
     """CPU seconds at every place: the session, the first job, and the data of the store that was measured."""
     costs = [(one.name, one.session, one.first, max(one.big - one.again, 0.0)) for one in times.places]
     gib = times.bytes / (1 << 30)
-    title = f"Where the time goes: an audit of {gib:.2g} GiB, {times.messages:,} messages".replace(",", "\u2009")
+    messages = f"{times.messages:,}".replace(",", "\u2009")
+    title = f"Where the time goes: an audit of {gib:.2g} GiB, {messages} messages"
     with canvas(8.2, 0.42 * len(costs) + 1.35) as figure:
         height = 0.42 * len(costs) + 1.35
         axes = figure.add_axes((0.17, 0.78 / height, 0.8, 0.42 * len(costs) / height))
@@ -63,11 +70,11 @@ def cost_picture(times: ClusterTimes) -> Picture:
     return Picture(svg, title=title, alt=alt, table=table)
 
 
-def workers_picture(times: ClusterTimes, gib: float, hours: float = 1.0) -> Picture:
+def workers_picture(times: ClusterTimes, gib: float, minutes: float = 10.0) -> Picture:
     """Time on the clock over the number of workers, for a store of so many GiB; dashed, the time one has."""
     sizing = times.sizing(TWO, gib)
     seconds = [sizing.seconds(workers) for workers in WORKERS]
-    enough = next((n for n, s in zip(WORKERS, seconds, strict=True) if s <= hours * 3_600), None)
+    enough = next((n for n, s in zip(WORKERS, seconds, strict=True) if s <= minutes * 60), None)
     size = f"{gib / 1024:g} TiB" if gib >= 1024 else f"{gib:g} GiB"
     title = f"A store of {size}: minutes over workers of one core"
     with canvas(8.2, 3.2) as figure:
@@ -76,14 +83,13 @@ def workers_picture(times: ClusterTimes, gib: float, hours: float = 1.0) -> Pict
             WORKERS, [one / 60 for one in seconds], color=BLUE, marker="o", markeredgecolor=BLACK, linewidth=1.8,
             label="what it takes, by what was measured",
         )  # fmt: skip
-        axes.axhline(
-            hours * 60, color=VERMILLION, linestyle=(0, (4, 3)), linewidth=1.4, label=f"{hours * 60:g} minutes"
-        )
+        axes.axhline(minutes, color=VERMILLION, linestyle=(0, (4, 3)), linewidth=1.4, label=f"{minutes:g} minutes")
         axes.axhline(
             sizing.place.fixed / 60, color=GREY, linestyle=(0, (1, 2)), linewidth=1.4, label="what no worker takes away"
         )
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.set_xticks(WORKERS, [str(one) for one in WORKERS])
         axes.set_xlabel("workers")
         axes.set_ylabel("minutes")
@@ -91,7 +97,8 @@ def workers_picture(times: ClusterTimes, gib: float, hours: float = 1.0) -> Pict
         axes.legend(frameon=False, fontsize=8.5)
         figure.text(0.012, 0.95, title, fontsize=10.5, fontweight="bold", va="center")
         svg = svg_of(figure)
-    told = f"{enough} workers are done within {hours * 60:g} minutes" if enough else "no number here is enough"
+    done = "1 worker is" if enough == 1 else f"{enough} workers are"
+    told = f"{done} done within {minutes:g} minutes" if enough else "no number here is enough"
     alt = (
         f"Minutes for {size} over the number of workers, both on logarithmic scales: {seconds[0] / 60:.3g} with one, "
         f"{seconds[-1] / 60:.3g} with {WORKERS[-1]}; {told}. {sizing.place.fixed:.0f} s stay however many there are."
@@ -103,12 +110,12 @@ def workers_picture(times: ClusterTimes, gib: float, hours: float = 1.0) -> Pict
 def play_cluster(times: ClusterTimes, *, mode: Mode = "live", store: str = "2 TiB") -> None:
     """A size of the store and a time to choose."""
 
-    def draw(*, gib: float, hours: float) -> Picture:
-        return workers_picture(times, gib, hours)
+    def draw(*, gib: float, minutes: float) -> Picture:
+        return workers_picture(times, gib, minutes)
 
     explore(
         draw,
         mode=mode,
         gib=Choice("Store", STORES, start=store, slider=True),
-        hours=Choice("Time", {"10 minutes": 1 / 6, "an hour": 1.0, "a night": 8.0}, start="an hour", slider=True),
+        minutes=Choice("Time", TIMES, start="10 minutes", slider=True),
     )

@@ -44,22 +44,22 @@ class RecordsDifferError(AssertionError):
     """Our decoder and the real one found different records."""
 
 
-def write_store(folder: Path, size: int, bodies: tuple[int, int], seed: int = 7) -> int:
+def write_store(folder: Path, size: int, bodies: tuple[int, int], seed: int = 7, *, file_bytes: int = _FILE) -> int:
     """Write about `size` bytes of commit log into the store directory `folder`; return the number of records.
 
-    Raises `BadInput` where the disk has no room.
+    The log has files of `file_bytes`. Raises `BadInput` where the disk has no room.
     """
     if shutil.disk_usage(folder).free < 2 * size:
         raise BadInput(f"{folder}: a store of {size} bytes and as much again is needed; free some or set TMPDIR")
     import numpy as np
 
-    block, starts = _block(bodies, seed)
+    block, starts = _block(bodies, seed, min(_BLOCK, file_bytes // 4))
     log = folder / "commitlog"
     log.mkdir()
     places = starts[:, None] + np.arange(8)
     count = 0
-    per_file = (_FILE - 8) // len(block)
-    for base in range(0, max(size, _FILE), _FILE):
+    per_file = (file_bytes - 8) // len(block)
+    for base in range(0, max(size, file_bytes), file_bytes):
         with (log / f"{base:020d}").open("wb") as file:
             for number in range(per_file):
                 for field, first in ((20, count), (28, base + number * len(block))):
@@ -67,7 +67,7 @@ def write_store(folder: Path, size: int, bodies: tuple[int, int], seed: int = 7)
                     block[places + field] = values.astype(">i8").view(np.uint8).reshape(-1, 8)
                 file.write(block.tobytes())
                 count += len(starts)
-            rest = _FILE - per_file * len(block)
+            rest = file_bytes - per_file * len(block)
             file.write((rest.to_bytes(4) + BLANK_MAGIC_CODE.to_bytes(4, signed=True)).ljust(rest, b"\0"))
     config = folder / "config"
     config.mkdir()
@@ -80,7 +80,7 @@ def _topic(number: int) -> str:
     return f"Topic{'ABCDEFGH'[number]}_{'x' * 3 * number}"
 
 
-def _block(bodies: tuple[int, int], seed: int) -> tuple[Any, Any]:
+def _block(bodies: tuple[int, int], seed: int, most: int) -> tuple[Any, Any]:
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def _block(bodies: tuple[int, int], seed: int) -> tuple[Any, Any]:
         one = record(
             0, _topic(topic), body, queue=number % _QUEUES, properties=properties, stored=1_700_000_000_000 + number
         )
-        if at + len(one) > _BLOCK:
+        if at + len(one) > most:
             return np.frombuffer(b"".join(made), np.uint8).copy(), np.array(starts, np.int64)
         starts.append(at)
         made.append(one)

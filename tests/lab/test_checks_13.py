@@ -10,7 +10,7 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lab import cluster_times
 from rmqlab.lab.check import CheckFailed
-from rmqlab.lab.checks_13 import NEEDED, PLACE
+from rmqlab.lab.checks_13 import ALONE, NEEDED, PLACE
 from rmqlab.lab.cluster_times import GIB, stored_times
 from rmqlab.show.cluster_pictures import cost_picture, play_cluster, same_answer, workers_picture
 
@@ -24,16 +24,16 @@ PLACES = [
 def measured(tmp_path, monkeypatch):
     """Ten CPU seconds a GiB at both places; 10 s before the first byte on one core, 35 s on the cluster."""
     (tmp_path / "cluster").mkdir()
-    text = json.dumps({"bytes": GIB, "messages": 1_000, "machine_cores": 2, "places": PLACES})
+    text = json.dumps({"bytes": GIB, "messages": 1_000, "places": PLACES, "answers": []})
     (tmp_path / "cluster" / "times.json").write_text(text)
     monkeypatch.setattr(cluster_times, "folder", lambda name: tmp_path)
     return stored_times()
 
 
 def test_right_answers(measured):
-    # 20,480 s of data, 3,565 s left of the hour
-    assert "6 would just do" in repr(rmqlab.check("13-size", 6))
-    assert "6 would just do" in repr(rmqlab.check("13-size", 8))
+    # 20,480 s of data, 565 s left of ten minutes
+    assert "37 would just do" in repr(rmqlab.check("13-size", 37))
+    assert "37 would just do" in repr(rmqlab.check("13-size", 49))
     # 10 + 10 x = 35 + 5 x
     assert "From 5 GiB on" in repr(rmqlab.check("13-worth", 5.0))
     needed = {name for name, wanted in NEEDED.items() if wanted}
@@ -43,9 +43,9 @@ def test_right_answers(measured):
 @pytest.mark.parametrize(
     ("name", "answer", "problem"),
     [
-        ("13-size", 5, "5 are too few"),
-        ("13-size", 9, "a third too many"),
-        ("13-size", 6.5, "whole number"),
+        ("13-size", 36, "36 are too few"),
+        ("13-size", 50, "a third too many"),
+        ("13-size", 37.5, "whole number"),
         ("13-worth", 1, "1 GiB is not where"),
         ("13-worth", "five", "Give a number"),
         ("13-needs", {"a Java"}, "Without Python"),
@@ -63,8 +63,8 @@ def test_pictures_say_what_was_measured(measured):
     assert "cluster, 2 workers: session 20.0, first job 15.0, the data 10.0" in cost_picture(measured).alt
     picture = workers_picture(measured, 2048)
     assert dict(picture.table.rows)[1] == "342"
-    assert "8 workers are done within 60 minutes" in picture.alt
-    assert "no number here is enough" in workers_picture(measured, 2048, 1 / 120).alt
+    assert "64 workers are done within 10 minutes" in picture.alt
+    assert "no number here is enough" in workers_picture(measured, 2048, 0.5).alt
     play_cluster(measured, mode="static", store="1 GiB")
 
 
@@ -72,6 +72,24 @@ def test_answers_that_differ_are_marked():
     one = ("one core", "local[1]", 0, 10, 2, "aa")
     assert same_answer([one, ("cluster", "spark://HOST:PORT", 2, 10, 2, "aa")]).marked == frozenset()
     assert len(same_answer([one, ("cluster", "spark://HOST:PORT", 2, 10, 2, "bb")]).marked) == 2
+
+
+def test_of_stored_answers_only_places_that_did_not_run_now_are_shown():
+    one, cluster = ("one core", "local[1]", 0, 10, 2, "aa"), ("cluster", "spark://HOST:PORT", 2, 10, 2, "aa")
+    table = same_answer([cluster], [one, (*cluster[:5], "old")])
+    assert [(row[0], row[-1]) for row in table.rows] == [("cluster", "just now"), ("one core", "stored")]
+    assert not table.marked
+    assert len(same_answer([(*cluster[:5], "bb")], [one]).marked) == 2
+
+
+def test_what_is_committed_is_sound():
+    """More work costs more, a cluster starts later, and every place gave the same answer."""
+    times = stored_times()
+    alone, shared = times.place(ALONE), times.place(PLACE)
+    assert all(one.big > one.again > 0 for one in times.places)
+    assert shared.fixed > alone.fixed
+    assert len(times.answers) == 3
+    assert len({one[5] for one in times.answers}) == 1
 
 
 def test_times_that_are_not_there_are_named(tmp_path, monkeypatch):

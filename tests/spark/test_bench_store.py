@@ -11,10 +11,9 @@ from rmqlab.spark.commit_log_files import log_files, log_ranges
 from rmqlab.spark.record_columns import LogReader
 
 
-def test_a_store_for_benchmarks_is_sound(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_store, "_FILE", 1 << 20)
-    monkeypatch.setattr(bench_store, "_BLOCK", 300_000)
-    count = bench_store.write_store(tmp_path, 3 << 20, bench_store.SIZES["470"])
+def test_a_store_for_benchmarks_is_sound(tmp_path):
+    count = bench_store.write_store(tmp_path, 3 << 20, bench_store.SIZES["470"], file_bytes=1 << 20)
+    assert [file.size for file in log_files(tmp_path)] == [1 << 20] * 3
     columns = ("physicalOffset", "size", "queueId", "queueOffset", "tags", "corrupt")
     rows = [
         row

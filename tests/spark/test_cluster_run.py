@@ -18,6 +18,8 @@ def test_a_number_of_workers_that_no_machine_has_is_refused(tmp_path):
     for workers in (0, 9):
         with pytest.raises(BadInput, match=f"workers is {workers}; from 1 to 8"):
             run_everywhere(tmp_path, workers=workers)
+    with pytest.raises(BadInput, match="no place 'the moon'; there are one core, cluster, Connect"):
+        run_everywhere(tmp_path, places=["the moon"])
 
 
 def test_a_job_that_fails_tells_its_last_words(tmp_path):
