@@ -36,6 +36,7 @@ class Batch:
         self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
         self.times = self._numbers("storeTimestamp")
         self._properties: pa.Table | None = None
+        self.answers: dict[tuple[Filter, str], Bools] = {}
 
     def _numbers(self, name: str) -> NDArray[np.int64]:
         column = self._rows[name]
@@ -94,14 +95,24 @@ class Filter:
         return self._sql.matches(batch.properties())
 
     def broker_passes(self, batch: Batch) -> Bools:
-        """Tell what the broker lets pass: by hash code of the tag, or by the condition."""
-        if not self.is_tag:
-            return self.wants(batch)
-        codes = [string_hash(name) if name else 0 for name in batch.tag_names]
-        return batch.by_tag([code_is_subscribed(self._data, code) for code in codes])
+        """Tell what the broker lets pass: by hash code of the tag, or by the condition. Read only."""
+        known = batch.answers.get((self, "broker"))
+        if known is None:
+            if self.is_tag:
+                codes = [string_hash(name) if name else 0 for name in batch.tag_names]
+                known = batch.by_tag([code_is_subscribed(self._data, code) for code in codes])
+            else:
+                known = self.wants(batch)
+            batch.answers[self, "broker"] = known
+        return known
 
     def client_passes(self, batch: Batch) -> Bools:
-        """Tell what a client with this subscription keeps of what it gets; one with SQL92 keeps everything."""
-        if not self.is_tag:
-            return np.ones(len(batch), np.bool_)
-        return batch.by_tag([client_keeps(self._data, name) for name in batch.tag_names])
+        """Tell what a client with this subscription keeps of what it gets; with SQL92 that is everything. Read only."""
+        known = batch.answers.get((self, "client"))
+        if known is None:
+            if self.is_tag:
+                known = batch.by_tag([client_keeps(self._data, name) for name in batch.tag_names])
+            else:
+                known = np.ones(len(batch), np.bool_)
+            batch.answers[self, "client"] = known
+        return known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -142,9 +143,10 @@ class Judge:
             why[gets & (covered == YES)] = UNTOLD
             fate = np.where(covered == NO, presumed, fate).astype(np.int8)
         some = self._by_a_member(batch) & (covered != YES)
-        here = self._not_passed(batch, fate, certainty, some)
-        self._not_passed(batch, presumed, certainty, some)
-        why[here] = NOT_PASSED
+        for here, what in self._not_passed(batch):
+            fate[here] = presumed[here] = CODE[what]
+            certainty[here] = np.where(some[here], UNKNOWN, IMPLIED)
+            why[here] = NOT_PASSED
         why[certainty != UNKNOWN] = 0
         return Verdict(fate, certainty, self._asked(batch), covered, presumed, why)
 
@@ -176,7 +178,7 @@ class Judge:
             # Whichever subscription the broker held: what none of them lets pass, it dropped.
             each = [self._filter(one.type, one.expression) for one in self.asked]
             got_by = [one.broker_passes(batch) for one in each]
-            some, every = np.logical_or.reduce(got_by), np.logical_and.reduce(got_by)
+            some, every = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
             passes, known = some, ~some
             by_tag[:] = each[0].is_tag
         elif not slots:
@@ -233,7 +235,11 @@ class Judge:
 
         known, some = np.zeros((2, len(batch)), np.bool_)
         every = np.ones(len(batch), np.bool_)
+        there = np.zeros(len(self._owners.clients) + 1, np.bool_)
+        there[owner] = True
         for place, client in enumerate(self._owners.clients):
+            if not there[place]:
+                continue
             for one, may in self._in_force(client, owner == place, begin, reach):
                 if may.any():
                     any_of, all_of = through(one)
@@ -243,20 +249,23 @@ class Judge:
         if known.all():
             return some, every
         each = [through(one) for one in self.asked]
-        of_any = np.logical_or.reduce([one for one, _ in each]) if each else some_pass
-        of_all = np.logical_and.reduce([one for _, one in each]) if each else all_pass
+        of_any = reduce(np.logical_or, [one for one, _ in each]) if each else some_pass
+        of_all = reduce(np.logical_and, [one for _, one in each]) if each else all_pass
         if reach and not self.complete:
             of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
+        if not self._owners.clients:
+            return of_any.copy(), of_all.copy()
         return np.where(known, some, of_any), np.where(known, every, of_all)
 
     def _by_a_member(self, batch: Batch) -> Bools:
         """Return what one member, whenever it was there, may have got of any queue."""
-        held = [self._filter(kind, expression).broker_passes(batch) for _, kind, expression in self._slot_texts()]
+        texts = sorted({(kind, expression) for _, kind, expression in self._slot_texts()})
+        held = [self._filter(*text).broker_passes(batch) for text in texts]
         got = np.full(len(batch), not self.asked or not self.complete)
         for one in self.asked:
             own = self._filter(one.type, one.expression)
             by_broker = [own.broker_passes(batch)] if one.post or not held else held
-            got |= own.client_passes(batch) & np.logical_or.reduce(by_broker)
+            got |= own.client_passes(batch) & reduce(np.logical_or, by_broker)
         return np.asarray(got)
 
     def _in_force(
@@ -277,10 +286,8 @@ class Judge:
         told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
         return told[owner]
 
-    def _not_passed(self, batch: Batch, fate: Codes, certainty: Codes, some: Bools) -> Bools:
+    def _not_passed(self, batch: Batch) -> tuple[tuple[Bools, Fate], ...]:
         """Messages at or above the committed offset wait, those of a queue that nobody committed have no owner.
-
-        Return which rows these are.
 
         That is implied only of what no member gets: a listener may have had a message whose offset was never committed
         (by a client that was killed, or whose earlier message is still being worked on), or was set back; and a
@@ -291,12 +298,8 @@ class Judge:
         for queue, offset in self.committed.items():
             table[queue] = offset
         committed = table[batch.queues]
-        waiting = (committed >= 0) & (batch.offsets >= committed)
-        fate[waiting] = CODE[Fate.WAITING]
-        fate[committed < 0] = CODE[Fate.NO_OWNER]
-        here = waiting | (committed < 0)
-        certainty[here] = np.where(some, UNKNOWN, IMPLIED)[here]
-        return np.asarray(here)
+        none = committed < 0
+        return (~none & (batch.offsets >= committed), Fate.WAITING), (none, Fate.NO_OWNER)
 
     def _asked(self, batch: Batch) -> Codes:
         wanted = np.zeros(len(batch), np.bool_)

@@ -98,7 +98,9 @@ class Owners:
             soon = (times < since) & (times >= since - reach)
             if soon.any():
                 later = self.at(np.full(len(times), since), queues)
-                yield soon & ((later != first) | (later != before)), later
+                may = soon & ((later != first) | (later != before))
+                if may.any():
+                    yield may, later
 
 
 def _said_goodbye(client: str, since: int, asked: Sequence[Asked]) -> bool:
