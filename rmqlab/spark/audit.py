@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from rmqlab.spark.audit_subscriptions import Key
     from rmqlab.spark.commit_log_files import LogRange
@@ -109,8 +109,7 @@ class Audit:
     @cached_property
     def keys(self) -> list[Key]:
         """The (group, topic) that are audited."""
-        found = {*self._config.offsets(), *self._subscriptions.keys()}
-        kept = sorted(key for key in found if _is_audited(*key))
+        kept = self._known
         for group in self.options.groups:
             if group not in {one for one, _ in kept}:
                 names = ", ".join(sorted({one for one, _ in kept}))
@@ -118,6 +117,18 @@ class Audit:
                     f"group {group!r}: neither offsets nor subscriptions of it; there are {names or 'none'}"
                 )
         return [key for key in kept if not self.options.groups or key[0] in self.options.groups]
+
+    @cached_property
+    def _known(self) -> list[Key]:
+        """The (group, topic) that the store or the given subscriptions name."""
+        found = {*self._config.offsets(), *self._subscriptions.keys()}
+        return sorted(key for key in found if _is_audited(*key))
+
+    @cached_property
+    def _judged(self) -> list[Key]:
+        """What is audited, and the other groups of its topics: they may have got what one lost."""
+        topics = {topic for _, topic in self.keys}
+        return [key for key in self._known if key[1] in topics]
 
     @cached_property
     def witnessed(self) -> dict[str, tuple[str, ...]]:
@@ -152,7 +163,7 @@ class Audit:
         """The judges of each topic; `witnessed` has, of groups with evidence, the clients in it and what it tells."""
         config, topics = self._config.offsets(), self._config.topics()
         judges: dict[str, list[Judge]] = {}
-        for group, topic in self.keys:
+        for group, topic in self._judged:
             clients, telling = witnessed.get(group, ((), NO))
             judge = Judge(
                 group,
@@ -250,9 +261,14 @@ class Audit:
 
         names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked"]
         kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
-        found = self.rows.where(kinds).groupBy(*names).agg(F.sum("messages").alias("messages"))
+        found = self.rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
         table = found.toArrow()
         return table.sort_by([(name, "ascending") for name in names])
+
+    def _is_asked_for(self) -> Column:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return F.col("group").isin(*self.options.groups) if self.options.groups else F.expr("true")
 
     @cached_property
     def lost(self) -> DataFrame:
@@ -264,7 +280,7 @@ class Audit:
 
         losing = F.col("fate").isin(*map(str, sorted(LOSING))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
-        found = self.rows.where(kinds & losing).drop("kind", "messages", "covered", "presumed")
+        found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered", "presumed")
         if self.witnessed:
             got = self.rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))

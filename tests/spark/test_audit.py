@@ -125,6 +125,18 @@ def test_with_the_store_alone_only_what_is_known_is_called_certain(spark, record
     audit.close()
 
 
+def test_one_group_asked_for_is_told_what_the_others_of_its_topic_got(spark, recorded, with_subscriptions):
+    """Who else got a message decides how many duplicates sending it again would make."""
+    lost = with_subscriptions.lost_table.to_pylist()
+    group = next(row["group"] for row in lost if row["elsewhere"])
+    options = AuditOptions(groups=(group,), subscriptions=read_subscriptions(recorded[1]))
+    audit = Audit(spark, recorded[0], options)
+    assert audit.lost_table.to_pylist() == [row for row in lost if row["group"] == group]
+    assert set(audit.summary) == {group}
+    assert set(audit.counts["group"].to_pylist()) == {group}
+    audit.close()
+
+
 def test_the_result_does_not_depend_on_the_number_of_tasks(spark, recorded, with_subscriptions):
     options = AuditOptions(subscriptions=read_subscriptions(recorded[1]), split_bytes=100_000)
     audit = Audit(spark, recorded[0], options)
