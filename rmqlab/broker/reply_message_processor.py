@@ -75,18 +75,9 @@ class ReplyMessageProcessor(SendMessageProcessor):
     ) -> RemotingCommand:
         """The request to the producer; its properties tell when it was pushed, those that are stored do not."""
         properties = in_hash_map_order(message.properties | {PROPERTY_PUSH_REPLY_TIME: str(now)})
-        pushed = ReplyMessageRequestHeader(
-            producer_group=header.producer_group,
-            topic=header.topic,
-            default_topic=header.default_topic,
-            default_topic_queue_nums=header.default_topic_queue_nums,
-            queue_id=header.queue_id,
-            sys_flag=header.sys_flag,
-            born_timestamp=header.born_timestamp,
-            flag=header.flag,
+        pushed = ReplyMessageRequestHeader.of(
+            header,
             properties=properties_to_string(properties),
-            reconsume_times=header.reconsume_times,
-            unit_mode=header.unit_mode,
             born_host=f"/{channel.remote_address}",
             store_host=str(self._broker.store_host),
             store_timestamp=now,

@@ -98,8 +98,11 @@ _PLANS: Final[dict[type[CommandHeader], _Plan]] = {}
 def _plan(cls: type[CommandHeader]) -> _Plan:
     plan = _PLANS.get(cls)
     if plan is None:
+        kinds: dict[str, str] = {}
+        for base in reversed(cls.__mro__):
+            kinds |= getattr(base, "__annotations__", {})
         plan = _PLANS[cls] = tuple(
-            (attribute, wire_name, _CONVERTERS[cls.__annotations__[attribute].removesuffix(" | None")])
+            (attribute, wire_name, _CONVERTERS[kinds[attribute].removesuffix(" | None")])
             for attribute, wire_name in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
         )
     return plan

@@ -11,8 +11,8 @@ from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE
 from rmqlab.protocol.header import NULL, CommandHeader, Long, NullFieldError, RemotingCommandException
 
 
-class SendMessageRequestHeader(CommandHeader):
-    """SEND_MESSAGE 10; `batch` is true for SEND_BATCH_MESSAGE 320 (which travels as V2)."""
+class _SentMessage(CommandHeader):
+    """What a producer says of a message, and what a broker that hands a reply on repeats."""
 
     producer_group: str = NULL
     topic: str = NULL
@@ -25,6 +25,11 @@ class SendMessageRequestHeader(CommandHeader):
     properties: str | None = None
     reconsume_times: int | None = None
     unit_mode: bool = False
+
+
+class SendMessageRequestHeader(_SentMessage):
+    """SEND_MESSAGE 10; `batch` is true for SEND_BATCH_MESSAGE 320 (which travels as V2)."""
+
     batch: bool = False
     max_reconsume_times: int | None = None
 
@@ -56,23 +61,20 @@ class SendMessageRequestHeaderV2(CommandHeader):
         return SendMessageRequestHeader(**{name: getattr(self, name) for name in self.__struct_fields__})
 
 
-class ReplyMessageRequestHeader(CommandHeader):
+class ReplyMessageRequestHeader(_SentMessage):
     """PUSH_REPLY_MESSAGE_TO_CLIENT 326: the fields of a send, and when and where the broker got it."""
 
-    producer_group: str = NULL
-    topic: str = NULL
-    default_topic: str = NULL
-    default_topic_queue_nums: int = NULL
-    queue_id: int = NULL
-    sys_flag: int = NULL
-    born_timestamp: Long = NULL
-    flag: int = NULL
-    properties: str | None = None
-    reconsume_times: int | None = None
-    unit_mode: bool = False
     born_host: str = NULL
     store_host: str = NULL
     store_timestamp: Long = NULL
+
+    @classmethod
+    def of(
+        cls, header: SendMessageRequestHeader, properties: str, born_host: str, store_host: str, store_timestamp: int
+    ) -> ReplyMessageRequestHeader:
+        """Return what `header` says, with the properties as they are pushed, and when (epoch ms) and where it came."""
+        told = {name: getattr(header, name) for name in _SentMessage.__struct_fields__} | {"properties": properties}
+        return cls(**told, born_host=born_host, store_host=store_host, store_timestamp=store_timestamp)
 
 
 class SendMessageResponseHeader(CommandHeader):
