@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -94,13 +92,16 @@ def run(args: Namespace) -> int:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Path, Path | None]]:
     """Give the store directory, and the events of a recorded set; a set's store is unpacked for the time being."""
-    packed, events = path / "store.tar.gz", path / "events.jsonl.gz"
-    if not packed.is_file():
+    from rmqlab.lab.recorded_store import PACKED, RecordedStore
+
+    if not (path / PACKED).is_file():
         yield path, None
         return
-    with tempfile.TemporaryDirectory(prefix="rmqlab-audit-") as folder:
-        shutil.unpack_archive(packed, folder, filter="data")
-        yield Path(folder) / "store", events if events.is_file() else None
+    recorded = RecordedStore(path)
+    try:
+        yield recorded.store, recorded.events if recorded.events.is_file() else None
+    finally:
+        recorded.cleanup()
 
 
 def _time(text: str) -> int:
@@ -143,6 +144,7 @@ def _print(audit: Audit, out: TextIO) -> None:
 def _write(audit: Audit, folder: Path, name: str) -> None:
     import pyarrow.parquet as pq
 
+    from rmqlab.lab.whole_file import replacing
     from rmqlab.show.audit_page import audit_page
     from rmqlab.spark.audit_resend import resend_plan
 
@@ -152,12 +154,10 @@ def _write(audit: Audit, folder: Path, name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for table_name, table in (("counts", audit.counts), ("lost", audit.lost_table)):
-            part = folder / f"{table_name}.parquet.part"
-            pq.write_table(table, part)
-            part.replace(folder / f"{table_name}.parquet")
-        part = folder / "index.html.part"
-        part.write_text(page, encoding="utf-8")
-        part.replace(folder / "index.html")
+            with replacing(folder / f"{table_name}.parquet") as part:
+                pq.write_table(table, part)
+        with replacing(folder / "index.html") as part:
+            part.write_text(page, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error
     write_json(plan, str(folder / "resend.json"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.whole_file import replacing
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -41,12 +41,8 @@ def replace_file(path: Path, text: str) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device has nothing to be replaced
             path.write_text(text, encoding="ascii")
             return
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
+        with replacing(path) as part:
             part.write_text(text, encoding="ascii")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
 

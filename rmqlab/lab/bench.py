@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 RUNS = 5
 
@@ -146,9 +146,3 @@ def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchma
             raise BadInput(f"no benchmark {name!r}; there are {', '.join(known)}")
         found |= {one: known[one] for one in meant}
     return list(found.values()) if names else [one for one in known.values() if not one.heavy]
-
-
-def run_all(names: Sequence[str], runs: int = RUNS) -> Iterator[BenchResult]:
-    """Run the benchmarks named, or all but the heavy ones, one after the other."""
-    for benchmark in chosen(names, benchmarks()):
-        yield run_benchmark(benchmark, runs)

@@ -16,6 +16,7 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.bloom_profile import Profile
 from rmqlab.lab.bloom_profile_java import NAMES, RealStages
+from rmqlab.lab.whole_file import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -215,6 +216,5 @@ def _short(value: Any) -> Any:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")

@@ -182,10 +182,3 @@ class _Pathfinder(Chooser):
     def _open(self) -> bool:
         open_from_ms = self._search.open_from_ms
         return not open_from_ms or (self._where is not None and self._where.simulation.world.now_ms() >= open_from_ms)
-
-
-def exhaust(search: OpenSearch, most_runs: int) -> bool:
-    """Step until everything is known or ``most_runs`` runs were made; whether everything is."""
-    while not search.exhausted and search.runs < most_runs:
-        search.step()
-    return search.exhausted

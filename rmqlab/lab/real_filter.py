@@ -38,21 +38,22 @@ class Work(NamedTuple):
     seconds: float
 
 
-class RealFilter:
-    """A Java process with the real filters; a context manager.
+class RealProgram:
+    """A Java process with classes of the real broker (`what` of them, in words), asked over pipes; a context manager.
 
-    Raises `RealFilterMissingError` when it cannot be set up. Texts must be free of lone surrogates.
+    Raises `RealFilterMissingError` when it cannot be set up, or has ended.
     """
 
-    def __init__(self, heap: str = "1g") -> None:
-        """Start it with that much heap."""
+    def __init__(self, program: str, what: str, *options: str) -> None:
+        """Start our class `program` with these options of Java."""
         java, folder = set_up()
         command = [
-            str(java / "bin" / "java"), f"-Xmx{heap}", "-XX:+UseSerialGC",
+            str(java / "bin" / "java"), *options, "-XX:+UseSerialGC",
             f"-Dlogback.configurationFile={folder / 'logback.xml'}", f"-Duser.home={folder}",
             "-Drocketmq.client.logUseSlf4j=true", "-cp", f"{folder / 'classes'}{os.pathsep}{folder / 'lib' / '*'}",
-            "RealFilter",
+            program,
         ]  # fmt: skip
+        self._what = what
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -77,6 +78,34 @@ class RealFilter:
         self._pipe(self._process.stdin).close()
         self._pipe(self._process.stdout).close()
         self._process.wait()
+
+    def _send(self, data: bytes) -> None:
+        pipe = self._pipe(self._process.stdin)
+        try:
+            pipe.write(data)
+            pipe.flush()
+        except BrokenPipeError as error:
+            raise RealFilterMissingError(f"the Java process with the real {self._what} has ended") from error
+
+    def _receive(self, size: int) -> bytes:
+        data = self._pipe(self._process.stdout).read(size)
+        if len(data) < size:
+            raise RealFilterMissingError(f"the Java process with the real {self._what} ended: {self._process.wait()}")
+        return data
+
+    @staticmethod
+    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+        if pipe is None:
+            raise RealFilterMissingError("the Java process was started without pipes")
+        return pipe
+
+
+class RealFilter(RealProgram):
+    """The real filters. Texts must be free of lone surrogates."""
+
+    def __init__(self, heap: str = "1g") -> None:
+        """Start it with that much heap."""
+        super().__init__("RealFilter", "filters", f"-Xmx{heap}")
 
     def load(self, encoded: Sequence[bytes]) -> None:
         """Load messages: the properties of each as the commit log has them."""
@@ -110,26 +139,6 @@ class RealFilter:
         self._send(command + _text(text) + struct.pack(">i", rounds))
         messages, matched, nanoseconds = struct.unpack(">qqq", self._receive(24))
         return Work(messages, matched, nanoseconds / 1e9)
-
-    def _send(self, data: bytes) -> None:
-        pipe = self._pipe(self._process.stdin)
-        try:
-            pipe.write(data)
-            pipe.flush()
-        except BrokenPipeError as error:
-            raise RealFilterMissingError("the Java process with the real filters has ended") from error
-
-    def _receive(self, size: int) -> bytes:
-        data = self._pipe(self._process.stdout).read(size)
-        if len(data) < size:
-            raise RealFilterMissingError(f"the Java process with the real filters ended: {self._process.wait()}")
-        return data
-
-    @staticmethod
-    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-        if pipe is None:
-            raise RealFilterMissingError("the Java process was started without pipes")
-        return pipe
 
 
 def set_up() -> tuple[Path, Path]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster_times import stored_file
+from rmqlab.lab.whole_file import replacing
 from rmqlab.spark.servers import ConnectServer, StandaloneCluster
 from rmqlab.spark.session import PACKAGE, open_session
 
@@ -240,9 +241,8 @@ def _write(*, only_answers: bool) -> None:
     for asked in (False, True):
         if asked:
             found["answers"] = answers()
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        part.replace(path)
+        with replacing(path) as part:
+            part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

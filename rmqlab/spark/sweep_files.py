@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.whole_file import replacing
 from rmqlab.spark.sweep import ERROR, ROW
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class SweepFiles:
                 self._same(json.loads(path.read_text(encoding="utf-8")), about)
             run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
             text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
-            _write(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+            with replacing(path) as part:
+                part.write_text(text, encoding="utf-8")
         except (OSError, json.JSONDecodeError) as error:
             raise BadInput(f"{self.folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
 
@@ -55,7 +56,8 @@ class SweepFiles:
         last = max((int(path.stem.partition("-")[2]) for path in self._parts()), default=0)
         path = self.folder / f"part-{last + 1:06d}.parquet"
         table = _table(_square([outcome.record() for outcome in outcomes]))
-        _write(path, lambda partial: pq.write_table(table, partial))
+        with replacing(path) as part:
+            pq.write_table(table, part)
 
     def read(self) -> dict[str, dict[str, Any]]:
         """Give the kept rows by id; of a row that was run again the last outcome.
@@ -100,7 +102,8 @@ class SweepResult:
     def write(self, path: Path | str) -> None:
         """Write all rows into one Parquet file."""
         table = self.table()
-        _write(Path(path), lambda partial: pq.write_table(table, partial, compression="zstd"))
+        with replacing(Path(path)) as part:
+            pq.write_table(table, part, compression="zstd")
 
 
 def _square(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -121,12 +124,3 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
-
-
-def _write(path: Path, write: Any) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
