@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab.lab.check import check
+    from rmqlab.lab.lessons.check import check
     from rmqlab.serving import serve
 
 __all__ = ["__version__", "check", "serve"]
 __version__ = "0.1.0"
 
-_LATER = {"check": "rmqlab.lab.check", "serve": "rmqlab.serving"}
+_LATER = {"check": "rmqlab.lab.lessons.check", "serve": "rmqlab.serving"}
 
 
 def __getattr__(name: str) -> object:

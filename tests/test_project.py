@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from rmqlab.commands import available
-from rmqlab.lab.rows import REQUIRED, collect, read_rows, select
+from rmqlab.lab.lessons.rows import REQUIRED, collect, read_rows, select
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -97,6 +97,30 @@ def test_interface_of_the_runtime_stands_alone():
 def test_every_room_has_its_rule():
     rooms = {path.parent.name for path in (ROOT / "rmqlab").glob("*/__init__.py")}
     assert rooms - {"commands"} <= set(MAY_IMPORT)
+
+
+def test_folders_of_a_room_import_one_way():
+    """Whoever reads a folder needs only those below it: inside a room, no folder leads back to itself."""
+    arrows = {}
+    for path in MODULES:
+        room, *inner = path.relative_to(ROOT / "rmqlab").parts[:-1] or [""]
+        for _, name in imports_of(path):
+            package, _, rest = name.partition(".")
+            there, *below = rest.split(".")
+            if package == "rmqlab" and there == room and (ROOT / "rmqlab" / room).is_dir():
+                target = [below[0]] if below and (ROOT / "rmqlab" / room / below[0]).is_dir() else []
+                if target != inner[:1]:
+                    arrows.setdefault((room, *inner[:1]), set()).add((room, *target))
+
+    def reached(start):
+        found, open_ = set(), [start]
+        while open_:
+            new = arrows.get(open_.pop(), set()) - found
+            found |= new
+            open_ += new
+        return found
+
+    assert [folder for folder in arrows if folder in reached(folder)] == []
 
 
 def test_core_has_no_clock_socket_thread_or_chance():

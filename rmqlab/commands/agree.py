@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.adversarial import EXPRESSIONS, rows
+from rmqlab.lab.filters.adversarial import EXPRESSIONS, rows
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.spark.exactness import Agreement
+    from rmqlab.spark.filters.exactness import Agreement
 
 _ROWS = 100_000
 
@@ -36,8 +36,8 @@ def run(args: Namespace) -> int:
     if args.rows < 1:
         raise BadInput(f"--rows {args.rows}: at least one is needed")
     from rmqlab.filter.sql92.errors import MQFilterException
-    from rmqlab.lab.real_filter import RealFilter
-    from rmqlab.spark.exactness import compare
+    from rmqlab.lab.real.filter import RealFilter
+    from rmqlab.spark.filters.exactness import compare
     from rmqlab.spark.session import open_session
 
     out = text_stream(args)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from rmqlab.spark.audit import Audit
+    from rmqlab.spark.audit.auditing import Audit
 
 LOST = 3
 MOST_SHOWN = 20
@@ -62,9 +62,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Audit and print; return 0, or 3 if messages were lost. Raise `BadInput` for what cannot be used."""
     from rmqlab.message.topics import TRACE_TOPIC
-    from rmqlab.spark.audit import NOTHING, Audit, AuditOptions
-    from rmqlab.spark.audit_subscriptions import read_subscriptions
-    from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN
+    from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
+    from rmqlab.spark.audit.subscriptions import read_subscriptions
+    from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session
 
     with _opened(args.store) as (store, events):
@@ -92,7 +92,7 @@ def run(args: Namespace) -> int:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Path, Path | None]]:
     """Give the store directory, and the events of a recorded set; a set's store is unpacked for the time being."""
-    from rmqlab.lab.recorded_store import PACKED, RecordedStore
+    from rmqlab.lab.recorded.store import PACKED, RecordedStore
 
     if not (path / PACKED).is_file():
         yield path, None
@@ -145,8 +145,8 @@ def _write(audit: Audit, folder: Path, name: str) -> None:
     import pyarrow.parquet as pq
 
     from rmqlab.lab.whole_file import replacing
-    from rmqlab.show.audit_page import audit_page
-    from rmqlab.spark.audit_resend import resend_plan
+    from rmqlab.show.audit.page import audit_page
+    from rmqlab.spark.audit.resend import resend_plan
 
     plan = resend_plan(audit.lost_table)
     page = audit_page(name, audit.summary, audit.counts.to_pylist(), audit.damage, plan)

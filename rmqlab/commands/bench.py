@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.bench import RUNS, benchmarks, chosen, run_benchmark
-from rmqlab.spark.bench_filters import MESSAGES, filter_benchmarks
-from rmqlab.spark.bench_store import STORE_BYTES, store_benchmarks
-from rmqlab.spark.bench_sweeps import SWEEP_BENCHMARKS
+from rmqlab.lab.bench.benchmark import RUNS, benchmarks, chosen, run_benchmark
+from rmqlab.spark.bench.filters import MESSAGES, filter_benchmarks
+from rmqlab.spark.bench.store import STORE_BYTES, store_benchmarks
+from rmqlab.spark.bench.sweeps import SWEEP_BENCHMARKS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.lab.bench import BenchResult
+    from rmqlab.lab.bench.benchmark import BenchResult
 
 
 def add_arguments(parser: ArgumentParser) -> None:

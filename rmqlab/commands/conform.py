@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import text_stream, write_json
-from rmqlab.lab.conform import FamilyResult, conform
+from rmqlab.lab.conform.conformance import FamilyResult, conform
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from rmqlab.lab.recorded_facts import Account
+    from rmqlab.lab.recorded.facts import Account
 
 VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
 
@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
 
 
 def _recorded(args: Namespace) -> Iterator[Account]:
-    from rmqlab.lab.recorded_facts import recorded_accounts
+    from rmqlab.lab.recorded.facts import recorded_accounts
 
     if args.seed is not None:
         raise BadInput("--seed is for scenarios; a recording has happened")
@@ -70,9 +70,9 @@ def _recorded(args: Namespace) -> Iterator[Account]:
 
 
 def _simulated(args: Namespace) -> Iterator[Account]:
-    from rmqlab.lab.compare import settings_beside
-    from rmqlab.lab.race import RaceChooser, race_timing
-    from rmqlab.lab.recorded_facts import account_of
+    from rmqlab.lab.explorer.compare import settings_beside
+    from rmqlab.lab.explorer.race import RaceChooser, race_timing
+    from rmqlab.lab.recorded.facts import account_of
     from rmqlab.lab.scenario import read_scenarios
     from rmqlab.lab.simulate import simulate
 

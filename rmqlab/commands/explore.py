@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, TextIO
 from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
-from rmqlab.lab.compare import settings_beside
-from rmqlab.lab.explore import BUDGET, SAMPLES, SHORTENING, Explorer
-from rmqlab.lab.properties import BUILT_IN, RECEIVES, Kind, property_named
+from rmqlab.lab.explorer.compare import settings_beside
+from rmqlab.lab.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
+from rmqlab.lab.explorer.properties import BUILT_IN, RECEIVES, Kind, property_named
+from rmqlab.lab.explorer.told_schedule import tell_schedule
 from rmqlab.lab.scenario import numbered_scenarios
-from rmqlab.lab.told_schedule import tell_schedule
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable
 
     from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.explored import Explored, FoundOutcome, Verdict
+    from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
     from rmqlab.lab.run import Outcome
     from rmqlab.lab.scenario import Scenario
 
@@ -216,7 +216,7 @@ def _check_picture(path: Path) -> None:
 
 
 def _draw(explored: Explored, path: Path, cluster: ClusterConfig | None) -> None:
-    from rmqlab.show.schedule_story import story_picture, story_text
+    from rmqlab.show.schedules.schedule_story import story_picture, story_text
 
     shown = next((one for one in explored.verdicts if not one.holds and one.run is not None), None)
     run = explored.outcomes[0].run if shown is None or shown.run is None else shown.run

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TextIO
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.filter.expression_type import SQL92, TAG
-from rmqlab.lab.lint import LintVerdict, lint
-from rmqlab.lab.lint_members import group_of, read_groups
+from rmqlab.lab.lint.meaning import LintVerdict, lint
+from rmqlab.lab.lint.members import group_of, read_groups
 from rmqlab.message.properties import PROPERTY_TAGS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from fractions import Fraction
 
-    from rmqlab.lab.lint import Difference, GroupLint, TopicLint, WitnessLoss
-    from rmqlab.lab.lint_loss import Loss, Properties
+    from rmqlab.lab.lint.loss import Loss, Properties
+    from rmqlab.lab.lint.meaning import Difference, GroupLint, TopicLint, WitnessLoss
 
 MARKS = {LintVerdict.CONSISTENT: "ok", LintVerdict.UNDECIDED: "??", LintVerdict.INCONSISTENT: "NO"}
 

@@ -44,8 +44,8 @@ def run(args: Namespace) -> int:
 def _write(args: Namespace, notebooks: Path) -> int:
     from nbclient.exceptions import CellExecutionError
 
-    from rmqlab.lab.exercises import generate
-    from rmqlab.lab.notebooks import renew
+    from rmqlab.lab.lessons.exercises import generate
+    from rmqlab.lab.lessons.notebooks import renew
 
     written: list[Path] = []
     for path in args.execute or ():
@@ -66,7 +66,7 @@ def _write(args: Namespace, notebooks: Path) -> int:
 def _trust(notebooks: Path) -> None:
     from nbformat.sign import NotebookNotary
 
-    from rmqlab.lab.notebooks import read
+    from rmqlab.lab.lessons.notebooks import read
 
     notary = NotebookNotary()
     for path in sorted(notebooks.rglob("*.ipynb")):

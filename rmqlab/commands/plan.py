@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.plan import BUDGET, plan
-from rmqlab.lab.plan_change import Kind, text_of
-from rmqlab.lab.plan_checklist import checklist
-from rmqlab.lab.plan_procedures import PROCEDURES, Producers, Setting
+from rmqlab.lab.plan.change import Kind, text_of
+from rmqlab.lab.plan.checklist import checklist
+from rmqlab.lab.plan.planner import BUDGET, plan
+from rmqlab.lab.plan.procedures import PROCEDURES, Producers, Setting
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.lab.plan import Plan, Tried
+    from rmqlab.lab.plan.planner import Plan, Tried
 
 USUAL = Setting()
 MOST_NAMED = 6

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom_profile import LOAD_TEST, PULL, RUNS, profile
-from rmqlab.lab.bloom_profile_java import measured
-from rmqlab.lab.bloom_profile_map import MAP, PROFILE, SIDES, BloomMap, Cell, write_map, write_profile
-from rmqlab.lab.bloom_profile_sampler import REST
-from rmqlab.lab.bloom_profile_workload import EXPRESSIONS, BloomBroker, Workload
-from rmqlab.lab.real_filter import RealFilterMissingError
+from rmqlab.lab.bloom.java import measured
+from rmqlab.lab.bloom.profile import LOAD_TEST, PULL, RUNS, profile
+from rmqlab.lab.bloom.sampler import REST
+from rmqlab.lab.bloom.stored_map import MAP, PROFILE, SIDES, BloomMap, Cell, write_map, write_profile
+from rmqlab.lab.bloom.workload import EXPRESSIONS, BloomBroker, Workload
+from rmqlab.lab.real.filter import RealFilterMissingError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import TextIO
 
-    from rmqlab.lab.bloom_profile import Profile
-    from rmqlab.lab.bloom_profile_java import RealStages
+    from rmqlab.lab.bloom.java import RealStages
+    from rmqlab.lab.bloom.profile import Profile
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -121,9 +121,9 @@ def _lines(ours: Profile, java: list[RealStages]) -> list[str]:
 
 
 def _map(args: Namespace, out: TextIO) -> int:
-    from rmqlab.spark.bloom_map import bloom_map
     from rmqlab.spark.session import open_session
-    from rmqlab.spark.sweep_run import run_sweep
+    from rmqlab.spark.sweeps.bloom_map import bloom_map
+    from rmqlab.spark.sweeps.running import run_sweep
 
     with TemporaryDirectory() as made:
         sweep = bloom_map(real=not args.no_java)

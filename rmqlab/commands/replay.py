@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import TextIO
 
-    from rmqlab.lab.replay import ReplayResult
-    from rmqlab.lab.replay_clock import RecordedClock
+    from rmqlab.lab.replay.clock import RecordedClock
+    from rmqlab.lab.replay.replay import ReplayResult
 
 _WIDTH = 160
 
@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print the result; return 0 if nothing differs, else 1. Raise `BadInput` for a set that cannot be read."""
-    from rmqlab.lab.replay import replay
+    from rmqlab.lab.replay.replay import replay
 
     result = replay(args.dir)
     _print(result, args.show, text_stream(args))
@@ -35,7 +35,7 @@ def run(args: Namespace) -> int:
 
 
 def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
-    from rmqlab.lab.replay import code_name
+    from rmqlab.lab.replay.replay import code_name
 
     def say(text: str) -> None:
         print(text.encode("ascii", "backslashreplace").decode(), file=stream)

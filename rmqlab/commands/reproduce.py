@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import text_stream, write_json
-from rmqlab.lab.experiments import VERDICT, Result, chosen, read_manifest, reproduce
+from rmqlab.lab.articles.experiments import VERDICT, Result, chosen, read_manifest, reproduce
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from rmqlab.lab.article_e1 import Figure
+    from rmqlab.lab.articles.printed_e1 import Figure
 
 LABEL = 26
 SCREEN = 100
@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
     print(f"{agreeing} of {len(results)} experiments agree; {equal} of {compared} figures are equal", file=out)
     write_json([result.as_json() for result in results], args.json)
     if args.report is not None:
-        from rmqlab.lab.report import write_report
+        from rmqlab.lab.lessons.report import write_report
 
         index = write_report(args.report, results)
         print(f"report: {index}", file=out)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
 from rmqlab.commands.output import text_stream, write_json
-from rmqlab.lab.rows import REQUIRED, collect, read_rows, select
+from rmqlab.lab.lessons.rows import REQUIRED, collect, read_rows, select
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

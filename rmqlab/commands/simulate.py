@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
-from rmqlab.lab.compare import Verdict, compare, settings_beside
-from rmqlab.lab.race import SEEDS, RaceChooser, race_timing
+from rmqlab.lab.explorer.compare import Verdict, compare, settings_beside
+from rmqlab.lab.explorer.race import SEEDS, RaceChooser, race_timing
 from rmqlab.lab.scenario import numbered_scenarios
 from rmqlab.lab.schedules import read_schedules
 from rmqlab.lab.simulate import refusal_of, simulate

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.frame_fuzz import fuzz
-from rmqlab.lab.stress_sockets import CONNECTIONS, misbehave
-from rmqlab.lab.stress_store import SIGNALS, end_under_load
+from rmqlab.lab.stress.frame_fuzz import fuzz
+from rmqlab.lab.stress.sockets import CONNECTIONS, misbehave
+from rmqlab.lab.stress.store import SIGNALS, end_under_load
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -31,8 +31,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the sweep; exit status 1 if a row failed."""
-    from rmqlab.spark.sweep_run import run_sweep
-    from rmqlab.spark.sweeps import CATALOGUE
+    from rmqlab.spark.sweeps.catalogue import CATALOGUE
+    from rmqlab.spark.sweeps.running import run_sweep
 
     out = text_stream(args)
     if args.name is None:

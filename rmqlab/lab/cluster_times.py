@@ -1,7 +1,7 @@
 """What an audit costs at several places, as it was measured once: data/cluster/times.json.
 
-`python -m rmqlab.spark.cluster_run` measures it again and writes the file anew; with the argument `answers` it keeps
-the times and asks every place again what it answers.
+`python -m rmqlab.spark.bench.cluster_run` measures it again and writes the file anew; with the argument `answers` it
+keeps the times and asks every place again what it answers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Sizing:
 class ClusterTimes:
     """Every place; the bytes and messages that `Place.big` read more than `Place.again`; what each place answered.
 
-    An answer is a `rmqlab.spark.cluster_run.Ran` for the recorded set `audit`.
+    An answer is a `rmqlab.spark.bench.cluster_run.Ran` for the recorded set `audit`.
     """
 
     bytes: int
@@ -102,4 +102,4 @@ def stored_times() -> ClusterTimes:
         places = tuple(Place(**one) for one in told["places"])
         return ClusterTimes(told["bytes"], told["messages"], places, tuple(map(tuple, told["answers"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} cannot be read ({error}); python -m rmqlab.spark.cluster_run makes it") from error
+        raise BadInput(f"{path} cannot be read ({error}); python -m rmqlab.spark.bench.cluster_run makes it") from error

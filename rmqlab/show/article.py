@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.article_e1 import Figure, conclusions, consumer_figures, fields_of, lines_of, printed, send_figures
-from rmqlab.lab.eight_messages import EightMessages
-from rmqlab.lab.evidence import way_of
+from rmqlab.lab.articles.eight_messages import EightMessages
+from rmqlab.lab.articles.printed_e1 import (
+    Figure,
+    conclusions,
+    consumer_figures,
+    fields_of,
+    lines_of,
+    printed,
+    send_figures,
+)
 from rmqlab.lab.fates import Fate
+from rmqlab.lab.lessons.evidence import way_of
 from rmqlab.lab.reading import Reading, seconds
-from rmqlab.lab.recorded_races import recorded_races
+from rmqlab.lab.recorded.races import recorded_races
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message
 from rmqlab.protocol.codes import RequestCode

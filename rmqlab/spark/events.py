@@ -26,14 +26,14 @@ import pyarrow.parquet as pq
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
-from rmqlab.lab.recorded_facts import sent_messages
+from rmqlab.lab.recorded.facts import sent_messages
 from rmqlab.message.topics import is_retry_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rmqlab.lab.recorded_facts import Account
+    from rmqlab.lab.recorded.facts import Account
 
 _TEXT, _LONG, _INT, _MS, _BOOL = pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.bool_()
 _KINDS: Final = {

@@ -17,11 +17,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.commit_log_files import LogRange, log_files, log_ranges, store_directory
-from rmqlab.spark.log_end import log_end
-from rmqlab.spark.pushed_filters import Pushed
-from rmqlab.spark.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader
-from rmqlab.spark.store_tables import SCHEMAS, pieces, read_piece
+from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges, store_directory
+from rmqlab.spark.files.log_end import log_end
+from rmqlab.spark.files.pushed_filters import Pushed
+from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader
+from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow

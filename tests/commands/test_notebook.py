@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from rmqlab.cli import main
 from rmqlab.commands import notebook as verb
 from rmqlab.commands.test import notebooks
-from rmqlab.lab.notebooks import read, write
+from rmqlab.lab.lessons.notebooks import read, write
 
 SOLVED = "# begin solution\nprint(2)\n# otherwise\n# print(...)\n# end solution"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from rmqlab.cli import main
-from rmqlab.lab.bloom_profile import Profile
+from rmqlab.lab.bloom.profile import Profile
 
 
 def test_stages_ratios_and_calls(tmp_path, capsys):

@@ -11,8 +11,8 @@ import threading
 import pytest
 
 import rmqlab
-from rmqlab.lab.replay import replay
-from rmqlab.lab.replay_measured import MEASURED, OF_INSTALLATION
+from rmqlab.lab.replay.measured import MEASURED, OF_INSTALLATION
+from rmqlab.lab.replay.replay import replay
 from rmqlab.runtime.properties_file import read_properties
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import rmqlab
 from rmqlab.checkout import folder
-from rmqlab.lab.compare import Verdict, compare, recorded_events, settings_beside
+from rmqlab.lab.explorer.compare import Verdict, compare, recorded_events, settings_beside
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.runtime.serve_config import Endpoint

@@ -19,7 +19,7 @@ import pytest
 
 import rmqlab
 from rmqlab.broker.config_manager import config_files
-from rmqlab.lab.stress_store import end_under_load
+from rmqlab.lab.stress.store import end_under_load
 from rmqlab.message.record import decode_record
 from rmqlab.runtime.properties_file import read_properties
 

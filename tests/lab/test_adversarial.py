@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 
 from rmqlab.filter.sql92 import compile_sql92
-from rmqlab.lab.adversarial import EXPRESSIONS, NAMES, row, rows
+from rmqlab.lab.filters.adversarial import EXPRESSIONS, NAMES, row, rows
 from rmqlab.message.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, string_to_properties
 
 SOME = list(rows(3_000, 8))
@@ -19,7 +19,10 @@ SOME = list(rows(3_000, 8))
 def test_a_row_is_made_from_seed_and_number_alone():
     assert [row(number, 8) for number in range(50)] == SOME[:50]
     assert list(rows(50, 9)) != SOME[:50]
-    code = "from rmqlab.lab.adversarial import rows; import zlib; print(zlib.crc32(''.join(rows(200, 8)).encode()))"
+    code = (
+        "import zlib; from rmqlab.lab.filters.adversarial import rows; "
+        "print(zlib.crc32(''.join(rows(200, 8)).encode()))"
+    )
     told = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True

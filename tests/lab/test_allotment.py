@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.errors import BadInput
-from rmqlab.lab.allotment import GROUP, STRATEGIES, Division, fewest_moves, joined, left
+from rmqlab.lab.groups.allotment import GROUP, STRATEGIES, Division, fewest_moves, joined, left
 
 A, B, C = "10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"
 FIRST, SECOND, LAST = "10.0.0.10@N", "10.0.0.25@N", "10.0.0.99@N"

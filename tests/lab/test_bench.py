@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab import bench_start
-from rmqlab.lab.bench import Benchmark, benchmarks, chosen, run_benchmark
-from rmqlab.lab.bench_core import BARE_STEPS, bare_scheduler, long_group
+from rmqlab.lab.bench import start as bench_start
+from rmqlab.lab.bench.benchmark import Benchmark, benchmarks, chosen, run_benchmark
+from rmqlab.lab.bench.core import BARE_STEPS, bare_scheduler, long_group
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from rmqlab.lab import bench_cluster
-from rmqlab.lab.bench import Benchmark, run_benchmark
-from rmqlab.lab.bench_cluster import BenchError, OurCluster
+from rmqlab.lab.bench.benchmark import Benchmark, run_benchmark
+from rmqlab.lab.real import clusters as bench_cluster
+from rmqlab.lab.real.clusters import BenchError, OurCluster
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these benchmarks read /proc: run them on Linux")
 

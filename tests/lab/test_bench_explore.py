@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rmqlab.lab import bench_explore
-from rmqlab.lab.bench_explore import BENCHMARKS, schedules, states, usual_runs
+from rmqlab.lab.bench import explore as bench_explore
+from rmqlab.lab.bench.explore import BENCHMARKS, schedules, states, usual_runs
 
 
 def test_schedules_states_and_runs_are_counted(monkeypatch):

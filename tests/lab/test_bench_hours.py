@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab import bench_hours
-from rmqlab.lab.bench import Benchmark, benchmarks, chosen, run_benchmark
-from rmqlab.lab.bench_cluster import BenchError
-from rmqlab.lab.bench_hours import child, hours
+from rmqlab.lab.bench import hours as bench_hours
+from rmqlab.lab.bench.benchmark import Benchmark, benchmarks, chosen, run_benchmark
+from rmqlab.lab.bench.hours import child, hours
+from rmqlab.lab.real.clusters import BenchError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="children tell their memory on Linux and macOS only")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.beside import NOMINAL, beside
-from rmqlab.lab.strip import recorded_strip, set_of
-from rmqlab.lab.tool_verdict import recorded_verdict, said_at
+from rmqlab.lab.recorded.beside import NOMINAL, beside
+from rmqlab.lab.recorded.strip import recorded_strip, set_of
+from rmqlab.lab.recorded.tool_verdict import recorded_verdict, said_at
 
 
 def test_frames_give_what_the_observer_saw_and_more():

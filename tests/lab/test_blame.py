@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.blame import blame, deviation, move
-from rmqlab.lab.explore import explore
-from rmqlab.lab.race import RACE_TIMING
+from rmqlab.lab.explorer.blame import blame, deviation, move
+from rmqlab.lab.explorer.explore import explore
+from rmqlab.lab.explorer.race import RACE_TIMING
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Choice
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start

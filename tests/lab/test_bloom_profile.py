@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom_profile import ARTICLE_RATIO, DISPATCH, PULL, Phase, Profile, counted_calls, profile
-from rmqlab.lab.bloom_profile_cell import KnownFilter, counted_cell, measured_cell, messages_for
-from rmqlab.lab.bloom_profile_java import RealBloom
-from rmqlab.lab.bloom_profile_sampler import REST, StageSampler, calls, code_of
-from rmqlab.lab.bloom_profile_workload import ARTICLE, TOPIC, BloomBroker, Workload
-from rmqlab.lab.real_filter import RealFilterMissingError
+from rmqlab.lab.bloom.cell import KnownFilter, counted_cell, measured_cell, messages_for
+from rmqlab.lab.bloom.java import RealBloom
+from rmqlab.lab.bloom.profile import ARTICLE_RATIO, DISPATCH, PULL, Phase, Profile, counted_calls, profile
+from rmqlab.lab.bloom.sampler import REST, StageSampler, calls, code_of
+from rmqlab.lab.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
+from rmqlab.lab.real.filter import RealFilterMissingError
 from rmqlab.message.record import decode_properties
 
 SMALL = Workload(messages=60)

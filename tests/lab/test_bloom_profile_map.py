@@ -7,10 +7,10 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom_profile import DISPATCH, PULL
-from rmqlab.lab.bloom_profile_cell import counted_cell
-from rmqlab.lab.bloom_profile_map import BloomMap, Cell, data_folder, read_map, stored_map, stored_profile, write_map
-from rmqlab.lab.bloom_profile_workload import BloomBroker, Workload
+from rmqlab.lab.bloom.cell import counted_cell
+from rmqlab.lab.bloom.profile import DISPATCH, PULL
+from rmqlab.lab.bloom.stored_map import BloomMap, Cell, data_folder, read_map, stored_map, stored_profile, write_map
+from rmqlab.lab.bloom.workload import BloomBroker, Workload
 
 RECORD = {
     "row": "r", "seed": 1, "selectivity": 0.0, "groups": 1, "expression": "8 tags", "expected": 32, "messages": 10,

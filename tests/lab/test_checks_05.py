@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lab.bloom_profile_map import stored_map
-from rmqlab.lab.check import CheckFailed, checks
-from rmqlab.lab.checks_05 import DOUBLE, HALF, TEAMS
+from rmqlab.lab.bloom.stored_map import stored_map
+from rmqlab.lab.lessons.check import CheckFailed, checks
+from rmqlab.lab.lessons.checks_05 import DOUBLE, HALF, TEAMS
 
 COUNT = {"nobody": (800, 800), "everybody": (800, 1_600)}
 FOUND = {"halves": (0.0, 128, "128 tags"), "doubles": (1.0, 1, "8 tags")}

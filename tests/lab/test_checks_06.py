@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lab.check import CheckFailed
-from rmqlab.lab.checks_06 import CLIENTS, GOINGS
-from rmqlab.lab.notices import CAUSES
+from rmqlab.lab.groups.notices import CAUSES
+from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lab.lessons.checks_06 import CLIENTS, GOINGS
 
 NOTICED = {
     "pause of 100 s, 5 s after a beat": "never",

@@ -8,9 +8,9 @@ import pytest
 
 import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.lab.check import CheckFailed
-from rmqlab.lab.checks_10 import FROZEN, SLOTS
-from rmqlab.lab.strip import recorded_strip
+from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
+from rmqlab.lab.recorded.strip import recorded_strip
 from rmqlab.lab.tapped import tapped
 from rmqlab.message.message import Message
 from rmqlab.runtime.socket_clients import SocketClients

@@ -6,10 +6,10 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lab.check import CheckFailed
-from rmqlab.lab.checks_11 import COUNTED, PLANNED, _account, _ids, _lost
-from rmqlab.lab.incident import EVENTS, MESSAGES, STORE, Incident
-from rmqlab.lab.recorded_store import RecordedStore
+from rmqlab.lab.groups.incident import EVENTS, MESSAGES, STORE, Incident
+from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lab.lessons.checks_11 import COUNTED, PLANNED, _account, _ids, _lost
+from rmqlab.lab.recorded.store import RecordedStore
 
 BOTH = "tagA || tagB"
 

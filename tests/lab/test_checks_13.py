@@ -9,10 +9,10 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lab import cluster_times
-from rmqlab.lab.check import CheckFailed
-from rmqlab.lab.checks_13 import ALONE, NEEDED, PLACE
 from rmqlab.lab.cluster_times import GIB, stored_times
-from rmqlab.show.cluster_pictures import cost_picture, play_cluster, same_answer, workers_picture
+from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lab.lessons.checks_13 import ALONE, NEEDED, PLACE
+from rmqlab.show.sweeps.cluster_pictures import cost_picture, play_cluster, same_answer, workers_picture
 
 PLACES = [
     {"name": "local, 1 core", "cores": 1, "session": 6.0, "first": 4.0, "again": 1.0, "big": 11.0},

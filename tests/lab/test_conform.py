@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab import conform as conform_module
-from rmqlab.lab.conform import FAMILIES, BadVectors, conform, kinds_of
-from rmqlab.lab.vectors import BadVector, Difference, Kind, compare, from_hex, take
+from rmqlab.lab.conform import conformance as conform_module
+from rmqlab.lab.conform.conformance import FAMILIES, BadVectors, conform, kinds_of
+from rmqlab.lab.conform.vectors import BadVector, Difference, Kind, compare, from_hex, take
 
 IMPLEMENTED = [family for family, module in FAMILIES.items() if find_spec(module) is not None]
 LEAVES = 40  # of one vector; a store session has thousands

@@ -7,8 +7,8 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.article_heartbeats import heartbeat_figures
-from rmqlab.lab.disappearance import Disappearance, delays
+from rmqlab.lab.articles.heartbeats import heartbeat_figures
+from rmqlab.lab.groups.disappearance import Disappearance, delays
 
 SLACK_MS = 50  # frames take a few ms
 # what does the noticing, and whether the other one is told

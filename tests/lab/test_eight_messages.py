@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab import article_e1
-from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.articles import printed_e1 as article_e1
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.reading import Reading
 

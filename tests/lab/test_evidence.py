@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.eight_messages import eight_messages
-from rmqlab.lab.evidence import line, way_of
+from rmqlab.lab.articles.eight_messages import eight_messages
+from rmqlab.lab.lessons.evidence import line, way_of
 from rmqlab.lab.reading import Reading, ranges, seconds, short
 
 

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.errors import BadInput
-from rmqlab.lab import exercises, notebooks
+from rmqlab.lab.lessons import exercises, notebooks
 
 SOLVED = """\
 before = 1

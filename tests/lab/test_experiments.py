@@ -9,9 +9,9 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.article_e1 import NOT_PRINTED
-from rmqlab.lab.experiments import VERDICT, chosen, read_manifest, reproduce
-from rmqlab.lab.run_figures import figure_of
+from rmqlab.lab.articles.experiments import VERDICT, chosen, read_manifest, reproduce
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED
+from rmqlab.lab.articles.run_figures import figure_of
 
 MANIFEST = read_manifest()
 

@@ -9,9 +9,9 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.compare import default_settings, recorded_events
-from rmqlab.lab.explore import Explorer, explore
-from rmqlab.lab.race import RACE_TIMING, RaceChooser
+from rmqlab.lab.explorer.compare import default_settings, recorded_events
+from rmqlab.lab.explorer.explore import Explorer, explore
+from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explore import Explorer
+from rmqlab.lab.explorer.explore import Explorer
+from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser

@@ -11,7 +11,7 @@ import random
 import pytest
 
 from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
-from rmqlab.lab.frame_fuzz import fuzz, mutated, recorded_requests
+from rmqlab.lab.stress.frame_fuzz import fuzz, mutated, recorded_requests
 
 FRAMES = int(os.environ.get("RMQLAB_FUZZ_FRAMES", "40000"))
 SEED = int(os.environ.get("RMQLAB_FUZZ_SEED", "1"))

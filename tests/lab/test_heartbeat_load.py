@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.heartbeat_load import HeartbeatLoad
+from rmqlab.lab.groups.heartbeat_load import HeartbeatLoad
 
 SMALL = HeartbeatLoad(clients=200, minutes=6)
 

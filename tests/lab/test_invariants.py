@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
-from rmqlab.lab import mutants
-from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.invariants import INVARIANTS, violations
-from rmqlab.lab.mutants import MUTANTS, hunted, mutated
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
+from rmqlab.lab.explorer.invariants import INVARIANTS, violations
+from rmqlab.lab.lessons import mutants
+from rmqlab.lab.lessons.mutants import MUTANTS, hunted, mutated
 from rmqlab.lab.reading import Reading
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate

@@ -10,11 +10,11 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.tags import twin_of
-from rmqlab.lab.compare import default_settings, recorded_events
+from rmqlab.lab.explorer.compare import default_settings, recorded_events
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lint import LintVerdict, lint
-from rmqlab.lab.lint_loss import fate, shares
-from rmqlab.lab.lint_members import LintGroup, LintMember, group_of, read_groups
+from rmqlab.lab.lint.loss import fate, shares
+from rmqlab.lab.lint.meaning import LintVerdict, lint
+from rmqlab.lab.lint.members import LintGroup, LintMember, group_of, read_groups
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash

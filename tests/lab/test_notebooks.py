@@ -7,7 +7,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from rmqlab.errors import BadInput
-from rmqlab.lab import notebooks
+from rmqlab.lab.lessons import notebooks
 
 
 def simple(*sources):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.beat_traffic import beat_traffic
-from rmqlab.lab.heartbeat_trace import heartbeat_way
-from rmqlab.lab.notices import notices
+from rmqlab.lab.groups.beat_traffic import beat_traffic
+from rmqlab.lab.groups.heartbeat_trace import heartbeat_way
+from rmqlab.lab.groups.notices import notices
 from rmqlab.protocol.codes import RequestCode
 
 

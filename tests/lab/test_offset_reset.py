@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmqlab.lab.compare import default_settings
+from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.article_rebalance import rebalance_figures
-from rmqlab.lab.group_life import JOINING, GroupLife, Happening, flapping
-from rmqlab.lab.handover import HANDOVERS, handover
+from rmqlab.lab.articles.rebalance import rebalance_figures
+from rmqlab.lab.groups.group_life import JOINING, GroupLife, Happening, flapping
+from rmqlab.lab.groups.handover import HANDOVERS, handover
 
 EXPIRY_MS, SCAN_MS, REBALANCE_MS = 120_000, 10_000, 20_000
 LIFE = GroupLife(per_s=10)

@@ -7,14 +7,14 @@ from functools import cache
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bench import benchmarks
-from rmqlab.lab.compare import default_settings
-from rmqlab.lab.open_search import OpenSearch
-from rmqlab.lab.plan import plan
-from rmqlab.lab.plan_change import Kind, change_between, parse_subscription, text_of
-from rmqlab.lab.plan_checklist import checklist
-from rmqlab.lab.plan_procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
-from rmqlab.lab.plan_verdict import cost_of
+from rmqlab.lab.bench.benchmark import benchmarks
+from rmqlab.lab.explorer.compare import default_settings
+from rmqlab.lab.explorer.open_search import OpenSearch
+from rmqlab.lab.plan.change import Kind, change_between, parse_subscription, text_of
+from rmqlab.lab.plan.checklist import checklist
+from rmqlab.lab.plan.planner import plan
+from rmqlab.lab.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
+from rmqlab.lab.plan.verdict import cost_of
 from rmqlab.lab.scenario import Send, Start, parse_scenario
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.lab.race import RACE_TIMING, RaceChooser, survey
+from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser, survey
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from rmqlab.lab import real_filter
-from rmqlab.lab.real_filter import RealFilter, RealFilterMissingError
+from rmqlab.lab.real import filter as real_filter
+from rmqlab.lab.real.filter import RealFilter, RealFilterMissingError
 from rmqlab.message.properties import properties_to_string
 
 

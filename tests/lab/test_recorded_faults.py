@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.lab.compare import settings_beside
+from rmqlab.lab.explorer.compare import settings_beside
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.network import Timing

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.lab.recorded_races import recorded_races
+from rmqlab.lab.recorded.races import recorded_races
 
 
 @pytest.mark.row("S-84")

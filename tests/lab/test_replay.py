@@ -10,10 +10,10 @@ import tarfile
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab import replay as replay_module
-from rmqlab.lab.replay import replay, replay_recording
-from rmqlab.lab.replay_frames import Kind, Recording, read_recording
-from rmqlab.lab.undetermined import Undetermined
+from rmqlab.lab.replay import replay as replay_module
+from rmqlab.lab.replay.frames import Kind, Recording, read_recording
+from rmqlab.lab.replay.replay import replay, replay_recording
+from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.message.record import BLANK_MAGIC_CODE
 
 SETS = {"base": 10_612, "bitmap": 683, "noprop": 468, "lite": 1_815, "audit": 8_426, "admin": 891}

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from rmqlab.lab import replay as replay_module
-from rmqlab.lab.replay import replay_recording
-from rmqlab.lab.replay_frames import BadRecording, Kind, Recording, read_recording
-from rmqlab.lab.undetermined import Undetermined
+from rmqlab.lab.replay import replay as replay_module
+from rmqlab.lab.replay.frames import BadRecording, Kind, Recording, read_recording
+from rmqlab.lab.replay.replay import replay_recording
+from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.protocol.codes import RequestCode
 
 

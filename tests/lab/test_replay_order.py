@@ -9,9 +9,9 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.filter.filter_api import build
-from rmqlab.lab.replay import replay
-from rmqlab.lab.replay_frames import BadRecording, read_recording
-from rmqlab.lab.undetermined import Undetermined
+from rmqlab.lab.replay.frames import BadRecording, read_recording
+from rmqlab.lab.replay.replay import replay
+from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.record import body_crc, encode_record
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab import report
-from rmqlab.lab.experiments import read_manifest, reproduce
+from rmqlab.lab.articles.experiments import read_manifest, reproduce
+from rmqlab.lab.lessons import report
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbclient")

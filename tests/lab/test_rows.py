@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab import cli
 from rmqlab.commands import rows as verb
-from rmqlab.lab.rows import RowError, collect, read_rows, select
+from rmqlab.lab.lessons.rows import RowError, collect, read_rows, select
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = {"S-01": "one", "S-02": "two", "S-03": "three", "F-01": "four", "H-01": "five"}

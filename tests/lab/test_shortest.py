@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.lab.race import RACE_TIMING, RaceChooser
-from rmqlab.lab.shortest import RepeatChooser, Shortest, deviations_of
+from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.lab.explorer.shortest import RepeatChooser, Shortest, deviations_of
 from rmqlab.lab.simulate import simulate
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES
 

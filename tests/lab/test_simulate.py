@@ -8,9 +8,9 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.compare import default_settings
+from rmqlab.lab.explorer.compare import default_settings
+from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser

@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab import stress_sockets, stress_store
-from rmqlab.lab.stress_sockets import misbehave
-from rmqlab.lab.stress_store import end_under_load
+from rmqlab.lab.stress import sockets as stress_sockets
+from rmqlab.lab.stress import store as stress_store
+from rmqlab.lab.stress.sockets import misbehave
+from rmqlab.lab.stress.store import end_under_load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc: run it on Linux")
 

@@ -10,8 +10,8 @@ import papermill
 import pytest
 
 from rmqlab.checkout import ROOT
-from rmqlab.lab.exercises import exercise_of, exercise_path
-from rmqlab.lab.notebooks import execute, page, read
+from rmqlab.lab.lessons.exercises import exercise_of, exercise_path
+from rmqlab.lab.lessons.notebooks import execute, page, read
 
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))

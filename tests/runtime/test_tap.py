@@ -15,7 +15,7 @@ import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
-from rmqlab.lab.replay import replay
+from rmqlab.lab.replay.replay import replay
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType

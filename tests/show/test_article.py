@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
 from rmqlab.show import article
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rmqlab.show import audit_page as module
-from rmqlab.show.audit_page import UNWANTED, audit_page, fates_by_group, losses_over_time
+from rmqlab.show.audit import page as module
+from rmqlab.show.audit.page import UNWANTED, audit_page, fates_by_group, losses_over_time
 
 
 def row(fate, messages, minute=100, asked="yes", group="G_<1>", topic="T"):

@@ -6,8 +6,8 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.audited import Audited, Slot, plain
-from rmqlab.show.audit_pictures import audit_table, evidence_table, loss_by_second, loss_by_tag, plan_table
-from rmqlab.show.play_audit import play_audit
+from rmqlab.show.audit.pictures import audit_table, evidence_table, loss_by_second, loss_by_tag, plan_table
+from rmqlab.show.play.audit import play_audit
 
 ZERO = 1_000_000
 FIGURES = {

@@ -7,13 +7,13 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom_profile_map import stored_map, stored_profile
-from rmqlab.lab.bloom_profile_workload import Workload
-from rmqlab.show import bloom_tables
-from rmqlab.show.bloom_cost import bloom_cost, cell_cost
-from rmqlab.show.bloom_false_hits import bloom_false_hits
-from rmqlab.show.bloom_map import bloom_map
-from rmqlab.show.play_bloom import _draw, play_bloom
+from rmqlab.lab.bloom.stored_map import stored_map, stored_profile
+from rmqlab.lab.bloom.workload import Workload
+from rmqlab.show.bloom import tables as bloom_tables
+from rmqlab.show.bloom.cost import bloom_cost, cell_cost
+from rmqlab.show.bloom.false_hits import bloom_false_hits
+from rmqlab.show.bloom.map import bloom_map
+from rmqlab.show.play.bloom import _draw, play_bloom
 
 
 def words(picture):
@@ -50,7 +50,7 @@ def test_the_map_says_where_the_switch_pays():
 
 
 def test_the_line_lies_between_the_cells_that_it_divides():
-    from rmqlab.show.bloom_map import _place
+    from rmqlab.show.bloom.map import _place
 
     shares = [0.0, 0.5, 1.0]
     assert [_place(at, shares) for at in (None, 0.0, 0.25, 0.5, 0.75, 1.0)] == [-0.5, 0, 0.5, 1, 1.5, 2.5]

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from rmqlab.lab.eight_messages import EightMessages
+from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.show.fate_grid import fate_grid
 from rmqlab.show.figure import SVG, Picture, canvas, svg_of
 from rmqlab.show.outcome import outcome
@@ -76,7 +76,7 @@ def _anchor(text):
 
 def test_pictures_are_the_same_in_another_process():
     code = (
-        "from rmqlab.lab.eight_messages import EightMessages as E; from rmqlab.show.outcome import outcome;"
+        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.outcome import outcome;"
         "from rmqlab.show.swimlane import swimlane; r = E().run(); print(outcome(r).html() + swimlane(r).html())"
     )
     printed = {

@@ -10,23 +10,23 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.sql92 import compile_sql92
-from rmqlab.lab.filter_bench import FilterBench, Switches
-from rmqlab.lab.filter_life import filter_life as live
-from rmqlab.lab.late_group import LESSON
-from rmqlab.lab.switch_matrix import switch_matrix as four_ways
-from rmqlab.show import branches, hierarchies
-from rmqlab.show.bit_array import MOST_GROUPS, bit_array
-from rmqlab.show.branches import Branch
-from rmqlab.show.expression_tree import KINDS, MOST_NODES, expression_tree
-from rmqlab.show.false_hits import false_hits
-from rmqlab.show.filter_life import filter_life
-from rmqlab.show.funnel import funnel, where_stopped
-from rmqlab.show.play_filters import play_bits, play_sql, play_tags, properties_of
-from rmqlab.show.queue_entry import queue_entry
+from rmqlab.lab.filters.filter_bench import FilterBench, Switches
+from rmqlab.lab.filters.filter_life import filter_life as live
+from rmqlab.lab.filters.late_group import LESSON
+from rmqlab.lab.filters.switch_matrix import switch_matrix as four_ways
+from rmqlab.show.filters import branches, hierarchies
+from rmqlab.show.filters.bit_array import MOST_GROUPS, bit_array
+from rmqlab.show.filters.branches import Branch
+from rmqlab.show.filters.expression_tree import KINDS, MOST_NODES, expression_tree
+from rmqlab.show.filters.false_hits import false_hits
+from rmqlab.show.filters.filter_life import filter_life
+from rmqlab.show.filters.funnel import funnel, where_stopped
+from rmqlab.show.filters.queue_entry import queue_entry
+from rmqlab.show.filters.switch_matrix import switch_matrix
+from rmqlab.show.filters.tag_checks import tag_checks
+from rmqlab.show.filters.truth_table import connective, negation, truth_table, truth_tables
+from rmqlab.show.play.filters import play_bits, play_sql, play_tags, properties_of
 from rmqlab.show.stack import stacked
-from rmqlab.show.switch_matrix import switch_matrix
-from rmqlab.show.tag_checks import tag_checks
-from rmqlab.show.truth_table import connective, negation, truth_table, truth_tables
 
 TOPIC = "SqlFilterTest"
 
@@ -316,7 +316,7 @@ def test_controls_begin_with_a_picture(play, capsys):
 
 
 def test_controls_of_expressions_take_both_versions():
-    from rmqlab.show.play_filters import _bits, _sql
+    from rmqlab.show.play.filters import _bits, _sql
 
     old = _sql(expression="a CONTAINS 'x'", message="a=xy", version="4.8.0")
     new = _sql(expression="a CONTAINS 'x'", message="a=xy", version="5.3.3")

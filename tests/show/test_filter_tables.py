@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.class_filter import ClassFilter
+from rmqlab.lab.articles.sql_filter import SqlFilter
+from rmqlab.lab.articles.tag_filter import TagFilter, one_group, subscribed
+from rmqlab.lab.filters.class_filter import ClassFilter
+from rmqlab.lab.filters.switch_matrix import switch_matrix
 from rmqlab.lab.passage import passage_of
-from rmqlab.lab.sql_filter import SqlFilter
-from rmqlab.lab.switch_matrix import switch_matrix
-from rmqlab.lab.tag_filter import TagFilter, one_group, subscribed
 from rmqlab.message.java import string_hash
-from rmqlab.show import layer_tables, sql_tables, tag_tables
+from rmqlab.show.filters import layer_tables, sql_tables, tag_tables
 
 
 def column(table, number=-1):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.disappearance import WAYS, Disappearance, delays
-from rmqlab.lab.gauge_story import gauge_story
-from rmqlab.lab.heartbeat_load import HeartbeatLoad
-from rmqlab.lab.notices import CAUSES, notice_of
-from rmqlab.show import heartbeat_tables
-from rmqlab.show.clock_lane import NEVER, after, clock_lane
-from rmqlab.show.heartbeat_flow import heartbeat_flow
+from rmqlab.lab.groups.disappearance import WAYS, Disappearance, delays
+from rmqlab.lab.groups.gauge_story import gauge_story
+from rmqlab.lab.groups.heartbeat_load import HeartbeatLoad
+from rmqlab.lab.groups.notices import CAUSES, notice_of
+from rmqlab.show.heartbeats import heartbeat_tables
+from rmqlab.show.heartbeats.clock_lane import NEVER, after, clock_lane
+from rmqlab.show.heartbeats.heartbeat_flow import heartbeat_flow
 
 
 @pytest.mark.parametrize("way", WAYS)

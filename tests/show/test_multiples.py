@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.show.play_sweep import loss_picture, play_sweep
-from rmqlab.show.sweep_tables import alarms, detection, guessed, notifications, row_again, storms
-from rmqlab.spark.stored_sweeps import run_again, stored_sweep
+from rmqlab.show.play.sweep import loss_picture, play_sweep
+from rmqlab.show.sweeps.sweep_tables import alarms, detection, guessed, notifications, row_again, storms
+from rmqlab.spark.sweeps.stored import run_again, stored_sweep
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.explore import explore
-from rmqlab.lab.rare_outcomes import stored
-from rmqlab.lab.recorded_races import recorded_races
-from rmqlab.show import schedule_tables
-from rmqlab.show.outcome_tree import outcome_tree
-from rmqlab.show.play_schedules import play_schedules, play_steps
+from rmqlab.lab.articles.rare_outcomes import stored
+from rmqlab.lab.explorer.explore import explore
+from rmqlab.lab.recorded.races import recorded_races
+from rmqlab.show.play.schedules import play_schedules, play_steps
+from rmqlab.show.schedules import schedule_tables
+from rmqlab.show.schedules.outcome_tree import outcome_tree
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.eight_messages import eight_messages
+from rmqlab.lab.articles.eight_messages import eight_messages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.reading import Reading
 from rmqlab.show import palette

@@ -6,15 +6,15 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from rmqlab.lab.eight_messages import CLIENT_IP, EightMessages, eight_messages
-from rmqlab.lab.invariants import INVARIANTS
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.explorer.invariants import INVARIANTS
 from rmqlab.lab.reading import Reading
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.show import fate_grid, slot_timeline
 from rmqlab.show.moments import Kind, scenes
 from rmqlab.show.outcome import outcome
-from rmqlab.show.rules import rules
+from rmqlab.show.schedules.rules import rules
 from rmqlab.show.swimlane import Lanes, swimlane
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.plan import plan
-from rmqlab.lab.plan_pauses import loss_by_pause
-from rmqlab.lab.plan_procedures import Producers, Setting
-from rmqlab.show import plan_tables
-from rmqlab.show.plan_bars import guessed, plan_bars
-from rmqlab.show.plan_lanes import plan_lanes
-from rmqlab.show.plan_pauses import pauses
+from rmqlab.lab.plan.pauses import loss_by_pause
+from rmqlab.lab.plan.planner import plan
+from rmqlab.lab.plan.procedures import Producers, Setting
+from rmqlab.show.plans import tables as plan_tables
+from rmqlab.show.plans.bars import guessed, plan_bars
+from rmqlab.show.plans.lanes import plan_lanes
+from rmqlab.show.plans.pauses import pauses
 
 
 @pytest.fixture(scope="module")

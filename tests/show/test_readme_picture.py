@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmqlab.lab.eight_messages import EightMessages
+from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.show.fate_grid import fate_grid
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.allotment import Division
-from rmqlab.lab.group_life import JOINING, GroupLife, Happening
-from rmqlab.show import rebalance_tables
-from rmqlab.show.allotment_grid import allotment_grid
-from rmqlab.show.ownership_ribbons import MOST_TOLD, ownership_ribbons, summary
+from rmqlab.lab.groups.allotment import Division
+from rmqlab.lab.groups.group_life import JOINING, GroupLife, Happening
 from rmqlab.show.palette import VERMILLION
-from rmqlab.show.play_rebalance import LEAVERS, NEWCOMERS, WAYS, change, members, story
+from rmqlab.show.play.rebalance import LEAVERS, NEWCOMERS, WAYS, change, members, story
+from rmqlab.show.rebalance import rebalance_tables
+from rmqlab.show.rebalance.allotment_grid import allotment_grid
+from rmqlab.show.rebalance.ownership_ribbons import MOST_TOLD, ownership_ribbons, summary
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rmqlab.lab.beside import NOMINAL, beside
-from rmqlab.show import recording_tables
-from rmqlab.show.strips import strips
+from rmqlab.lab.recorded.beside import NOMINAL, beside
+from rmqlab.show.recordings import recording_tables
+from rmqlab.show.recordings.strips import strips
 
 
 def test_an_agreement_is_said():

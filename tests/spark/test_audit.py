@@ -12,14 +12,14 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.lab.fates import LOSING
-from rmqlab.spark.log_maker import LogMaker
+from rmqlab.spark.files.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit import Audit, AuditError, AuditOptions
-from rmqlab.spark.audit_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_log
-from rmqlab.spark.audit_resend import resend_plan
-from rmqlab.spark.audit_subscriptions import SubscriptionsError, read_subscriptions
+from rmqlab.spark.audit.auditing import Audit, AuditError, AuditOptions
+from rmqlab.spark.audit.evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_log
+from rmqlab.spark.audit.resend import resend_plan
+from rmqlab.spark.audit.subscriptions import SubscriptionsError, read_subscriptions
 
 
 @pytest.fixture(scope="session")

@@ -16,14 +16,14 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.recorded_store import RecordedStore
-from rmqlab.spark.audit import Audit, AuditOptions
-from rmqlab.spark.audit_judge import NO
-from rmqlab.spark.audit_owners import Owners
-from rmqlab.spark.audit_scan import DETAIL, Scan
-from rmqlab.spark.audit_subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present, read_subscriptions
-from rmqlab.spark.commit_log_files import log_files, log_ranges
-from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN
+from rmqlab.lab.recorded.store import RecordedStore
+from rmqlab.spark.audit.auditing import Audit, AuditOptions
+from rmqlab.spark.audit.judge import NO
+from rmqlab.spark.audit.owners import Owners
+from rmqlab.spark.audit.scan import DETAIL, Scan
+from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present, read_subscriptions
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 
 # Of 100 messages (of 100 that were dropped or passed though somebody asked for them): how many are decided at least.
 DECIDED = {"audit": (96, 88), "base": (91, 88), "bitmap": (95, 100), "lite": (67, 100), "noprop": (50, 100)}

@@ -8,13 +8,13 @@ from collections import Counter
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.incident import EVENTS, GROUP, STORE, Incident
-from rmqlab.lab.recorded_facts import recorded_accounts
-from rmqlab.lab.recorded_store import RecordedStore
+from rmqlab.lab.groups.incident import EVENTS, GROUP, STORE, Incident
+from rmqlab.lab.recorded.facts import recorded_accounts
+from rmqlab.lab.recorded.store import RecordedStore
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit_lesson import audited, plan
+from rmqlab.spark.audit.lesson import audited, plan
 from rmqlab.spark.session import notebook_session
 
 

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark import bench_store
-from rmqlab.spark.commit_log_files import log_files, log_ranges
-from rmqlab.spark.record_columns import LogReader
+from rmqlab.spark.bench import store as bench_store
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.record_columns import LogReader
 
 
 def test_a_store_for_benchmarks_is_sound(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.spark import bench_sweeps
+from rmqlab.spark.bench import sweeps as bench_sweeps
 
 
 def test_compiled_and_plain_loop_deliver_the_same(monkeypatch):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.bloom_profile_map import BloomMap, Cell, stored_map
-from rmqlab.spark.bloom_map import bloom_map, workload_of
-from rmqlab.spark.sweep_run import run_sweep
+from rmqlab.lab.bloom.stored_map import BloomMap, Cell, stored_map
+from rmqlab.spark.sweeps.bloom_map import bloom_map, workload_of
+from rmqlab.spark.sweeps.running import run_sweep
 
 COUNTS = ("row", "seed", "selectivity", "groups", "messages", "matched", "passed", "false_hits", "theory_rate")
 

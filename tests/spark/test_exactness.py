@@ -12,10 +12,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 # ruff: noqa: E402 - the modules below need what was looked for above
 
 from rmqlab.cli import main
-from rmqlab.lab.adversarial import EXPRESSIONS, rows
-from rmqlab.lab.real_filter import RealFilter, RealFilterMissingError
-from rmqlab.spark.exactness import compare
-from rmqlab.spark.sql92_dictionary import DictionaryFilter
+from rmqlab.lab.filters.adversarial import EXPRESSIONS, rows
+from rmqlab.lab.real.filter import RealFilter, RealFilterMissingError
+from rmqlab.spark.filters.exactness import compare
+from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit_judge import Judge
-from rmqlab.spark.audit_scan import DAMAGE, Scan
-from rmqlab.spark.commit_log_files import log_files, log_ranges
-from rmqlab.spark.queue_check import GONE
-from rmqlab.spark.record_columns import LONG_MAX, LONG_MIN, LogReader
+from rmqlab.spark.audit.judge import Judge
+from rmqlab.spark.audit.queue_check import GONE
+from rmqlab.spark.audit.scan import DAMAGE, Scan
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN, LogReader
 
 COLUMNS = ("physicalOffset", "size", "topic", "queueId", "queueOffset", "tags")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.tag_group import counts
-from rmqlab.spark.reduced_check import agreement, whole_run
-from rmqlab.spark.reduced_group import COLUMNS, GroupStart, group_runs
+from rmqlab.lab.groups.tag_group import counts
+from rmqlab.spark.sweeps.reduced_check import agreement, whole_run
+from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs
 
 RUNS = 20_000
 

@@ -104,7 +104,7 @@ def test_workers_get_the_package(tmp_path):
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     assert "rmqlab/__init__.py" in names
-    assert "rmqlab/spark/sql92_dictionary.py" in names
+    assert "rmqlab/spark/filters/sql92_dictionary.py" in names
     code = "import sys; sys.path.insert(0, sys.argv[1]); import rmqlab.filter.sql92 as it; print(it.__file__)"
     told = subprocess.run(
         [sys.executable, "-S", "-P", "-c", code, path], capture_output=True, text=True, check=True, cwd=tmp_path
@@ -155,14 +155,14 @@ def connect(tmp_path_factory):
 CLIENT = """
 import json, sys
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.lab.adversarial import rows
-from rmqlab.spark.bench_messages import make_file
-from rmqlab.spark.exactness import compare
+from rmqlab.lab.filters.adversarial import rows
+from rmqlab.spark.bench.messages import make_file
+from rmqlab.spark.filters.exactness import compare
 from rmqlab.spark.session import open_session
-from rmqlab.spark.sql92_columns import matches
-from rmqlab.spark.sql92_files import count_matches, select_matches
-from rmqlab.spark.tag_columns import tags_code
-from rmqlab.spark.property_source import from_columns
+from rmqlab.spark.filters.sql92_columns import matches
+from rmqlab.spark.filters.sql92_files import count_matches, select_matches
+from rmqlab.spark.filters.tag_columns import tags_code
+from rmqlab.spark.filters.property_source import from_columns
 from pathlib import Path
 from pyspark.sql import functions as F
 

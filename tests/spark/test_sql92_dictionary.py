@@ -16,12 +16,12 @@ np = pytest.importorskip("numpy", reason="NumPy is not installed: ./lab test ins
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
-from rmqlab.lab.adversarial import EXPRESSIONS, row
+from rmqlab.lab.filters.adversarial import EXPRESSIONS, row
 from rmqlab.message.properties import string_to_properties
-from rmqlab.spark.dictionary_columns import all_bits, pack, unpack
-from rmqlab.spark.pivoted_files import PRESENCE, PivotedFile, write_pivoted
-from rmqlab.spark.sql92_dictionary import DictionaryFilter
-from rmqlab.spark.sql92_leaves import OUTCOMES
+from rmqlab.spark.filters.dictionary_columns import all_bits, pack, unpack
+from rmqlab.spark.filters.pivoted_files import PRESENCE, PivotedFile, write_pivoted
+from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
+from rmqlab.spark.filters.sql92_leaves import OUTCOMES
 
 RECORDED = {"False": "false", "True": "true", "None": "null"}
 
@@ -38,7 +38,7 @@ def told(expression, table, version="4.8.0"):
 
 
 def evaluated(compiled, messages):
-    from rmqlab.spark.sql92_columns import code_of
+    from rmqlab.spark.filters.sql92_columns import code_of
 
     return [OUTCOMES[code_of(compiled, one)] for one in messages]
 
@@ -163,7 +163,7 @@ def test_pivoted_files_keep_every_answer(tmp_path):
 
 
 def test_parts_of_a_file_are_its_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("rmqlab.spark.pivoted_files.ROW_GROUP", 100)
+    monkeypatch.setattr("rmqlab.spark.filters.pivoted_files.ROW_GROUP", 100)
     path = str(tmp_path / "messages.parquet")
     write_pivoted(pivot([{"t": f"T{number % 3}"} for number in range(1_000)], ["t"], coded=False), path)
     file = PivotedFile(path, ["t"])

@@ -7,14 +7,14 @@ import shutil
 import pytest
 
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.spark.log_maker import LogMaker
-from rmqlab.spark.store_config import StoreConfig
+from rmqlab.spark.files.log_maker import LogMaker
+from rmqlab.spark.files.store_config import StoreConfig
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from rmqlab.spark.pushed_filters import Pushed
+from rmqlab.spark.files.pushed_filters import Pushed
 from rmqlab.spark.store_source import LogStream, LogTable, Options, StoreOptionError, read_store, register
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweep import Outcome, Sweep, grid
-from rmqlab.spark.sweep_files import SweepFiles
-from rmqlab.spark.sweep_run import SparkLostError, run_sweep
+from rmqlab.spark.sweeps.files import SweepFiles
+from rmqlab.spark.sweeps.running import SparkLostError, run_sweep
+from rmqlab.spark.sweeps.sweep import Outcome, Sweep, grid
 
 
 def counting(calls=None, *, fails=()):

@@ -8,9 +8,9 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweep import Sweep, grid
-from rmqlab.spark.sweep_run import run_sweep
-from rmqlab.spark.sweeps import CATALOGUE, heartbeats, loss, loss_whole, storm
+from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, loss_whole, storm
+from rmqlab.spark.sweeps.running import run_sweep
+from rmqlab.spark.sweeps.sweep import Sweep, grid
 
 ROWS = grid(
     members=[1, 2, 3], queues=[4], shared=[0, 1], gap_ms=[100], delay_us=[1_000], traffic=["settled"], runs=[2_000]

@@ -1,0 +1,1 @@
+"""The articles' experiments, with what was printed and what comes out here."""

@@ -1,0 +1,1 @@
+"""Benchmarks: rates beside a reference that is measured in the same run."""

@@ -1,0 +1,1 @@
+"""Conformance: the real jars' vectors, family by family, asked of our rooms."""

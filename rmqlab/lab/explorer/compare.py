@@ -1,0 +1,168 @@
+"""What the real broker and clients did, beside what is reached here.
+
+A scenario whose outcome does not depend on a race (``race`` has the rule) must end as the recording did: who consumed
+what, and the committed offsets. Of one that does, the recorded outcome must be among those reached.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.errors import BadInput
+from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
+from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.explorer.race import SEEDS, Survey, survey
+from rmqlab.lab.run import Event, Outcome
+from rmqlab.lab.scenario import read_scenarios
+from rmqlab.lab.simulate import refusal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rmqlab.lab.scenario import Scenario
+
+PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many
+
+
+class Verdict(StrEnum):
+    """How a recorded outcome stands to the simulated ones."""
+
+    SAME = "same"
+    REACHED = "reached"
+    NOT_REACHED = "not reached"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One recorded scenario; ``survey`` is None and ``refusal`` says why when it cannot be simulated."""
+
+    scenario_id: str
+    recorded: Outcome
+    survey: Survey | None
+    refusal: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """SAME: no race, and equal. REACHED: one of several outcomes."""
+        if self.survey is None:
+            return Verdict.REFUSED
+        if self.recorded not in self.survey.reached:
+            return Verdict.NOT_REACHED
+        return Verdict.REACHED if self.survey.depends_on_race else Verdict.SAME
+
+    def text(self) -> str:
+        """The verdict in words."""
+        if self.survey is None:
+            return f"refused: {self.refusal}"
+        outcomes, runs = len(self.survey.reached), self.survey.runs
+        found = self.survey.reached.get(self.recorded)
+        if found is None:
+            return f"NOT REACHED: {runs} runs ended in {outcomes} other way{'s' if outcomes > 1 else ''}"
+        if outcomes == 1:
+            return f"same: {runs} runs, no race"
+        how = "nominal times" if found.seed is None else f"seed {found.seed}"
+        return f"reached: a race, one of {outcomes} outcomes of {runs} runs, by {how}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Verdict, number of runs, the recorded outcome, and those reached with their schedules."""
+        result: dict[str, Any] = {"verdict": self.verdict.value, "recorded": self.recorded.as_json()}
+        if self.survey is None:
+            return result | {"refusal": self.refusal}
+        outcomes = [
+            one.outcome.as_json() | {"runs": one.runs, "seed": one.seed, "schedule": json.loads(one.schedule.to_json())}
+            for one in self.survey.reached.values()
+        ]
+        return result | {"runs": self.survey.runs, "outcomes": outcomes}
+
+
+def settings_beside(folder: Path) -> ClusterConfig:
+    """The settings of the broker.conf in ``folder``; without one 4.8.0's defaults, and SQL92 allowed, as was recorded.
+
+    Raises:
+        BadInput: the file has a key or a value that 4.8.0 does not know.
+    """
+    path = folder / FILE_NAME
+    return read_cluster_config(path, strict=False) if path.is_file() else default_settings()
+
+
+def default_settings() -> ClusterConfig:
+    """4.8.0's defaults, but for enablePropertyFilter."""
+    return ClusterConfig(broker=BrokerConfig(enable_property_filter=True))
+
+
+def recorded_events(folder: Path) -> dict[str, list[Event]]:
+    """The events of a recorded set by scenario id, from events.jsonl.gz, events.jsonl or a folder events/.
+
+    In a folder each scenario has a file named after it, whose lines need no ``id``: so a driver of clients leaves them.
+
+    Raises:
+        BadInput: no such file, or a line that is no event; the text names file and line.
+    """
+    events: dict[str, list[Event]] = {}
+    for path, of in _event_files(folder):
+        try:
+            data = path.read_bytes()
+            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}: cannot be read ({error}); a recorded set has events.jsonl.gz") from error
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                event = of | json.loads(line)
+                Outcome.of_events([event])
+                events.setdefault(event["id"], []).append(event)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInput(f"{path}, line {number}: no event of a recording ({error!r})") from error
+    return events
+
+
+def _event_files(folder: Path) -> list[tuple[Path, Event]]:
+    """Files of events, with what their lines do not say themselves."""
+    packed, plain, split = folder / "events.jsonl.gz", folder / "events.jsonl", folder / "events"
+    if not packed.is_file() and not plain.is_file() and split.is_dir():
+        return [(path, {"id": path.stem}) for path in sorted(split.glob("*.jsonl"))]
+    return [(packed if packed.is_file() else plain, {})]
+
+
+def compare(
+    folder: Path,
+    scenarios: Iterable[Scenario] | None = None,
+    *,
+    seeds: int = SEEDS,
+    patience: int = PATIENCE,
+    cluster: ClusterConfig | None = None,
+) -> Iterator[Comparison]:
+    """Compare scenarios (those of the set) of a recorded set with their simulations, in order.
+
+    ``cluster`` is by default what the set's broker.conf says. A recorded outcome that ``seeds`` runs did not reach is
+    looked for in ``patience`` times as many.
+
+    Raises:
+        BadInput: a file of the set is missing or malformed, or has nothing about a scenario.
+    """
+    packed = folder / "scenarios.jsonl.gz"
+    if scenarios is None:
+        scenarios = read_scenarios(packed if packed.is_file() else folder / "scenarios.jsonl")
+    cluster = cluster or settings_beside(folder)
+    events = recorded_events(folder)
+    for scenario in scenarios:
+        if scenario.id not in events:
+            raise BadInput(f"{folder}: scenario {scenario.id!r} has no events; record it again, or take it out")
+        recorded = Outcome.of_events(events[scenario.id])
+        refusal = refusal_of(scenario)
+        if refusal is not None:
+            yield Comparison(scenario.id, recorded, None, refusal)
+            continue
+        result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster)
+        if recorded not in result.reached and patience > 1:
+            result = survey(scenario, seeds=seeds * patience, wanted=recorded, cluster=cluster)
+        yield Comparison(scenario.id, recorded, result)

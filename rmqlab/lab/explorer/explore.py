@@ -1,0 +1,260 @@
+"""Every outcome a scenario can have: by searching all orders of frames, by sampling times, or both.
+
+The search of open orders (``open_search``) is exhaustive when it comes to its end within the budget. Then shares are
+exact: each option of each choice counts the same. Beside it runs are drawn by seed with times as they were recorded
+(``race``): they show how likely an outcome is on a real network, they are all there is when the space is too large, and
+they test the search: an outcome that only they reach means that its space was too small. Then a second search opens the
+timers as well (how long the broker had been up, how long listeners and shutdowns take); when that too leaves out what
+was drawn, or the budget is used up, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.explorer.decisions import Decision, decisions
+from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
+from rmqlab.lab.explorer.open_search import Ending, OpenSearch
+from rmqlab.lab.explorer.properties import Kind, Property, usual_properties
+from rmqlab.lab.explorer.race import RaceChooser, race_timing
+from rmqlab.lab.explorer.shortest import MOST_RUNS, Shortest
+from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import ScheduledChooser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.run import Outcome, Run
+    from rmqlab.lab.scenario import Scenario
+    from rmqlab.lab.simulate import ClientSettings
+    from rmqlab.runtime.schedule import Chooser
+
+BUDGET = 2_000
+SAMPLES = 200  # drawn beside a search that came to its end
+SHORTENING = 1_000  # runs that all shortening of drawn schedules may take together
+
+
+class NotRepeatedError(RuntimeError):
+    """A schedule did not lead where it led before: something in the core is not a function of its inputs."""
+
+
+class Explorer:
+    """Explores one scenario with a broker's and clients' settings. All runs count against ``budget``."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        budget: int = BUDGET,
+        seed: int = 0,
+        samples: int = SAMPLES,
+        shortening: int = SHORTENING,
+        lag_ms: int = 0,
+        cluster: ClusterConfig | None = None,
+        clients: ClientSettings | None = None,
+        properties: Sequence[Property] | None = None,
+    ) -> None:
+        """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
+
+        Schedules of outcomes that no search reaches are made shorter with at most ``shortening`` runs beyond the
+        budget, those of properties first, then the most frequent outcomes.
+
+        Raises:
+            BadInput: a budget below 1, or a negative number of samples, runs for shortening, or ms.
+        """
+        limits = (("budget", budget, 1), ("samples", samples, 0), ("shortening", shortening, 0), ("lag_ms", lag_ms, 0))
+        for name, value, least in limits:
+            if value < least:
+                raise BadInput(f"{name} is {value}; it must be {least} or more")
+        self.scenario = scenario
+        self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
+        self._cluster, self._clients = cluster, clients
+        self._properties = usual_properties(scenario) if properties is None else list(properties)
+        self._searches = [self._search(Timing(open_orders=True, lag_us=lag_ms * 1_000))]
+        self._drawn: dict[tuple[Any, ...], Ending] = {}
+        self._counts: dict[Outcome, int] = {}
+        self._may_shorten = shortening
+        self._shortening = self._checks = 0
+
+    def explore(self, progress: Callable[[int], None] | None = None) -> Explored:
+        """Search, sample, shorten, check. ``progress`` hears the number of runs now and then.
+
+        Raises:
+            BadInput: the scenario cannot be simulated.
+        """
+        search = self._searches[0]
+        self._go_on(search, self._budget - self._samples, progress)
+        drawn = self._samples if search.exhausted else self._budget - search.runs
+        if self._samples:
+            for seed in range(self._seed, self._seed + drawn):
+                self._draw(seed)
+        left = self._budget - search.runs - drawn
+        if search.exhausted and left > 0 and self._unreached():
+            timing = race_timing(self.scenario)
+            times = {name: getattr(timing, name) for name in ("uptime_ms", "shutdown_ms", "consume_ms")}
+            self._searches.append(self._search(replace(search.timing, **times)))
+            self._go_on(self._searches[1], left, progress)
+        return self._result()
+
+    # Runs.
+
+    def _search(self, timing: Timing) -> OpenSearch:
+        return OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster, clients=self._clients)
+
+    def _go_on(self, search: OpenSearch, most_runs: int, progress: Callable[[int], None] | None) -> None:
+        while not search.exhausted and search.runs < most_runs:
+            search.step()
+            if progress is not None and search.runs % 100 == 0:
+                progress(sum(one.runs for one in self._searches))
+
+    def _unreached(self) -> set[Outcome]:
+        """Outcomes that were drawn and that no search has reached."""
+        return self._counts.keys() - {ending.run.outcome() for ending in self._endings()}
+
+    def _endings(self) -> Iterator[Ending]:
+        for search in self._searches:
+            yield from search.endings
+
+    def _key(self, run: Run) -> tuple[Any, ...]:
+        said = tuple(one.says(run) is None for one in self._properties)
+        return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
+
+    def _timed(self, chooser: Chooser) -> Run:
+        timing = race_timing(self.scenario)
+        return simulate(self.scenario, chooser=chooser, timing=timing, cluster=self._cluster, clients=self._clients)
+
+    def _draw(self, seed: int) -> None:
+        run = self._timed(RaceChooser(seed))
+        key, outcome = self._key(run), run.outcome()
+        self._counts[outcome] = self._counts.get(outcome, 0) + 1
+        ending = self._drawn.get(key)
+        if ending is None or len(run.schedule.taken) < ending.deviations:
+            self._drawn[key] = Ending(key, run, len(run.schedule.taken))
+
+    def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
+        """A shorter run, and whether it is as short as it gets: not when the limit of runs came first."""
+        left = self._may_shorten - self._shortening
+        shortest = Shortest(self._timed, same, min(MOST_RUNS, left))
+        result = shortest.of(run)
+        self._shortening += shortest.runs
+        return self._checked(result), shortest.finished or left >= MOST_RUNS
+
+    def _checked(self, run: Run) -> Run:
+        """The schedule of a run, replayed: what is handed out does what it says."""
+        schedule = run.schedule
+        again = simulate(
+            self.scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=self._cluster,
+            clients=self._clients,
+        )  # fmt: skip
+        self._checks += 1
+        if self._key(again) != self._key(run):
+            raise NotRepeatedError(f"schedule {schedule.to_json()} does not repeat its run")
+        return again
+
+    # Results.
+
+    def _result(self) -> Explored:
+        whole = next((search for search in reversed(self._searches) if search.exhausted), None)
+        by_outcome = self._reached()
+        verdicts = [self._judge(one) for one in self._properties]
+        beyond = self._beyond(by_outcome)
+        total = sum(self._counts.values())
+        if whole is not None and not beyond and whole is self._searches[-1]:
+            _weigh(whole, by_outcome)
+        else:
+            whole = None
+            for found in by_outcome.values():
+                found.share = found.sampled / total if total else 0.0
+        outcomes = sorted(by_outcome.values(), key=lambda found: (-round(found.share, 9), len(found.schedule.taken)))
+        for found in outcomes:
+            if found not in beyond:
+                found.run = self._checked(found.run)
+        searched = sum(search.runs for search in self._searches)
+        return Explored(
+            self.scenario,
+            whole is not None,
+            searched + total + self._shortening + self._checks,
+            searched,
+            total,
+            sum(len(search.graph.nodes) for search in self._searches),
+            sum(search.graph.merged for search in self._searches),
+            outcomes,
+            verdicts,
+            self._lag_ms,
+            len(self._searches) > 1,
+            beyond,
+            self._shortening,
+            None if whole is None else _decisions(whole, outcomes),
+        )
+
+    def _reached(self) -> dict[Outcome, FoundOutcome]:
+        """The outcomes that a search has reached, each with the run of fewest deviations."""
+        by_outcome: dict[Outcome, FoundOutcome] = {}
+        for ending in self._endings():
+            outcome = ending.run.outcome()
+            found = by_outcome.get(outcome)
+            if found is None:
+                by_outcome[outcome] = FoundOutcome(outcome, 0.0, self._counts.get(outcome, 0), ending.run)
+            elif ending.deviations < len(found.schedule.taken):
+                found.run = ending.run
+        return by_outcome
+
+    def _beyond(self, by_outcome: dict[Outcome, FoundOutcome]) -> list[FoundOutcome]:
+        """Add the outcomes that only other times reach, with shortened schedules."""
+        beyond = []
+        for outcome, count in sorted(self._counts.items(), key=lambda pair: -pair[1]):
+            if outcome not in by_outcome:
+                run = min(
+                    (one.run for one in self._drawn.values() if one.run.outcome() == outcome),
+                    key=lambda run: len(run.schedule.taken),
+                )
+                run, short = self._shorten(run, _ends_with(outcome))
+                beyond.append(FoundOutcome(outcome, 0.0, count, run, shortened=short))
+                by_outcome[outcome] = beyond[-1]
+        return beyond
+
+    def _judge(self, one: Property) -> Verdict:
+        """Whether a property holds in all runs made, and the shortest run that shows it."""
+        speaking = [ending for ending in self._endings() if one.says(ending.run) is not None]
+        wanted = one.kind is Kind.SOMETIMES
+        run = min(speaking, key=lambda ending: ending.deviations).run if speaking else None
+        if run is None:
+            drawn = [ending for ending in self._drawn.values() if one.says(ending.run) is not None]
+            if drawn:
+                shortest = min(drawn, key=lambda ending: ending.deviations).run
+                run, _ = self._shorten(shortest, lambda other: one.says(other) is not None)
+        elif not wanted:
+            run = self._checked(run)
+        return Verdict(one, (run is not None) == wanted, run, None if run is None else one.says(run))
+
+
+def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
+    """Give the outcomes their shares and numbers of schedules in a space that was searched to its end."""
+    shares, paths = search.graph.shares(), search.graph.schedules()
+    for number, ending in enumerate(search.endings):
+        found = by_outcome[ending.run.outcome()]
+        found.share += shares.get(number, 0.0)
+        found.schedules = (found.schedules or 0) + paths.get(number, 0)
+
+
+def _decisions(search: OpenSearch, outcomes: Sequence[FoundOutcome]) -> Decision:
+    return decisions(
+        search.graph, [ending.run.outcome() for ending in search.endings], [found.outcome for found in outcomes]
+    )
+
+
+def _ends_with(outcome: Outcome) -> Callable[[Run], bool]:
+    return lambda run: run.outcome() == outcome
+
+
+def explore(scenario: Scenario, **settings: Any) -> Explored:
+    """Explore a scenario; the settings are those of ``Explorer``.
+
+    Raises:
+        BadInput: a setting that cannot be, or a scenario that cannot be simulated.
+    """
+    return Explorer(scenario, **settings).explore()

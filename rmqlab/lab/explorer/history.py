@@ -1,0 +1,94 @@
+"""What of a run's past its outcome and its fates are read from; the rest of it is in the present state or nowhere.
+
+That is: who consumed what how often, what was dropped and by whom last, how far offsets were ever committed and asked
+for, what died, the messages stored, the offsets that were looked at, and when members asked for what.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rmqlab.lab.explorer.canonical import Canonical
+    from rmqlab.lab.facts import Fact
+    from rmqlab.lab.simulate import Simulation
+    from rmqlab.store.dispatch_request import DispatchRequest
+
+OWN_NAMES = frozenset({"UNIQ_KEY"})  # names a message by the clock, and nothing depends on it
+
+
+class History:
+    """Reads a simulation's past bit by bit: each look goes on where the one before ended."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._store = simulation.cluster.broker.message_store
+        self._facts_read = self._events_read = 0
+        self._consumed: Counter[tuple[Any, ...]] = Counter()
+        self._dropped: dict[tuple[Any, ...], dict[Any, Any]] = {}
+        self._furthest: dict[tuple[Any, ...], int] = {}
+        self._asked: dict[tuple[Any, ...], int] = {}
+        self._dead: set[tuple[Any, ...]] = set()
+        self._looked_at: list[tuple[Any, ...]] = []
+        self._arrived: list[DispatchRequest] = []
+        self._stored: list[tuple[Any, ...]] = []
+        self._store.dispatchers.append(self._arrived.append)
+
+    def state(self) -> Canonical:
+        """All of it up to now."""
+        facts, events = self._simulation.cluster.facts.facts, self._simulation.witness.events
+        for index in range(self._facts_read, len(facts)):
+            self._read(facts[index])
+        self._facts_read = len(facts)
+        for index in range(self._events_read, len(events)):
+            event = events[index]
+            if event["ev"] == "offset":
+                self._looked_at.append((event["group"], event["topic"], event["queue"], event["committed"]))
+        self._events_read = len(events)
+        return (
+            tuple(sorted(self._consumed.items())),
+            tuple(sorted((message, tuple(by.items())) for message, by in self._dropped.items())),
+            tuple(sorted(self._furthest.items())),
+            tuple(sorted(self._asked.items())),
+            tuple(sorted(self._dead)),
+            tuple(self._looked_at),
+            self._messages(),
+            tuple(
+                (member.who, member.until is None, len(member.asked), member.asked[-1][0])
+                for member in self._simulation.members
+            ),
+        )
+
+    def _read(self, fact: Fact) -> None:
+        f = fact.fields
+        match fact.kind:
+            case "consumed":
+                self._consumed[
+                    fact.source, f["group"], f["topic"], f["queue"], f["offset"], f["body"], f["success"]
+                ] += 1
+            case "filtered" | "client_filtered":
+                by = self._dropped.setdefault((f["group"], f["topic"], f["queue"], f["offset"]), {})
+                who = f.get("client", fact.source)
+                by.pop(who, None)  # the last to drop it comes last
+                by[who] = (fact.kind, f.get("stage"))
+            case "commit":
+                queue = (f["group"], f["topic"], f["queue"])
+                self._furthest[queue] = max(self._furthest.get(queue, -1), f["offset"])
+            case "pull_result":
+                self._asked[fact.source, f["topic"], f["queue"]] = f["next"]
+            case "dead_letter":
+                self._dead.add((f["group"], f["message_id"]))
+            case _:
+                pass
+
+    def _messages(self) -> Canonical:
+        for request in self._arrived[len(self._stored) :]:
+            message = self._store.look_message_by_offset(request.commit_log_offset, request.msg_size)
+            properties = {} if message is None else message.properties
+            self._stored.append((
+                request.topic, request.queue_id, request.consume_queue_offset, request.tags_code,
+                b"" if message is None else message.body or b"",
+                tuple((name, text) for name, text in sorted(properties.items()) if name not in OWN_NAMES),
+            ))  # fmt: skip
+        return tuple(self._stored)

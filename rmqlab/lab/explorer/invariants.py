@@ -1,0 +1,274 @@
+"""Rules that every run obeys, as functions that find where a run breaks one, with the facts that prove it.
+
+Tests run them over many scenarios, the checks of the exercises explain with them, and the bug hunt rests on them: each
+broken broker of ``rmqlab.lab.lessons.mutants`` breaks exactly the rule named for it. They look at facts only. They hold
+for TAG subscriptions and listeners that take every message at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from rmqlab.client.allocate import AllocateMessageQueueAveragely
+from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.reading import Reading
+from rmqlab.lab.scenario import Start, Subscribe
+from rmqlab.message.java import string_hash, utf16_key
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.subscription_data import SUB_ALL
+
+GROUP_CHANGES = frozenset({"register", "unregister", "expired"})
+
+
+class Violation(NamedTuple):
+    """Where a run breaks a rule: what is wrong, and the facts that prove it."""
+
+    text: str
+    facts: list[Fact]
+
+
+class Invariant(NamedTuple):
+    """A rule: its short name, the rule in one sentence, its row, and how to find what breaks it."""
+
+    name: str
+    rule: str
+    row: str
+    find: Callable[[Reading], Iterator[Violation]]
+
+
+def _replacements(reading: Reading) -> Iterator[Fact]:
+    return (fact for fact in reading.facts("subscription") if fact["old"] is not None and fact["new"] is not None)
+
+
+def _equal_version(reading: Reading) -> Iterator[Violation]:
+    for fact in _replacements(reading):
+        if fact["new"].sub_version == fact["old"].sub_version:
+            yield Violation("a heartbeat with the same version took the slot", [fact])
+
+
+def _older_version(reading: Reading) -> Iterator[Violation]:
+    for fact in _replacements(reading):
+        if fact["new"].sub_version < fact["old"].sub_version:
+            yield Violation("a heartbeat with an older version took the slot", [fact])
+
+
+def _notified(reading: Reading) -> Iterator[Violation]:
+    """A notification has a cause at the same moment: a member or a topic came or went."""
+    causes = {
+        fact.t
+        for fact in reading.run.facts.facts
+        if fact.fields.get("group") == reading.group
+        and (
+            fact.kind in GROUP_CHANGES or (fact.kind == "subscription" and (fact["old"] is None or fact["new"] is None))
+        )
+    }
+    for fact in reading.facts("notify"):
+        if fact.t not in causes:
+            changed = [one for one in _replacements(reading) if one.t == fact.t]
+            yield Violation("members were notified though none came or went, and no topic either", [*changed, fact])
+
+
+def _codes(reading: Reading) -> Iterator[Violation]:
+    """The broker drops a message if, and only if, its tag's code is not among those of the slot."""
+    sent = {(fate.queue, fate.offset): fate for fate in reading.fates}
+    dropped = {(fact.t, fact["queue"], fact["offset"]): fact for fact in reading.facts("filtered")}
+    own = {step.who for step in _starts(reading) if step.post}  # their pulls bring a subscription of their own
+    for pull in reading.facts("pull"):
+        if pull["status"] not in {"FOUND", "NO_MATCHED_MESSAGE"} or pull["client"] in own:
+            continue
+        slot = next((one for one in reversed(reading.slots) if one.t <= pull.t - reading.zero), None)
+        if slot is None or not is_tag_type(slot.kind):
+            continue
+        wanted = filter_api.build(reading.topic, slot.expression, slot.kind)
+        for offset in range(pull["offset"], max(pull["next"], pull["offset"] + 1)):
+            fate = sent.get((pull["queue"], offset))
+            if fate is None:
+                continue
+            fact = dropped.get((pull.t, pull["queue"], offset))
+            matches = slot.expression == SUB_ALL or string_hash(fate.tag or "") in wanted.code_set
+            if matches == (fact is not None):
+                did = "dropped" if fact else "returned"
+                text = f"the broker {did} {fate.body} ({fate.tag}) under the subscription {slot.expression}"
+                yield Violation(text, [fact, pull] if fact else [pull])
+
+
+def _starts(reading: Reading) -> list[Start]:
+    return [step for step in reading.run.scenario.steps if isinstance(step, Start) and step.group == reading.group]
+
+
+def _passed(reading: Reading) -> Iterator[Violation]:
+    for pull in reading.facts("pull"):
+        if pull["status"] == "NO_MATCHED_MESSAGE" and pull["next"] <= pull["offset"]:
+            dropped = [one for one in reading.facts("filtered") if (one.t, one["queue"]) == (pull.t, pull["queue"])]
+            yield Violation("a pull that dropped entries was told to begin again at the same offset", [*dropped, pull])
+            return  # it repeats for ever: once is enough
+
+
+def _client_check(reading: Reading) -> Iterator[Violation]:
+    for fact in reading.facts("consumed"):
+        asked = list(_asked(reading, fact.source))
+        if not all(is_tag_type(kind) for kind, _ in asked):
+            continue
+        tags = [filter_api.build(reading.topic, expression, kind).tags_set for kind, expression in asked]
+        if tags and all(tags) and not any(fact["tag"] in mine for mine in tags):
+            own = " or ".join(expression for _, expression in asked)
+            yield Violation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
+
+
+def _asked(reading: Reading, who: str) -> Iterator[tuple[str, str]]:
+    """Type and expression of everything that a consumer asked of the topic."""
+    for step in reading.run.scenario.steps:
+        if isinstance(step, Start) and step.who == who and reading.topic in step.subscribe:
+            yield step.subscribe[reading.topic].type, step.subscribe[reading.topic].expr
+        elif isinstance(step, Subscribe) and (step.who, step.topic) == (who, reading.topic):
+            yield step.type, step.expr
+
+
+def _ownership(reading: Reading) -> Iterator[Violation]:
+    """Queues go in ranges to the members in the order of their client ids.
+
+    Judged where that is all there is to it: the average strategy, one topic, every start and connection sound.
+    """
+    steps = _starts(reading)
+    events = reading.run.events
+    if (
+        any(
+            step.strategy != "avg" or step.mode != "clustering" or set(step.subscribe) != {reading.topic}
+            for step in steps
+        )
+        or any(event["ev"] in {"startFailed", "control"} for event in events)
+        or not reading.owners
+    ):
+        return
+    last = max(index for index, event in enumerate(events) if event["ev"] == "alloc")
+    ids: dict[str, str] = {}
+    for event in events[:last]:
+        if event["ev"] == "started" and event["who"] in reading.asked:
+            ids[event["who"]] = event["clientId"]
+        elif event["ev"] == "stopped":
+            ids.pop(event["who"], None)
+    queues = [MessageQueue(reading.topic, "broker", number) for number in range(reading.queues)]
+    strategy, everybody = AllocateMessageQueueAveragely(), sorted(ids.values(), key=utf16_key)
+    for who, client_id in sorted(ids.items()):
+        mine = [queue.queue_id for queue in strategy.allocate(reading.group, client_id, queues, everybody)]
+        owned = sorted(queue for queue, owner in reading.owners.items() if owner == who)
+        if mine != owned:
+            changes = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
+            order = ", ".join(f"{name} {one}" for name, one in sorted(ids.items(), key=lambda pair: utf16_key(pair[1])))
+            yield Violation(f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", changes)
+
+
+def _corrected(reading: Reading) -> Iterator[Violation]:
+    moved = {(fact.source, fact.t, fact["queue"], fact["offset"]) for fact in reading.facts("correct_offset")}
+    for fact in reading.facts("pull_result"):
+        if fact["status"] not in {"NO_NEW_MSG", "NO_MATCHED_MSG"}:
+            continue
+        if (fact.source, fact.t, fact["queue"], fact["next"]) not in moved:
+            did = f"{fact.source} holds no message of queue {fact['queue']}"
+            yield Violation(f"{did}, yet did not move its offset to {fact['next']}", [fact])
+            return
+
+
+def _restamped(reading: Reading) -> Iterator[Violation]:
+    stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
+    for fact in reading.facts("rebalance"):
+        stamp = stamps.get((fact.source, fact.t))
+        if stamp is None or stamp["version"] <= stamp["old"]:
+            yield Violation(f"{fact.source}'s queues changed, its version did not", [fact, *([stamp] if stamp else [])])
+
+
+def _served(reading: Reading) -> Iterator[Violation]:
+    """A pull is refused as not latest only while the slot is older than the puller's own subscription."""
+    versions: dict[str, float] = {}
+    slot: float | None = None
+    for fact in reading.facts("heartbeat", "restamp", "subscription", "pull"):
+        if fact.kind == "restamp":
+            versions[fact.source] = reading.version(fact["version"])
+        elif fact.kind == "heartbeat" and fact.source == BROKER:
+            versions |= {beat.who: beat.version for beat in reading.beats if beat.t == fact.t - reading.zero}
+        elif fact.kind == "subscription" and fact["new"] is not None:
+            slot = reading.version(fact["new"].sub_version)
+        elif fact.kind == "pull" and fact["code"] == ResponseCode.SUBSCRIPTION_NOT_LATEST and slot is not None:
+            own = versions.get(fact["client"])
+            if own is not None and slot >= own:
+                yield Violation(
+                    "the broker refused a pull although its slot is newer than the puller's version", [fact]
+                )
+                return
+
+
+INVARIANTS = {
+    one.name: one
+    for one in (
+        Invariant(
+            "equal-version-keeps-the-slot",
+            "A heartbeat with the version that the slot has already changes nothing.",
+            "S-77",
+            _equal_version,
+        ),
+        Invariant(
+            "older-version-is-ignored",
+            "A heartbeat with a lower version than the slot's is ignored in silence.",
+            "S-78",
+            _older_version,
+        ),
+        Invariant(
+            "new-tags-notify-nobody",
+            "Members are notified when a member or a topic comes or goes, never because tags changed.",
+            "S-77",
+            _notified,
+        ),
+        Invariant(
+            "broker-compares-tag-codes",
+            "The broker drops a message exactly when its tag's hash code is not among those of the group's slot.",
+            "S-51",
+            _codes,
+        ),
+        Invariant(
+            "next-offset-passes-dropped-entries",
+            "A pull that finds only unwanted entries goes on behind them.",
+            "S-55",
+            _passed,
+        ),
+        Invariant(
+            "client-checks-its-own-tags",
+            "A consumer drops what its own subscription does not name, whatever the broker returned.",
+            "S-82",
+            _client_check,
+        ),
+        Invariant(
+            "client-ids-decide-ownership",
+            "Queues go to the members in ranges, in the order of their client ids; who started first does not matter.",
+            "S-32",
+            _ownership,
+        ),
+        Invariant(
+            "offsets-move-past-dropped-messages",
+            "A consumer that holds nothing moves its offset to where it goes on, consumed or not.",
+            "S-83",
+            _corrected,
+        ),
+        Invariant(
+            "queue-change-stamps-anew",
+            "A consumer whose queues changed stamps its subscription with its clock and sends a heartbeat.",
+            "S-84",
+            _restamped,
+        ),
+        Invariant(
+            "newer-slot-serves-everybody",
+            "A pull is refused only when the slot is older than the puller's version, not when it is newer.",
+            "S-66",
+            _served,
+        ),
+    )
+}
+
+
+def violations(reading: Reading) -> dict[str, list[Violation]]:
+    """What the run breaks: name of the rule to its violations; empty when it obeys them all."""
+    found = {name: list(one.find(reading)) for name, one in INVARIANTS.items()}
+    return {name: broken for name, broken in found.items() if broken}

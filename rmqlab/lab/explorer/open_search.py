@@ -1,0 +1,184 @@
+"""The search through open orders: every order of frames that matters, each state looked at once.
+
+Runs cannot be set back, so each begins at the start: it follows a path to an option that nobody has tried, takes it,
+and goes on with the oldest frame first until it comes to a state that is known (``Fingerprint``) or to its end.
+Options wait by the number of deviations on their path, so the first run to reach an ending has the fewest that any
+schedule needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.lab.explorer.choice_graph import ChoiceGraph
+from rmqlab.lab.explorer.fingerprint import Fingerprint
+from rmqlab.lab.run import Run
+from rmqlab.lab.simulate import Simulation
+from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Chooser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.scenario import Scenario
+    from rmqlab.lab.simulate import ClientSettings
+
+
+class KnownStateError(BaseException):
+    """The run has come to a state that was reached before: nothing new lies ahead. Not an ``Exception``."""
+
+
+@dataclass(slots=True)
+class Ending:
+    """A way to end: the first run that did, with the fewest deviations, and how many there were on its path."""
+
+    key: Hashable
+    run: Run
+    deviations: int
+
+
+class OpenSearch:
+    """Searches one scenario. ``key_of(run)`` says which endings count as equal; ``timing`` what else is open.
+
+    ``graph``, ``endings`` (as the graph numbers them) and ``runs`` grow with every ``step``; ``exhausted`` is True once
+    nothing is left to try.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        key_of: Callable[[Run], Hashable],
+        *,
+        timing: Timing | None = None,
+        cluster: ClusterConfig | None = None,
+        clients: ClientSettings | None = None,
+        open_from_ms: int = 0,
+    ) -> None:
+        """``open_from_ms``: until then (since the run began) every choice takes its first option."""
+        self.scenario = scenario
+        self.open_from_ms = open_from_ms
+        self.timing = timing or Timing(open_orders=True)
+        self.graph = ChoiceGraph()
+        self.endings: list[Ending] = []
+        self.runs = 0
+        self._key_of = key_of
+        self._cluster = cluster
+        self._clients = clients
+        self._numbers: dict[Hashable, int] = {}
+        self._states: dict[bytes, int] = {}
+        self._waiting: list[tuple[int, int, bytes, tuple[int, int] | None]] = [(0, 0, b"", None)]
+        self._count = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every order was tried, or leads to a state from which every order was."""
+        return not self._waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many options are known that nobody has tried."""
+        return len(self._waiting)
+
+    def step(self) -> None:
+        """Make one run."""
+        _, _, path, source = heappop(self._waiting)
+        chooser = _Pathfinder(self, path, source)
+        simulation = Simulation(
+            self.scenario, chooser=chooser, timing=self.timing, cluster=self._cluster, clients=self._clients
+        )
+        chooser.attach(simulation, Fingerprint(simulation))
+        self.runs += 1
+        try:
+            run = simulation.run()
+        except KnownStateError:
+            return
+        self.graph.lead(chooser.source, -1 - self._ending(run))
+
+    def _ending(self, run: Run) -> int:
+        key = self._key_of(run)
+        number = self._numbers.get(key)
+        deviations = len(run.schedule.taken)
+        if number is None:
+            number = self._numbers[key] = len(self.endings)
+            self.endings.append(Ending(key, run, deviations))
+        elif deviations == self.endings[number].deviations and _size(run) < _size(self.endings[number].run):
+            self.endings[number].run = run
+        return number
+
+    def arrive(
+        self, digest: bytes | None, label: str, moves: Sequence[int], source: tuple[int, int] | None, path: bytes
+    ) -> int:
+        """A run asks something behind its path; the number of the new node. Raises KnownStateError.
+
+        ``moves``: what each option moves. Equal states may offer the same moves in another order.
+        """
+        if digest is not None and digest in self._states:
+            self.graph.merged += 1
+            self.graph.lead(source, self._states[digest])
+            raise KnownStateError
+        number = self.graph.add(_by_move(label, moves), len(moves))
+        if digest is not None:
+            self._states[digest] = number
+        self.graph.lead(source, number)
+        deviations = 1 + sum(map(bool, path))
+        for option in range(1, len(moves)):
+            self._count += 1
+            heappush(self._waiting, (deviations, self._count, path + bytes([option]), (number, moves[option])))
+        return number
+
+
+def _by_move(label: str, moves: Sequence[int]) -> str:
+    """The label with its texts in the order of the graph's targets: whoever was overtaken is asked last."""
+    texts = label.split(" | ")
+    if len(texts) != len(moves) or len(texts) == 1:
+        return label
+    return " | ".join(text for _, text in sorted(zip(moves, texts, strict=True)))
+
+
+def _size(run: Run) -> tuple[Any, ...]:
+    return tuple((number, taken) for number, (_, taken) in sorted(run.schedule.taken.items()))
+
+
+@dataclass(slots=True)
+class _Where:
+    simulation: Simulation
+    fingerprint: Fingerprint
+
+
+class _Pathfinder(Chooser):
+    """Follows a path, then takes the first option of every new state; ``source`` is the option taken last."""
+
+    def __init__(self, search: OpenSearch, path: bytes, source: tuple[int, int] | None) -> None:
+        super().__init__()
+        self.source = source
+        self._search = search
+        self._path = path
+        self._taken = bytearray()
+        self._where: _Where | None = None
+
+    def attach(self, simulation: Simulation, fingerprint: Fingerprint) -> None:
+        """Say which simulation asks."""
+        self._where = _Where(simulation, fingerprint)
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """The option on the path, or the first of a new state."""
+        option = 0
+        if number < len(self._path):
+            option = self._path[number]
+        elif self._open():
+            # While a coroutine asks (which queue is first?), its state cannot be read: such a node is never merged.
+            lanes = None if self._where is None else self._where.simulation.world.lanes
+            moves = tuple(range(n)) if lanes is None or not lanes.asking else lanes.asking
+            digest = self._where.fingerprint.digest() if self._where and lanes and lanes.asking else None
+            node = self._search.arrive(digest, label, moves, self.source, bytes(self._taken))
+            self.source = (node, moves[0])
+        self._taken.append(option)
+        return option
+
+    def _open(self) -> bool:
+        open_from_ms = self._search.open_from_ms
+        return not open_from_ms or (self._where is not None and self._where.simulation.world.now_ms() >= open_from_ms)

@@ -1,0 +1,1 @@
+"""Experiments with filters: a broker on the bench, filter data through its life, both layers."""

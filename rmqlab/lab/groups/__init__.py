@@ -1,0 +1,1 @@
+"""Experiments with groups over time: heartbeats, rebalance, ownership, crowds."""

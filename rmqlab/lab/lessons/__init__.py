@@ -1,0 +1,1 @@
+"""Notebooks, their checks and exercises, and the rows they show."""

@@ -1,0 +1,107 @@
+"""The checks of notebook 09: what one by one loses, what a pause ruins, a plan for a team that cannot stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rmqlab.errors import BadInput
+from rmqlab.filter.telling_apart import tell_apart
+from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lab.plan.change import data_of, parse_subscription
+from rmqlab.lab.plan.planner import Tried, plan
+from rmqlab.lab.plan.procedures import Producers, Setting, rollouts_of
+
+# Task 1: from, to.
+CHANGES: dict[str, tuple[str, str]] = {
+    "another order": ("tagA||tagB", "tagB||tagA"),
+    "one tag more": ("tagA", "tagA||tagB"),
+    "one tag less": ("tagA||tagB", "tagA"),
+    "everything": ("tagA", "*"),
+    "the same condition": ("SQL92:a > 3", "SQL92:a >= 4"),
+    "a tag as a condition": ("tagA", "SQL92:TAGS = 'tagA'"),
+}
+SAID = ("nothing", "something")
+FEW = 4
+MEMBERS, MOST_PAUSE_MS, MUCH = 3, 4_000, 30
+OLD, NEW = "tagA", "SQL92:region = 'EU'"
+ONE_SLOT = "The broker keeps one subscription for the group; what it does not let pass, nobody gets (S-07, S-84)."
+MEANING = "Only messages that one of the two takes and the other does not can be lost: what counts is the meaning."
+SLOW = (
+    "Between two restarts members disagree, and every message sent meanwhile is at risk: the loss grows with the pause."
+)
+UNION = "While members differ, send only what every subscription of that time lets pass."
+
+
+def loses(answer: Any) -> str:
+    """For each change of ``CHANGES``: whether restarting the members one by one loses "nothing" or "something"."""
+    if not isinstance(answer, Mapping) or set(answer) != set(CHANGES):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, CHANGES))}.", MEANING)
+    for name, (old, new) in CHANGES.items():
+        said = answer[name]
+        if said not in SAID:
+            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(SAID)}.", MEANING)
+        tried = _one_by_one(old, new, Setting())
+        here = SAID[not tried.safe]
+        if said != here:
+            lines = _lost(tried) or [f"{old} -> {new}: {tried.runs} schedules tried, each message was taken"]
+            raise CheckFailed(f"{name}: it does not lose {said}.", ONE_SLOT if tried.cost.lost else MEANING, lines)
+    return f"All {len(CHANGES)} come out as you said."
+
+
+def much(answer: Any) -> str:
+    """A change and a pause with which one by one loses much, while widening first loses nothing if producers wait."""
+    keys = ("old", "new", "pause_ms")
+    if not isinstance(answer, Mapping) or set(answer) != set(keys):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", SLOW)
+    if not isinstance(answer["pause_ms"], int) or answer["pause_ms"] > MOST_PAUSE_MS:
+        raise CheckFailed(f"pause_ms is {answer['pause_ms']!r}; give ms, at most {MOST_PAUSE_MS}.", SLOW)
+    setting = Setting(MEMBERS, MEMBERS, answer["pause_ms"])
+    try:
+        tried = _one_by_one(answer["old"], answer["new"], setting)
+        wide = plan(
+            answer["old"], answer["new"], setting=setting, budget=FEW, procedures=["widen-then-narrow"],
+            producers=[Producers.WAIT],
+        ).tried[0]  # fmt: skip
+    except (BadInput, AttributeError, TypeError) as error:
+        raise CheckFailed(f"That cannot be run: {error}.", "OLD and NEW are texts such as tagA||tagB.") from None
+    if len(tried.cost.lost) < MUCH:
+        raise CheckFailed(f"At worst {len(tried.cost.lost)} were lost; {MUCH} are asked for.", SLOW, _lost(tried))
+    if not wide.safe:
+        raise CheckFailed("Widening first loses messages too.", UNION, _lost(wide))
+    return f"One by one lost up to {len(tried.cost.lost)}, widening first none of {wide.cost.wanted}."
+
+
+def cannot_stop(answer: Any) -> str:
+    """Rollouts from ``OLD`` to ``NEW``, and after how many of them the producers switch."""
+    keys = ("rollouts", "switch_after")
+    if not isinstance(answer, Mapping) or set(answer) != set(keys):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", UNION)
+    try:
+        waves = [parse_subscription(text, "rollout") for text in answer["rollouts"]]
+        procedure = rollouts_of(waves, answer["switch_after"])
+    except (BadInput, AttributeError, TypeError) as error:
+        raise CheckFailed(f"That cannot be run: {error}.", "A rollout is a text such as tagA or SQL92:a > 3.") from None
+    wanted = parse_subscription(NEW, "NEW")
+    if not tell_apart(data_of(waves[-1]), data_of(wanted)).same:
+        raise CheckFailed(f"After the last rollout the members do not subscribe {NEW}.", MEANING)
+    found = plan(OLD, NEW, budget=FEW, procedures=[procedure], producers=[Producers.WAIT]).tried[0]
+    if not found.safe:
+        raise CheckFailed(f"{len(found.cost.lost)} of {found.cost.wanted} messages were lost.", UNION, _lost(found))
+    return f"None of {found.cost.wanted} messages was lost, in {found.runs} schedules, and somebody always ran."
+
+
+def _one_by_one(old: str, new: str, setting: Setting) -> Tried:
+    return plan(
+        old, new, setting=setting, budget=FEW, procedures=["one-by-one"], producers=[Producers.KEEP]
+    ).tried[0]  # fmt: skip
+
+
+def _lost(tried: Tried) -> list[str]:
+    return [
+        f"{one.body}  queue {one.queue}  {one.fate}  {one.culprit}, the broker held {one.subscription}"
+        for one in tried.lost[:6]
+    ]
+
+
+CHECKS = {"09-loses": loses, "09-much": much, "09-cannot-stop": cannot_stop}

@@ -1,0 +1,71 @@
+"""The checks of notebook 13: a cluster sized, where it begins to pay, what its workers need.
+
+Judged by what was measured (`rmqlab.lab.cluster_times`).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, Final
+
+from rmqlab.lab.cluster_times import stored_times
+from rmqlab.lab.lessons.check import CheckFailed
+
+PLACE, ALONE, WORKERS = "cluster, 2 workers", "local, 1 core", 2
+STORE_GIB, LIMIT_S = 2048, 600
+TOO_MANY = 1.34
+NEAR = 0.2
+NEEDED: Final = {
+    "a Java": True,
+    "Python with the packages of the extra spark": True,
+    "the store's files, under the same path": True,
+    "rmqlab itself": False,
+    "JupyterLab": False,
+    "RocketMQ's jars": False,
+}
+DIVIDED = "The data is divided among the workers; the session and the first job are not."
+SHIPPED = "The session ships the package to the workers; what it imports, Java and the files must be there."
+
+
+def size(answer: Any) -> str:
+    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``."""
+    sizing = stored_times().sizing(PLACE, STORE_GIB)
+    least = ceil(sizing.data / (LIMIT_S - sizing.place.fixed))
+    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+        raise CheckFailed("Give a whole number of workers.", DIVIDED)
+    if answer < least:
+        lines = [f"{answer} workers take {sizing.seconds(answer) / 60:.1f} minutes"]
+        raise CheckFailed(f"{answer} are too few.", DIVIDED, lines)
+    if answer > least * TOO_MANY:
+        raise CheckFailed(f"{answer} are more than a third too many.", DIVIDED)
+    return f"{answer} workers take {sizing.seconds(answer) / 60:.1f} minutes; {least} would just do."
+
+
+def worth(answer: Any) -> str:
+    """From how many GiB on ``WORKERS`` workers are sooner done than one core alone, sessions included."""
+    times = stored_times()
+    alone, shared = times.sizing(ALONE, 1.0), times.sizing(PLACE, 1.0)
+    begin = (shared.place.fixed - alone.place.fixed) / (alone.data - shared.data / WORKERS)
+    if not isinstance(answer, int | float) or isinstance(answer, bool):
+        raise CheckFailed("Give a number of GiB.", DIVIDED)
+    if abs(answer / begin - 1) > NEAR:
+        here, there = (times.sizing(name, max(answer, 0.0)) for name in (ALONE, PLACE))
+        lines = [f"{answer:g} GiB: one core {here.seconds(1):.0f} s, {WORKERS} workers {there.seconds(WORKERS):.0f} s"]
+        raise CheckFailed(f"{answer:g} GiB is not where the two are equal.", DIVIDED, lines)
+    return f"From {begin:.2g} GiB on. Below it the cluster is still starting when one core is done."
+
+
+def needs(answer: Any) -> str:
+    """Which of ``NEEDED`` must be on each worker before a session comes: a set of names."""
+    given = set(answer) if isinstance(answer, set | list | tuple | frozenset) else None
+    if given is None or not given <= set(NEEDED):
+        raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", SHIPPED)
+    for name, needed in NEEDED.items():
+        if needed and name not in given:
+            raise CheckFailed(f"Without {name} no task runs there.", SHIPPED)
+        if name in given and not needed:
+            raise CheckFailed(f"{name}: no worker needs to have it.", SHIPPED)
+    return "These three. The package comes with the session, the notebook stays with you."
+
+
+CHECKS = {"13-size": size, "13-worth": worth, "13-needs": needs}

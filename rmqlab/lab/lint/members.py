@@ -1,0 +1,263 @@
+"""The members of consumer groups and what each subscribes, from wherever it is written down.
+
+A file may hold a group (``members``), heartbeats as clients send them (``consumerDataSet``), or scenarios (``steps``);
+one JSON value, or one object a line. A folder is a recording: every heartbeat on its wire counts, a client's last one
+most.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.filter.expression_type import TAG
+from rmqlab.filter.filter_api import build
+from rmqlab.lab.fault_steps import Kill
+from rmqlab.lab.replay.frames import read_recording
+from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import NULL
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.subscription_data import SubscriptionData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SETTINGS: Final = ("messageModel", "consumeType", "consumeFromWhere")
+MEMBER_FIELDS: Final = ("client", "subscribe", "version", *SETTINGS)
+GROUP_FIELDS: Final = ("group", "members", "queues")
+
+
+@dataclass(frozen=True, slots=True)
+class LintMember:
+    """A member: its subscriptions by topic (retry topics left out) and the group's settings as it tells them."""
+
+    client: str
+    subscriptions: Mapping[str, SubscriptionData]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LintGroup:
+    """A group: ``heard`` has its members by client, the one that told its subscriptions last at the end.
+
+    ``queues``: numbers of queues by topic, as far as they are known.
+    """
+
+    name: str
+    heard: dict[str, LintMember] = field(default_factory=dict)
+    queues: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def members(self) -> list[LintMember]:
+        """The members in the order in which they were heard."""
+        return list(self.heard.values())
+
+    def hear(self, member: LintMember) -> None:
+        """A member tells what it subscribes now: what it said before is forgotten."""
+        self.heard.pop(member.client, None)
+        self.heard[member.client] = member
+
+    def forget(self, client: str) -> None:
+        """A member is gone."""
+        self.heard.pop(client, None)
+
+
+Groups = dict[str, LintGroup]
+
+
+def read_groups(text: str) -> Groups:
+    """The groups of FILE, FILE#ID (a scenario) or a recording's folder, by name.
+
+    Raises:
+        BadInput: it cannot be read, or has something that is none of the three; the text names where.
+    """
+    path = Path(text)
+    if path.is_dir():
+        return _of_frames(path)
+    wanted = None
+    if not path.exists() and "#" in text:
+        name, _, wanted = text.rpartition("#")
+        path = Path(name)
+    groups: Groups = {}
+    seen = []
+    for where, value in _values(path):
+        if isinstance(value, dict) and "steps" in value:
+            scenario = convert_scenario(value, where)
+            seen.append(scenario.id)
+            if wanted is None or wanted == scenario.id:
+                _of_scenario(groups, scenario, alone=wanted is not None)
+        else:
+            _of_value(groups, value, where)
+    if wanted is not None and wanted not in seen:
+        raise BadInput(f"{wanted}: no scenario of {path.name} has this id; it has {', '.join(seen[:8]) or 'none'}")
+    return groups
+
+
+def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
+    """A group from expression types and texts ``CLIENT:TOPIC=EXPRESSION``; the client named last was heard last.
+
+    Raises:
+        BadInput: a text that is not like that, or a client's topic given twice.
+    """
+    asked: dict[str, dict[str, SubscriptionData]] = {}
+    for kind, text in texts:
+        place, equals, expression = text.partition("=")
+        client, colon, topic = place.partition(":")
+        if not (equals and colon and client and topic):
+            raise BadInput(f"{text!r}: a subscription is CLIENT:TOPIC=EXPRESSION, such as A:TopicTest=tagA")
+        mine = asked.setdefault(client, {})
+        if topic in mine:
+            raise BadInput(f"{text!r}: {client} has a subscription of {topic} already; a client has one a topic")
+        mine[topic] = build(topic, expression, kind)
+    group = LintGroup(name)
+    for client, subscriptions in asked.items():
+        group.hear(LintMember(client, subscriptions))
+    return group
+
+
+def _values(path: Path) -> list[tuple[str, Any]]:
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read as UTF-8 text ({error}); give a file of JSON") from error
+    try:
+        return [(path.name, json.loads(text))]
+    except ValueError:
+        rows = [(f"{path.name}, line {number}", row) for number, row in enumerate(text.split("\n"), 1) if row.strip()]
+    found = []
+    for where, row in rows:
+        try:
+            found.append((where, json.loads(row)))
+        except ValueError as error:
+            raise BadInput(f"{where}: not JSON ({error}); one JSON value, or one object a line, is needed") from error
+    if not found:
+        raise BadInput(f"{path.name}: nothing in it; one JSON value, or one object a line, is needed")
+    return found
+
+
+def _of_value(groups: Groups, value: Any, where: str) -> None:
+    if isinstance(value, list):
+        if value and all(isinstance(one, dict) and "subscribe" in one for one in value):
+            value = {"members": value}
+        else:
+            for index, one in enumerate(value):
+                _of_value(groups, one, f"{where}[{index}]")
+            return
+    if not isinstance(value, dict):
+        raise BadInput(f"{where}: {value!r} is no group, heartbeat or scenario; an object is needed")
+    if "members" in value:
+        _of_members(groups, value, where)
+    elif "consumerDataSet" in value or "clientID" in value:
+        try:
+            beat = HeartbeatData.decode(json.dumps(value).encode())
+        except FrameError as error:
+            raise BadInput(f"{where}: no heartbeat: {error}") from error
+        _of_beat(groups, beat)
+    else:
+        known = ", ".join(sorted(value)[:6]) or "none"
+        raise BadInput(f"{where}: fields {known}; a group has members, a heartbeat consumerDataSet, a scenario steps")
+
+
+def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
+    _refuse_unknown(value, GROUP_FIELDS, where)
+    name, members, queues = value.get("group", "group"), value["members"], value.get("queues", {})
+    if not isinstance(name, str) or not isinstance(members, list):
+        raise BadInput(f"{where}: group is a name and members a list of objects with client and subscribe")
+    if not isinstance(queues, dict) or any(type(count) is not int or count < 1 for count in queues.values()):
+        raise BadInput(f'{where}: queues is {queues!r}; it maps topics to numbers of queues, such as {{"T": 4}}')
+    group = groups.setdefault(name, LintGroup(name))
+    group.queues.update(queues)
+    for index, member in enumerate(members):
+        group.hear(_member(member, f"{where}: members[{index}]"))
+
+
+def _member(value: Any, where: str) -> LintMember:
+    if not isinstance(value, dict) or not isinstance(value.get("client"), str):
+        raise BadInput(f"{where} is {value!r}; it needs client, a text, and subscribe")
+    _refuse_unknown(value, MEMBER_FIELDS, where)
+    asked, version = value.get("subscribe"), value.get("version", 0)
+    if not isinstance(asked, dict) or type(version) is not int:
+        raise BadInput(f"{where}: subscribe maps topics to expressions, and version is a whole number (ms)")
+    subscriptions = {}
+    for topic, wanted in asked.items():
+        match wanted:
+            case str(expression):
+                kind = TAG
+            case {"type": str(kind), "expr": str(expression)} if len(wanted) == 2:
+                pass
+            case _:
+                right = '{"type": "SQL92", "expr": "a > 3"}'
+                raise BadInput(f"{where}: subscribe.{topic} is {wanted!r}; it is a tag expression, or {right}")
+        subscriptions[topic] = build(topic, expression, kind, version)
+    return LintMember(value["client"], subscriptions, {name: str(value[name]) for name in SETTINGS if name in value})
+
+
+def _refuse_unknown(value: dict[str, Any], known: Iterable[str], where: str) -> None:
+    unknown = [name for name in value if name not in known]
+    if unknown:
+        raise BadInput(f"{where}: unknown field {unknown[0]!r}; there are {', '.join(known)}")
+
+
+def _of_beat(groups: Groups, beat: HeartbeatData) -> None:
+    for data in beat.consumer_data_set:
+        name = str(data.group_name)
+        told = (data.message_model, data.consume_type, data.consume_from_where)
+        names = [None if value is NULL else value.name for value in told]
+        settings = {key: name for key, name in zip(SETTINGS, names, strict=True) if name is not None}
+        subscriptions = {
+            str(one.topic): one
+            for one in data.subscription_data_set
+            if not str(one.topic).startswith(RETRY_GROUP_TOPIC_PREFIX)
+        }
+        groups.setdefault(name, LintGroup(name)).hear(LintMember(str(beat.client_id), subscriptions, settings))
+
+
+def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
+    """The members that run at the end; of several scenarios each has groups of its own, as on the recordings' wire."""
+    models = {"clustering": "CLUSTERING", "broadcasting": "BROADCASTING"}
+    mine: Groups = {}
+    for step in scenario.steps:
+        match step:
+            case Start(who=who):
+                name = step.group if alone else f"{step.group}_{scenario.id}"
+                group = mine.setdefault(name, LintGroup(name, queues=dict(scenario.topics)))
+                asked = {topic: build(topic, one.expr, one.type, step.at) for topic, one in step.subscribe.items()}
+                told = (
+                    models[step.mode],
+                    "CONSUME_PASSIVELY" if step.kind == "push" else "CONSUME_ACTIVELY",
+                    f"CONSUME_FROM_{step.from_.upper()}_OFFSET",
+                )
+                group.hear(LintMember(who, asked, dict(zip(SETTINGS, told, strict=True))))
+            case Subscribe(who=who, topic=topic):
+                again = build(topic, step.expr, step.type, step.at)
+                for group in mine.values():
+                    member = group.heard.get(who)
+                    if member is not None:
+                        group.hear(LintMember(who, {**member.subscriptions, topic: again}, member.settings))
+            case Stop(who=who) | Kill(who=who):
+                for group in mine.values():
+                    group.forget(who)
+            case _:
+                pass
+    groups.update(mine)
+
+
+def _of_frames(folder: Path) -> Groups:
+    groups: Groups = {}
+    for line in read_recording(folder).lines:
+        command = line.command
+        if line.to_broker and command is not None and command.code == RequestCode.HEART_BEAT and command.body:
+            _of_beat(groups, HeartbeatData.decode(command.body))
+    if not groups:
+        raise BadInput(f"{folder}: no heartbeat of a consumer in this recording; record one with rmqlab tap")
+    return groups

@@ -1,0 +1,1 @@
+"""What a recording tells about its run, as facts, pictures' strips and stores."""

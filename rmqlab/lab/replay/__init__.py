@@ -1,0 +1,1 @@
+"""Recordings of a real broker fed to ours, answer by answer."""

@@ -1,0 +1,178 @@
+"""Our broker as a replay drives it: nothing happens by itself, and everything it sends is caught."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.broker.broker import Broker
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.lab.replay.stats import RecordedStats
+from rmqlab.message.message import Host
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.store.config import MessageStoreConfig
+from rmqlab.store.message_store import MessageStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rmqlab.broker.channel import Channel
+    from rmqlab.broker.pull_request_hold_service import PullRequest
+    from rmqlab.lab.replay.clock import RecordedClock
+    from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.put_message_result import PutMessageResult
+
+# Services whose hour the recording tells.
+_DRIVEN = "hold service", "client housekeeping"
+NO_QUEUE = "", 0
+
+
+@dataclass(eq=False, slots=True)
+class RecordedChannel:
+    """A recorded connection; what is sent to it is kept in `outgoing`, which all connections share."""
+
+    conn: int
+    remote_address: str
+    outgoing: list[tuple[int, RemotingCommand]]
+
+    def send(self, command: RemotingCommand) -> None:
+        """Keep a command."""
+        self.outgoing.append((self.conn, command))
+
+    def close(self) -> None:
+        """Do nothing: the recording says when a connection closed."""
+
+
+class ReplayedStore(MessageStore):
+    """A store that takes a message's store time from the recording where it is known there, and possible.
+
+    `window` says what is possible: the commit log offset that a recorded answer tells (else None), and the earliest
+    and latest epoch ms. `times_taken` counts. `stored` has topic and queue of every put since somebody emptied it.
+    """
+
+    clock: RecordedClock
+    window: tuple[int | None, int, int] = None, 0, 0
+    times_taken = 0
+    stored: list[tuple[str, int]]
+
+    def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store a message of the broker's own."""
+        return self._note(super().put_message(msg, self._time(now)), msg)
+
+    def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store a producer's message."""
+        return self._note(super().async_put_message(msg, self._time(now)), msg)
+
+    def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
+        """Store a producer's messages."""
+        return self._note(super().async_put_messages(batch, self._time(now)), batch)
+
+    def _note(self, result: PutMessageResult, msg: MessageExt) -> PutMessageResult:
+        if result.append_result is not None:
+            self.stored.extend([(msg.topic, msg.queue_id)] * result.append_result.msg_num)
+        return result
+
+    def _time(self, now: int) -> int:
+        put_at, earliest, latest = self.window
+        told = self.clock.store_times.get(max(self.max_phy_offset, 0) if put_at is None else put_at)
+        if told is None or not earliest <= told <= latest:
+            return now
+        self.times_taken += 1
+        return told
+
+
+class ReplayedListener(ConsumerIdsChangeListener):
+    """A listener that can put off the second half of a heartbeat, in which expressions are compiled."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self.postpone = False
+        self._postponed: list[tuple[ConsumerGroupEvent, str, tuple[Any, ...]]] = []
+
+    def handle(self, event: ConsumerGroupEvent | None, group: str, *args: Any) -> None:
+        """Act on an event, or keep it for later."""
+        if self.postpone and event is ConsumerGroupEvent.REGISTER:
+            self._postponed.append((event, group, args))
+        else:
+            super().handle(event, group, *args)
+
+    def release(self) -> None:
+        """Act on what was kept and keep nothing more."""
+        self.postpone = False
+        postponed, self._postponed = self._postponed, []
+        for event, group, args in postponed:
+            super().handle(event, group, *args)
+
+
+class ReplayedBroker(Broker):
+    """A broker that dispatches messages, looks after held pulls and executes them only when it is told to."""
+
+    def __init__(self, properties: Mapping[str, str], clock: RecordedClock) -> None:
+        """Read all settings from the recorded broker's; raises `BadInput` for a value that does not fit."""
+        store_config = MessageStoreConfig.from_properties(properties)
+        store_config.async_dispatch = True
+        config = BrokerConfig.from_properties(properties)
+        self.store = ReplayedStore(store_config, store_host=Host(config.broker_ip1, config.listen_port))
+        self.store.clock = clock
+        self.store.stored = []
+        self.outgoing: list[tuple[int, RemotingCommand]] = []
+        self._woken: list[Callable[[], None]] = []
+        self._dispatched = NO_QUEUE
+        started = clock.boot or clock.epoch_ms(0.0)
+        super().__init__(config, self.store, now=started)
+        self.delivered = 0
+        self.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
+        self.recorded_stats = RecordedStats(config.broker_cluster_name, started)
+        self.broker_stats_manager = self.recorded_stats
+        self.listener = self.consumer_ids_change_listener = ReplayedListener(self)
+        for service in _DRIVEN:
+            self.timers.cancel(service)
+        self.store.dispatchers.append(self._note_queue)
+
+    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Process a command; looks that a replay takes again count as one read only."""
+        self.store.store_stats_service.get_message_transfered_msg_count = self.delivered
+        return super().handle(channel, command, now)
+
+    def wake_up(self, run: Callable[[], None]) -> None:
+        """Keep the execution of a held pull until the replay asks for it."""
+        self._woken.append(run)
+
+    def take_woken(self) -> list[Callable[[], None]]:
+        """Return the executions of held pulls that have been woken since the last call."""
+        woken, self._woken = self._woken, []
+        return woken
+
+    def execute(self, run: Callable[[], None], now: int) -> tuple[int, RemotingCommand] | None:
+        """Execute a held pull; return connection and answer. It changes nothing and can be done again."""
+        self.now = now
+        run()
+        return self.outgoing.pop() if self.outgoing else None
+
+    def look_at_pull(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a pull without holding it and without committing an offset."""
+        self.now = now
+        self.pull_message_processor.execute_request_when_wakeup(channel, command)
+        return self.outgoing.pop()[1] if self.outgoing else None
+
+    def last_held(self, queue: tuple[str, int]) -> PullRequest:
+        """Return the pull of a queue that was held last."""
+        return self.pull_request_hold_service.held(*queue)[-1]
+
+    def dispatch_one(self, now: int) -> tuple[str, int] | None:
+        """Make the next stored message visible; return its queue, None when there is none."""
+        self.now = now
+        self._dispatched = NO_QUEUE
+        reput = self.store.reput_message_service
+        while reput.behind() > 0 and self._dispatched == NO_QUEUE:
+            before = reput.reput_from_offset
+            # the blank at a file's end is a step of its own
+            self.store.dispatch(before + 1)
+            if reput.reput_from_offset == before:
+                return None
+        return None if self._dispatched == NO_QUEUE else self._dispatched
+
+    def _note_queue(self, request: DispatchRequest) -> None:
+        self._dispatched = request.topic, request.queue_id

@@ -1,0 +1,244 @@
+"""Requests that change something, in a replay: put off until something recorded shows that they have been handled."""
+
+from __future__ import annotations
+
+from collections import deque
+from copy import copy
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.replay.clock import LOOK_LASTS_MS
+from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, State, number_of
+from rmqlab.lab.replay.log import RecordedLog
+from rmqlab.lab.replay.stage import SETTLE_MS, Choice
+from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.heartbeat import HeartbeatData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.lab.replay.exchange import Domain
+    from rmqlab.lab.replay.frames import Line
+    from rmqlab.lab.replay.reads import Reads
+    from rmqlab.lab.replay.stage import Stage
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+LOOK_BEFORE_MS, LOOK_AFTER_MS = 60.0, 40.0
+"""How far before and after its estimate a look of the hold service may be."""
+_HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
+
+
+class Changes:
+    """Changes seen and not made yet, looks of the hold service and scans of the housekeeping to come.
+
+    Changes to the same part of the broker are made in the order seen, or as `Stage.after` says; messages are stored as
+    `RecordedLog` says.
+    """
+
+    def __init__(self, stage: Stage, reads: Reads) -> None:
+        self._stage = stage
+        self._reads = reads
+        self.log = RecordedLog(stage, reads, self._make)
+        self._looks = deque(stage.clock.looks)
+        self._looked_at = -inf
+        self._scans = deque(stage.clock.scans)
+
+    def see(self, change: Exchange) -> None:
+        """A change is seen."""
+        self._stage.pending.append(change)
+
+    def see_close(self, line: Line) -> None:
+        """A connection closes: that concerns the groups its client is in, or is about to join."""
+        channel = self._stage.channels.get(line.conn)
+        if channel is None:
+            return
+        table = self._stage.broker.consumer_manager.consumer_table
+        domains: set[Domain] = {("group", group) for group, info in table.items() if channel in info.channel_info_table}
+        for change in self._stage.pending:
+            if change.line.conn == line.conn:
+                domains |= change.domains - {LOG}
+        self._stage.pending.append(Exchange(line, domains=frozenset(domains)))
+
+    def advance(self, t: float) -> None:
+        """Come to the moment `t`: what has been put off for too long happens first, in the order of time."""
+        stage = self._stage
+        while True:
+            due: list[tuple[float, Callable[[], object]]] = list(self.log.overdue())
+            if stage.pending:
+                change = min(stage.pending, key=self._latest)
+                due.append((self._latest(change), partial(self.handle, change)))
+            if self._looks:
+                due.append((self._looks[0] + LOOK_AFTER_MS, self.look))
+            if self._scans:
+                due.append((self._scans[0], self._scan))
+            at, act = min(due, key=lambda item: item[0], default=(inf, None))
+            if at >= t or act is None:
+                break
+            stage.t = max(stage.t, at)
+            act()
+        stage.t = max(stage.t, t)
+        self._reads.forget()
+
+    def _latest(self, change: Exchange) -> float:
+        """When a change was made at the latest, as far as anything but its answer tells (ms)."""
+        if change.expected is None:
+            return change.line.t + SETTLE_MS
+        told = None if change.put_at is None else self._stage.clock.store_times.get(change.put_at)
+        stored = inf if told is None else told + 1 - self._stage.clock.epoch
+        return stored if change.line.t <= stored <= change.answered_at else inf
+
+    def force(self, read: Exchange) -> None:
+        """The recorded answer to a read is here: let happen what may have happened, step by step, until we agree."""
+        if read.expected is None or read.is_done:
+            return
+        fields = read.expected.ext_fields or {}
+        offset = number_of(fields.get("offset" if read.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
+        if offset is not None:
+            self._reach(read, offset)
+        elif not self._reads.is_fresh(read):
+            # Woken by a message, and refused for another reason: the answer does not tell which message.
+            while read.state is State.HELD and self.log.step():
+                pass
+        if not self._reads.is_fresh(read):
+            self._look_for(read)
+        domains = read.domains - {LOG}
+        while not read.is_done:
+            change = next((change for change in self._stage.pending if change.domains & domains), None)
+            if change is None:
+                break
+            self._handle_by_halves(change, read)
+        self._reads.take_at_once(read)
+        if read.state is State.WAITING:
+            self._reads.ask(read)
+        self._look_for(read)
+
+    def _look_for(self, read: Exchange) -> None:
+        """Let the hold service look, or come to this pull's queue in a look that began a moment ago."""
+        stage = self._stage
+        if read.state is State.HELD and self._looks and self._looks[0] - LOOK_BEFORE_MS <= stage.t:
+            self.look(stage.t)
+        if read.state is State.HELD and stage.t - self._looked_at <= LOOK_LASTS_MS:
+            stage.uses[Undetermined.LOOK_PHASE] += 1
+            stage.broker.now = stage.now
+            highest = stage.broker.store.get_max_offset_in_queue(*read.queue)
+            stage.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=stage.now)
+            self._reads.looked_after()
+
+    def _handle_by_halves(self, change: Exchange, read: Exchange) -> None:
+        """Handle a change that a read waits for; the read may look at a heartbeat that is half done."""
+        listener = self._stage.broker.listener
+        listener.postpone = read.expected is not None and read.expected.code in _HALF_WAY
+        self.handle(change)
+        if listener.postpone:
+            if read.is_done:
+                self._stage.uses[Undetermined.HALF_HEARTBEAT] += 1
+            listener.release()
+            self._reads.changed(change.domains, change)
+
+    def _reach(self, read: Exchange, offset: int) -> None:
+        """Make messages visible until a queue's next offset is the one in the answer."""
+        store = self._stage.broker.store
+        while not read.is_done and store.get_max_offset_in_queue(*read.queue) < offset:
+            if not self.log.step():
+                return
+
+    def handle(self, change: Exchange) -> None:
+        """Make a change, after those seen earlier that touch the same."""
+        if change.is_done:
+            return
+        if LOG in change.domains:
+            self.log.store(change)
+            return
+        stage = self._stage
+        for other in self._before(change):
+            if other.number > change.number:
+                stage.reordered(change, other)
+            self._make(other)
+        for other in self._stage.pending:
+            if other.number > change.number and (shared := other.domains & change.domains):
+                stage.choices.append(Choice(min(shared), change, other, likely=_is_tie(change, other)))
+        self._make(change)
+
+    def _before(self, change: Exchange) -> list[Exchange]:
+        """Pending changes that come before this one: seen earlier on the same domains, or told to be first."""
+        first = self._stage.after.get(change.number, frozenset())
+        before = []
+        for other in self._stage.pending:
+            if other is change or not other.domains & change.domains or LOG in other.domains:
+                continue
+            follows = change.number in self._stage.after.get(other.number, frozenset())
+            if other.number in first or (other.number < change.number and not follows):
+                before.append(other)
+        return sorted(before, key=lambda other: (other.number not in first, other.number))
+
+    def _make(self, change: Exchange) -> None:
+        stage, broker = self._stage, self._stage.broker
+        self._stage.pending.remove(change)
+        got: RemotingCommand | None = None
+        if change.command is None:
+            broker.on_channel_close(stage.channel(change), stage.now)
+        else:
+            earliest = stage.clock.epoch_ms(change.line.t)
+            latest = stage.clock.epoch_ms(min(change.answered_at, stage.t + SETTLE_MS))
+            broker.store.window = change.put_at, earliest - 1, latest + 1
+            # A message whose store time is not known may have been stored at once; what follows from it is not earlier.
+            got = broker.handle(stage.channel(change), change.command, earliest if LOG in change.domains else stage.now)
+        if got is None and change.code in CALLS:
+            stage.asking[change.line.conn, change.opaque] = change
+        stage.settle(change, got)
+        stage.made.add(change.number)
+        self.log.collect()
+        self._reads.changed(change.domains - {LOG}, change)
+
+    def client_answers(self, line: Line, answer: RemotingCommand) -> None:
+        """A client answers a request of the broker's own: whoever asked gets what comes of it."""
+        stage = self._stage
+        opaque = stage.own.pop((line.conn, answer.opaque), None)
+        channel = stage.channels.get(line.conn)
+        if opaque is not None and channel is not None:
+            ours = copy(answer)
+            ours.opaque = opaque
+            stage.broker.handle(channel, ours, stage.now)
+            self.log.collect()
+
+    def look(self, t: float | None = None) -> None:
+        """Let the hold service look after the held pulls, at its estimated time or at `t`, where an answer shows it."""
+        stage = self._stage
+        estimate = self._looks.popleft()
+        self._looked_at = estimate if t is None else t
+        now = stage.clock.epoch_ms(self._looked_at)
+        stage.uses[Undetermined.LOOK_PHASE] += 1
+        stage.broker.now = now
+        stage.broker.pull_request_hold_service.check_hold_request(now)
+        self._reads.looked_after()
+
+    def _scan(self) -> None:
+        """Let the housekeeping close and forget silent connections."""
+        stage = self._stage
+        stage.broker.now = now = stage.clock.epoch_ms(self._scans.popleft())
+        stage.broker.client_housekeeping_service.scan_exception_channel(now)
+
+
+def _is_tie(one: Exchange, other: Exchange) -> bool:
+    """Tell whether two heartbeats bring different subscriptions of the same version: the first to come stays."""
+    mine = {subscription.topic: subscription for subscription in _subscriptions(one)}
+    return any(
+        (other_one := mine.get(subscription.topic)) is not None
+        and other_one.sub_version == subscription.sub_version
+        and other_one != subscription
+        for subscription in _subscriptions(other)
+    )
+
+
+def _subscriptions(change: Exchange) -> list[SubscriptionData]:
+    if change.command is None or change.code != RequestCode.HEART_BEAT:
+        return []
+    try:
+        data = HeartbeatData.decode(change.command.body or b"")
+    except FrameError:
+        return []
+    return [subscription for consumer in data.consumer_data_set for subscription in consumer.subscription_data_set]

@@ -1,0 +1,232 @@
+"""What a recording tells about times and addresses that no frame states.
+
+- The epoch of `t` = 0: a message's store time (found in the bodies of pulls) lies between the moments at which its
+  send and the answer were seen, so every such message narrows the epoch down; all together leave a fraction of a
+  millisecond. Without any, the stamps of clients (born times, subscription versions) bound it from below.
+- The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, or
+  the address in an answer about the members of a group.
+- When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
+  are answered at such a moment. Between and beyond these moments the period is taken as even.
+- When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
+  was closed by a scan. Where there is none, no scan found anything.
+- When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.
+- Until when a connection was recorded: to its end, or until the recorder froze it.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
+from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
+from rmqlab.broker.pull_request_hold_service import CHECK_INTERVAL_MS
+from rmqlab.lab.replay.exchange import number_of
+from rmqlab.lab.replay.frames import Kind
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG
+from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.frame_error import FrameError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from rmqlab.lab.replay.exchange import Exchange
+    from rmqlab.lab.replay.frames import Line, Recording
+
+_RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
+_MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
+# How long before its estimate, and after, answers to what a look woke are seen.
+_LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
+# From a scan to the moment at which the recorder sees the end of a connection it closed.
+_CLOSING_MS = 1.0
+
+
+@dataclass(slots=True)
+class RecordedClock:
+    """`epoch` is the epoch ms of `t` = 0; store times by commit log offset, ports by connection, looks as `t`.
+
+    `boot` is when the broker began (epoch ms), None if nothing tells.
+
+    `look_every` is the pause (ms) between two looks; `short_poll` how long (ms) a broker without long polling holds a
+    pull, None for one that holds it as long as it asks. `ends` has the last recorded moment of every connection that
+    does not last to the recording's `end`.
+    """
+
+    end: float = 0.0
+    look_every: float = CHECK_INTERVAL_MS
+    short_poll: int | None = None
+    epoch: float = 0.0
+    epoch_from: str = "nothing"
+    boot: int | None = None
+    store_times: dict[int, int] = field(default_factory=dict)
+    ports: dict[int, int] = field(default_factory=dict)
+    looks: list[float] = field(default_factory=list)
+    ends: dict[int, float] = field(default_factory=dict)
+    frozen: set[int] = field(default_factory=set)
+    scans: list[float] = field(default_factory=list)
+    scanned: set[int] = field(default_factory=set)
+
+    @property
+    def look_period(self) -> float | None:
+        """How long (ms) from one look of the hold service to the next, None when fewer than two are known."""
+        looks = self.looks
+        return round((looks[-1] - looks[0]) / (len(looks) - 1), 1) if len(looks) > 1 else None
+
+    def hold_ms(self, exchange: Exchange) -> int | None:
+        """How long a pull may be held, None for what is not held at all."""
+        return exchange.suspend_ms if self.short_poll is None or exchange.suspend_ms is None else self.short_poll
+
+    def has_timed_out(self, exchange: Exchange) -> bool:
+        """Whether a pull was answered without a message after it had been held for its time."""
+        hold = self.hold_ms(exchange)
+        return (
+            hold is not None
+            and exchange.expected is not None
+            and exchange.expected.code == ResponseCode.PULL_NOT_FOUND
+            and hold <= exchange.answered_at - exchange.line.t < inf
+        )
+
+    def is_at_look(self, t: float) -> bool:
+        """Whether an answer seen at `t` may come from a look."""
+        index = bisect(self.looks, t + _LOOK_EARLY_MS)
+        return index > 0 and t - self.looks[index - 1] <= LOOK_LASTS_MS
+
+    def epoch_ms(self, t: float) -> int:
+        """Return the epoch ms of a moment of the recording."""
+        return int(self.epoch + t)
+
+
+def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> RecordedClock:
+    """Find out all of it."""
+    clock = RecordedClock(recording.lines[-1].t if recording.lines else 0.0)
+    config = BrokerConfig.from_properties(recording.properties)
+    if not config.long_polling_enable:
+        clock.look_every = clock.short_poll = config.short_polling_time_mills
+    for line in recording.lines:
+        if line.kind is Kind.CLOSE:
+            clock.ends.setdefault(line.conn, line.t)
+        elif line.kind is Kind.CONTROL and line.control == "freeze":
+            clock.frozen.update(line.conns)
+            for conn in line.conns:
+                clock.ends.setdefault(conn, line.t)
+    ports: dict[int, int] = {}
+    for exchange in exchanges:
+        if exchange.code == RequestCode.PULL_MESSAGE and exchange.expected is not None:
+            for offset, port, store_time in _records(exchange.expected.body or b""):
+                clock.store_times.setdefault(offset, store_time)
+                ports.setdefault(offset, port)
+    for exchange in exchanges:
+        if exchange.code == RequestCode.GET_BROKER_RUNTIME_INFO and exchange.expected is not None:
+            clock.boot = clock.boot or _boot(exchange.expected.body or b"")
+        if exchange.put_at in ports:
+            clock.ports.setdefault(exchange.line.conn, ports[exchange.put_at])
+        elif exchange.code in _MEMBERS:
+            _ports_of_members(recording, clock, exchange)
+    _find_epoch(clock, exchanges)
+    clock.looks = list(_looks(clock, exchanges))
+    _find_scans(recording, clock, exchanges)
+    return clock
+
+
+def _boot(body: bytes) -> int | None:
+    try:
+        return number_of(KVTable.decode(body).table.get("bootTimestamp"))
+    except FrameError:
+        return None
+
+
+def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
+    beats: dict[int, float] = {}
+    for exchange in exchanges:
+        if exchange.code == RequestCode.HEART_BEAT:
+            beats[exchange.line.conn] = exchange.line.t
+    closed: dict[int, Line] = {}
+    for line in recording.lines:
+        if line.kind is Kind.CLOSE:
+            closed.setdefault(line.conn, line)
+    for conn, line in closed.items():
+        silence = line.t - beats.get(conn, line.t)
+        if not line.to_broker and CHANNEL_EXPIRED_TIMEOUT_MS < silence <= CHANNEL_EXPIRED_TIMEOUT_MS + SCAN_INTERVAL_MS:
+            clock.scanned.add(conn)
+    if clock.scanned:
+        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % SCAN_INTERVAL_MS
+        while scan <= clock.end:
+            clock.scans.append(scan)
+            scan += SCAN_INTERVAL_MS
+
+
+def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:
+    """Read the addresses in the answer to 203 or 204; a client id is that of its latest connection."""
+    if exchange.expected is None or exchange.expected.body is None:
+        return
+    try:
+        members = ProducerConnection.decode(exchange.expected.body).connection_set
+    except FrameError:
+        return
+    conns = {line.client: line.conn for line in recording.lines if line.client and line.t < exchange.answered_at}
+    for member in members:
+        port = number_of((member.client_addr or "").rpartition(":")[2])
+        if port is not None and member.client_id in conns:
+            clock.ports.setdefault(conns[member.client_id], port)
+
+
+def _records(body: bytes) -> Iterator[tuple[int, int, int]]:
+    """Commit log offset, born port and store time of every record with IPv4 addresses."""
+    position = 0
+    while position + _RECORD_HEAD.size <= len(body):
+        size, offset, sys_flag, port, store_time = _RECORD_HEAD.unpack_from(body, position)
+        if size <= 0:
+            return
+        if not sys_flag & BORNHOST_V6_FLAG:
+            yield offset, port, store_time
+        position += size
+
+
+def _find_epoch(clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
+    bounds = [
+        (store_time - exchange.answered_at, store_time + 1 - exchange.line.t)
+        for exchange in exchanges
+        if exchange.put_at is not None and (store_time := clock.store_times.get(exchange.put_at)) is not None
+    ]
+    if bounds:
+        lows, highs = sorted(low for low, _ in bounds), sorted(high for _, high in bounds)
+        # All messages together bound one interval. Should one contradict the others, the median is on their side.
+        shared = lows[-1] < highs[0]
+        low, high = (lows[-1], highs[0]) if shared else (lows[len(lows) // 2], highs[len(highs) // 2])
+        clock.epoch = (low + high) / 2
+        clock.epoch_from = f"store times of {len(bounds)} messages, to {max(high - low, 0):.1f} ms"
+        return
+    stamps = [stamp - exchange.line.t for exchange in exchanges if (stamp := _stamp(exchange))]
+    if stamps:
+        clock.epoch = max(stamps)
+        clock.epoch_from = f"stamps of clients in {len(stamps)} requests"
+
+
+def _stamp(exchange: Exchange) -> int:
+    """The epoch ms that a client wrote into a request: a subscription's version or a message's born time, else 0."""
+    fields = exchange.fields
+    return number_of(fields.get("subVersion") or fields.get("bornTimestamp") or fields.get("g")) or 0
+
+
+def _looks(clock: RecordedClock, exchanges: Collection[Exchange]) -> Iterator[float]:
+    """The looks of the hold service, from those that time-outs show, back and forth to both ends of the recording."""
+    seen = sorted(exchange.answered_at for exchange in exchanges if clock.has_timed_out(exchange))
+    if not seen:
+        return
+    every = clock.look_every
+    shown = [seen[0]]
+    shown.extend(t for before, t in pairwise(seen) if t - before > every / 2)
+    steps = [max(1, round((b - a) / every)) for a, b in pairwise(shown)]
+    period = (shown[-1] - shown[0]) / sum(steps) if steps else every
+    for step in range(int(shown[0] / period), 0, -1):
+        yield shown[0] - period * step
+    for (start, stop), count in zip(pairwise(shown), steps, strict=True):
+        yield from (start + (stop - start) * step / count for step in range(count))
+    for step in range(int(max(clock.end - shown[-1], 0) / period) + 1):
+        yield shown[-1] + period * step

@@ -1,0 +1,235 @@
+"""Requests of a recording, each with the answer the real broker gave and with what it reads or changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from math import inf
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.pull_request_hold_service import PullRequest
+from rmqlab.lab.replay.frames import Kind, Line
+from rmqlab.protocol.bodies import LockBatchRequestBody
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.pull_sys_flag import has_suspend_flag
+
+if TYPE_CHECKING:
+    from rmqlab.lab.replay.frames import Recording
+
+# A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
+Domain = tuple[str, ...]
+LOG: Domain = ("log",)
+
+# Requests that change nothing, so that they can be asked as often as we like.
+READS = frozenset({
+    RequestCode.PULL_MESSAGE, RequestCode.QUERY_MESSAGE, RequestCode.QUERY_CONSUMER_OFFSET,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET,
+    RequestCode.GET_EARLIEST_MSG_STORETIME, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    RequestCode.CHECK_CLIENT_CONFIG, RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST,
+    RequestCode.GET_PRODUCER_CONNECTION_LIST, RequestCode.GET_CONSUME_STATS, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+    RequestCode.GET_BROKER_CONSUME_STATS, RequestCode.QUERY_CONSUME_TIME_SPAN, RequestCode.QUERY_CONSUME_QUEUE,
+    RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, RequestCode.GET_ALL_CONSUMER_OFFSET,
+    RequestCode.GET_ALL_DELAY_OFFSET, RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, RequestCode.GET_BROKER_CONFIG,
+    RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.VIEW_BROKER_STATS_DATA,
+})  # fmt: skip
+# Requests that the broker passes on to a client, or asks clients about, before it answers.
+CALLS = frozenset({
+    RequestCode.GET_CONSUMER_RUNNING_INFO, RequestCode.CONSUME_MESSAGE_DIRECTLY,
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+})  # fmt: skip
+PUTS = frozenset({
+    RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
+})  # fmt: skip
+# How the real broker turns away what it has no time for (4.8.0 `BrokerFastFailure`, `NettyRemotingAbstract`).
+_SHED = re.compile(
+    r"\[(?:TIMEOUT|PCBUSY)_CLEAN_QUEUE\]broker busy, start flow control for a while, "
+    r"period in queue: (\d+)ms, size of queue: \d+"
+    r"|\[(?:OVERLOAD|REJECTREQUEST)\]system busy, start flow control for a while"
+)
+CLOSE = 0
+"""Stands for the request code where a connection closes."""
+
+
+class State(Enum):
+    """Where a request is in a replay."""
+
+    WAITING = auto()
+    """Seen by the recorder; our broker has not handled it, or has not agreed yet."""
+    HELD = auto()
+    """A pull that our broker holds."""
+    WOKEN = auto()
+    """A held pull that our broker has executed again, without agreement yet."""
+    DONE = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A request, or a connection that closes, and what becomes of it. Times are ms of the recording.
+
+    Recorded: `line`, `command`, the answer `expected` and when it was seen, the commit log offset `put_at` that the
+    answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull.
+    Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and its latest execution.
+    """
+
+    line: Line
+    command: RemotingCommand | None = None
+    domains: frozenset[Domain] = frozenset()
+    queue: tuple[str, int] = ("", 0)
+    expected: RemotingCommand | None = None
+    answered_at: float = inf
+    put_at: int | None = None
+    state: State = State.WAITING
+    got: RemotingCommand | None = None
+    done_at: float = 0.0
+    given_at: float | None = None
+    at_once: tuple[RemotingCommand, float] | None = None
+    pull: PullRequest | None = None
+    run: Callable[[], None] | None = None
+    agrees: bool = True
+
+    @property
+    def code(self) -> int:
+        """The request code, `CLOSE` for a closing connection."""
+        return CLOSE if self.command is None else self.command.code
+
+    @property
+    def opaque(self) -> int:
+        """The number that pairs request and answer on a connection."""
+        return 0 if self.command is None else self.command.opaque
+
+    @property
+    def was_shed(self) -> bool:
+        """Whether the real broker, too busy, turned the request away without handling it, and had the time it says."""
+        expected = self.expected
+        if expected is None or expected.code != ResponseCode.SYSTEM_BUSY:
+            return False
+        match = _SHED.fullmatch(expected.remark or "")
+        return match is not None and int(match[1] or 0) <= self.answered_at - self.line.t + 1
+
+    @property
+    def number(self) -> int:
+        """The line's number, which is the order of the recording."""
+        return self.line.number
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.code in READS
+
+    @property
+    def is_done(self) -> bool:
+        """Whether our broker has handled it and our answer is final."""
+        return self.state is State.DONE
+
+    @property
+    def groups(self) -> set[str]:
+        """The consumer groups it has to do with."""
+        return {domain[1] for domain in self.domains if domain[0] in {"group", "offset", "lock"}}
+
+    @property
+    def fields(self) -> Mapping[str, str | None]:
+        """The request's header fields as text."""
+        return (None if self.command is None else self.command.ext_fields) or {}
+
+    @property
+    def suspend_ms(self) -> int | None:
+        """How long a pull lets itself be held, None for what cannot be held."""
+        if self.code != RequestCode.PULL_MESSAGE or not has_suspend_flag(number_of(self.fields.get("sysFlag")) or 0):
+            return None
+        return number_of(self.fields.get("suspendTimeoutMillis")) or 0
+
+
+@dataclass(slots=True)
+class Exchanges:
+    """All requests of a recording in their order, and the same by the line numbers of request and answer."""
+
+    by_request: dict[int, Exchange] = field(default_factory=dict)
+    by_answer: dict[int, Exchange] = field(default_factory=dict)
+
+
+def number_of(text: str | None) -> int | None:
+    """Return the number a header field tells, None when it tells none."""
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def pair(recording: Recording) -> Exchanges:
+    """Pair the requests of clients with the broker's answers."""
+    exchanges = Exchanges()
+    under_way: dict[tuple[int, int], Exchange] = {}
+    for line in recording.lines:
+        command = line.command
+        if line.kind is not Kind.FRAME or command is None:
+            continue
+        key = line.conn, command.opaque
+        if line.to_broker and not command.is_response:
+            under_way[key] = exchanges.by_request[line.number] = _exchange(line, command)
+        elif command.is_response and not line.to_broker and key in under_way:
+            exchange = exchanges.by_answer[line.number] = under_way.pop(key)
+            exchange.expected, exchange.answered_at = command, line.t
+            if exchange.code in PUTS:
+                exchange.put_at = _put_at(command)
+    return exchanges
+
+
+def _exchange(line: Line, command: RemotingCommand) -> Exchange:
+    fields = command.ext_fields or {}
+    exchange = Exchange(line, command, frozenset(_domains(command, fields)))
+    queue_id = number_of(fields.get("queueId"))
+    if queue_id is not None:
+        exchange.queue = fields.get("topic") or "", queue_id
+    return exchange
+
+
+def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list[Domain]:
+    code = command.code
+    group = str(fields.get("consumerGroup"))
+    offset = "offset", group, str(fields.get("topic")), str(fields.get("queueId"))
+    if code == RequestCode.HEART_BEAT:
+        return [("group", name) for name in _heartbeat_groups(command)]
+    if code in PUTS:
+        return [LOG]
+    if code == RequestCode.PULL_MESSAGE:
+        return [("group", group), LOG]
+    if code == RequestCode.QUERY_CONSUMER_OFFSET:
+        return [offset, LOG]
+    if code == RequestCode.UPDATE_CONSUMER_OFFSET:
+        return [offset]
+    if code in {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}:
+        return [("lock", _lock_group(command))]
+    if code == RequestCode.UPDATE_AND_CREATE_TOPIC:
+        return [("topic", str(fields.get("topic")))]
+    if code in {RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS}:
+        return [("group", str(fields.get("group")))]
+    domains: list[Domain] = [LOG] if code in READS else []
+    if fields.get("consumerGroup") is not None:
+        domains.append(("group", group))
+    return domains
+
+
+def _heartbeat_groups(command: RemotingCommand) -> list[str]:
+    try:
+        return [consumer.group_name for consumer in HeartbeatData.decode(command.body or b"").consumer_data_set]
+    except FrameError:
+        return []
+
+
+def _lock_group(command: RemotingCommand) -> str:
+    try:
+        return LockBatchRequestBody.decode(command.body or b"").consumer_group
+    except FrameError:
+        return ""
+
+
+def _put_at(answer: RemotingCommand) -> int | None:
+    """Return the commit log offset in an answer's offsetMsgId (of the first message in a batch), None without one."""
+    message_id = ((answer.ext_fields or {}).get("msgId") or "").split(",")[0]
+    try:
+        return int(message_id[-16:], 16)
+    except ValueError:
+        return None

@@ -1,0 +1,149 @@
+"""The commit log in a replay: messages are stored in the recorded order, and become visible in that order."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.replay.exchange import LOG
+from rmqlab.lab.replay.stage import SETTLE_MS
+from rmqlab.lab.replay.undetermined import Undetermined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rmqlab.lab.replay.exchange import Exchange
+    from rmqlab.lab.replay.reads import Reads
+    from rmqlab.lab.replay.stage import Stage
+    from rmqlab.protocol.command import RemotingCommand
+
+
+class RecordedLog:
+    """Stores what is pending, runs the timers that deliver delayed messages, makes messages visible.
+
+    The place of a message in the log is known from the answer to its send, or from the pulls that returned it. What
+    fills a gap between known places is a message sent back or a delayed one that was delivered. `make` makes a change.
+    """
+
+    def __init__(self, stage: Stage, reads: Reads, make: Callable[[Exchange], None]) -> None:
+        self._stage = stage
+        self._reads = reads
+        self._make = make
+        # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
+        self.sent: list[tuple[float, int, RemotingCommand]] = []
+        # Messages stored and not visible yet: topic and queue, when stored (ms).
+        self._stored: deque[tuple[tuple[str, int], float]] = deque()
+        # The places of all messages that a client sent and got an answer for.
+        self._places = {exchange.put_at for exchange in stage.exchanges.by_request.values()} - {None}
+
+    @property
+    def _end(self) -> int:
+        return max(self._stage.broker.store.max_phy_offset, 0)
+
+    def overdue(self) -> Iterator[tuple[float, Callable[[], object]]]:
+        """What happens at the latest when (ms): the next message becomes visible, the next timer runs."""
+        if self._stored:
+            yield self._stored[0][1] + SETTLE_MS, self.dispatch
+        due = self._stage.broker.timers.next_due()
+        if due is not None and self._end not in self._places:
+            told = self._stage.clock.store_times.get(self._end, 0)
+            latest = told + 1 if told >= due else due + SETTLE_MS
+            yield latest - self._stage.clock.epoch, self._run_timer
+
+    def collect(self) -> int:
+        """Note what the broker has stored and sent; return how many messages it has stored."""
+        stage, broker = self._stage, self._stage.broker
+        stored = len(broker.store.stored)
+        for queue in broker.store.stored:
+            self._stored.append((queue, stage.t))
+            stage.invisible.setdefault(queue, deque()).append(stage.t)
+        broker.store.stored.clear()
+        for conn, command in broker.outgoing:
+            asked = stage.asking.pop((conn, command.opaque), None) if command.is_response else None
+            if asked is None:
+                self.sent.append((stage.t, conn, command))
+            else:
+                stage.settle(asked, command)
+        broker.outgoing.clear()
+        return stored
+
+    def store(self, change: Exchange) -> None:
+        """Store a message, after all that come before it in the log."""
+        while not change.is_done:
+            puts = [other for other in self._stage.pending if LOG in other.domains]
+            chosen = self._next(puts, change)
+            if chosen is None:
+                self._run_timer()
+                continue
+            for other in puts:
+                if other is chosen:
+                    break
+                if other.put_at is not None:
+                    self._stage.reordered(other, chosen)
+            self._make(chosen)
+
+    def _next(self, puts: list[Exchange], change: Exchange) -> Exchange | None:
+        """Return whose message is next in the log; None when it is one that a timer stores."""
+        end = self._end
+        known = sorted((put.put_at, put.number, put) for put in puts if put.put_at is not None)
+        unknown = [put for put in puts if put.put_at is None]
+        if known and (known[0][0] <= end or self._is_blank(end, known[0][0])):
+            return known[0][2]
+        # Here is a gap. A delayed message that was pulled later is known by its place.
+        if end in self._stage.clock.store_times and self._timer_may_run():
+            return None
+        if unknown:
+            return unknown[0]
+        return None if self._timer_may_run() else known[0][2]
+
+    def _is_blank(self, end: int, put_at: int) -> bool:
+        """Tell whether a gap is the blank at the end of a commit log file."""
+        size = self._stage.broker.store.config.mapped_file_size_commit_log
+        return put_at % size == 0 and put_at - end < min(size // 4, 1 << 16)
+
+    def _timer_may_run(self) -> bool:
+        due = self._stage.broker.timers.next_due()
+        return due is not None and due <= self._stage.now
+
+    def _store_next(self) -> bool:
+        """Store the next message that may have been stored by now; False when there is none."""
+        puts = [change for change in self._stage.pending if LOG in change.domains]
+        if puts:
+            self.store(min(puts, key=lambda put: (put.put_at is None, put.put_at or 0, put.number)))
+            return True
+        if not self._timer_may_run() or self._end in self._places:
+            return False
+        self._run_timer()
+        return True
+
+    def _run_timer(self) -> None:
+        """Run the timer that is due first, after the messages that come before what it may store."""
+        stage, broker = self._stage, self._stage.broker
+        while here := [put for put in stage.pending if put.put_at == self._end]:
+            self._make(here[0])
+        due = broker.timers.next_due()
+        if due is None:
+            return
+        broker.store.window = None, due, stage.now + 1
+        broker.now = due
+        broker.timers.run_next(due)
+        stored = self.collect()
+        if stored:
+            stage.uses[Undetermined.TIMER_LAG] += stored
+
+    def dispatch(self) -> bool:
+        """Make the next stored message visible; False when there is none."""
+        queue = self._stage.broker.dispatch_one(self._stage.now)
+        if queue is None:
+            self._stored.clear()
+            self._stage.invisible.clear()
+            return False
+        for waiting in (self._stored, self._stage.invisible.get(queue)):
+            if waiting:
+                waiting.popleft()
+        self._reads.dispatched(queue)
+        return True
+
+    def step(self) -> bool:
+        """Let the next message become visible, one that is still to be stored if need be; False when there is none."""
+        return self.dispatch() or self._store_next()

@@ -1,0 +1,142 @@
+"""One pass over a recording: every line in its turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.replay.broker import RecordedChannel
+from rmqlab.lab.replay.changes import LOOK_AFTER_MS, Changes
+from rmqlab.lab.replay.compare import compare
+from rmqlab.lab.replay.frames import Kind
+from rmqlab.lab.replay.reads import Reads
+from rmqlab.lab.replay.stage import ANSWER_MS, NOTHING, SETTLE_MS, Difference, Stage
+from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.protocol.command import RemotingCommand
+
+if TYPE_CHECKING:
+    from rmqlab.lab.replay.exchange import Exchange
+    from rmqlab.lab.replay.frames import Line
+
+EVE_MS = 100.0
+"""How long before the recorder saw it the broker may have closed a connection by itself."""
+
+
+class ReplayRun:
+    """Runs a stage over its recording."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.exchanges = stage.exchanges
+        self.reads = Reads(stage)
+        self.changes = Changes(stage, self.reads)
+
+    def run(self) -> None:
+        """Go through all lines; what differs is in the stage."""
+        for t, line in self._events():
+            self.changes.advance(t)
+            self._line(line)
+        self._finish()
+
+    def _events(self) -> list[tuple[float, Line]]:
+        """All lines in order of time; the first close of a connection only, earlier if the broker closed it."""
+        events = []
+        closed: set[int] = set()
+        for line in self.stage.recording.lines:
+            if line.kind is not Kind.CLOSE:
+                events.append((line.t, line))
+            elif line.conn not in closed:
+                closed.add(line.conn)
+                early = EVE_MS if not line.to_broker and line.conn not in self.stage.clock.scanned else 0.0
+                events.append((line.t - early, line))
+        return sorted(events, key=lambda event: event[0])
+
+    def _line(self, line: Line) -> None:
+        stage, command = self.stage, line.command
+        if line.kind is Kind.OPEN:
+            address = f"127.0.0.1:{stage.clock.ports.get(line.conn, 0)}"
+            stage.channels[line.conn] = RecordedChannel(line.conn, address, stage.broker.outgoing)
+        elif line.kind is Kind.CLOSE:
+            self.changes.see_close(line)
+        elif line.kind is Kind.FRAME and command is not None:
+            if line.number in self.exchanges.by_request:
+                self._see_request(self.exchanges.by_request[line.number])
+            elif line.number in self.exchanges.by_answer:
+                self._see_answer(self.exchanges.by_answer[line.number])
+            elif not line.to_broker:
+                self._see_own(line, command)
+            elif command.is_response:
+                self.changes.client_answers(line, command)
+
+    def _see_request(self, exchange: Exchange) -> None:
+        expected = exchange.expected
+        if expected is not None and exchange.command is not None and exchange.was_shed:
+            self.stage.uses[Undetermined.SHED] += 1
+            shed = RemotingCommand.response(expected.code, expected.remark)
+            self.stage.settle(exchange, shed.reply_to(exchange.command))
+        elif exchange.reads:
+            self.reads.see(exchange)
+        else:
+            self.changes.see(exchange)
+
+    def _see_answer(self, exchange: Exchange) -> None:
+        if exchange.reads:
+            self.changes.force(exchange)
+            self.reads.give_up(exchange)
+        elif not exchange.is_done:
+            self.changes.handle(exchange)
+        expected = exchange.expected
+        if exchange.got is None and expected is not None:
+            text = f"{int(expected.code)} {expected.remark or ''} {dict(expected.ext_fields or {})}"
+            self.stage.differs(exchange, "answer", text, NOTHING if exchange.pull is None else "held")
+
+    def _see_own(self, line: Line, command: RemotingCommand) -> None:
+        """The real broker sent something by itself: so must ours, if pending changes make it."""
+        stage = self.stage
+        if command.is_response:
+            stage.differing.append((self._own(line, command, "answer", command.code, "no such request"), None))
+            return
+        fields = dict(command.ext_fields or {})
+        group = str(fields.get("consumerGroup") or fields.get("group"))
+        while not self._take_sent(line, command):
+            change = next((change for change in stage.pending if ("group", group) in change.domains), None)
+            if change is None:
+                stage.differing.append((self._own(line, command, "frame", fields, NOTHING), None))
+                return
+            self.changes.handle(change)
+
+    def _take_sent(self, line: Line, command: RemotingCommand) -> bool:
+        sent = self.changes.log.sent
+        for index, (t, conn, ours) in enumerate(sent):
+            if line.t - t > ANSWER_MS:
+                continue
+            if conn == line.conn and ours.code == command.code and ours.all_ext_fields() == command.ext_fields:
+                del sent[index]
+                self.stage.own[conn, command.opaque] = ours.opaque
+                self.stage.uses[Undetermined.NOTIFY_OPAQUE] += ours.opaque != command.opaque
+                for name, expected, got in compare(0, command, ours):
+                    self.stage.differing.append((self._own(line, command, name, expected, got), None))
+                return True
+        return False
+
+    @staticmethod
+    def _own(line: Line, command: RemotingCommand, field: str, expected: object, got: object) -> Difference:
+        return Difference(line.conn, command.opaque, int(command.code), field, expected, got)
+
+    def _finish(self) -> None:
+        """After the last line: nothing is put off any longer, and nothing of ours may be left over."""
+        stage = self.stage
+        stage.t = stage.clock.end
+        self.changes.advance(stage.clock.end + 2 * SETTLE_MS)
+        for t, conn, command in self.changes.log.sent:
+            if not stage.cut_off(conn, t):
+                fields = dict(command.all_ext_fields() or {})
+                difference = Difference(conn, command.opaque, int(command.code), "frame", NOTHING, fields)
+                stage.differing.append((difference, None))
+        for exchange in self.exchanges.by_request.values():
+            request = exchange.command
+            if exchange.expected is not None or exchange.got is None or request is None or request.is_oneway:
+                continue
+            # the look that ended a held pull may have been that much later
+            late = 0.0 if exchange.run is None else LOOK_AFTER_MS
+            if not stage.cut_off(exchange.line.conn, exchange.done_at + late):
+                stage.differs(exchange, "answer", NOTHING, int(exchange.got.code))

@@ -1,0 +1,1 @@
+"""Brokers under load, kills, broken frames and clients that misbehave."""

@@ -1,0 +1,1 @@
+"""Pictures of an audit, and its page."""

@@ -1,0 +1,1 @@
+"""Pictures of the bloom profile: cost by stage, the map, false hits."""

@@ -1,0 +1,1 @@
+"""Pictures of filters: tags, expressions, both layers, queue entries."""

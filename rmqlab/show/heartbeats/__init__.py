@@ -1,0 +1,1 @@
+"""Pictures of heartbeats: the clock lane, who beats whom."""

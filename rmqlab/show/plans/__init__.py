@@ -1,0 +1,1 @@
+"""Pictures of plans: what each way loses, and how it goes."""

@@ -1,0 +1,125 @@
+"""What each way to change a subscription loses: worst, median and best over the schedules tried, and what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.plan.change import text_of
+from rmqlab.lab.plan.procedures import Producers
+from rmqlab.show.brush import Brush, painted
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, VERMILLION
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.lab.plan.planner import Plan, Tried
+
+# Inches.
+WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 10.2, 2.85, 7.1, 0.78, 0.34, 0.5
+COLUMNS = ((7.6, "schedules"), (8.4, "taken twice"), (9.15, "takes"), (9.8, "waits"))
+WORDS = {Producers.KEEP: "keep sending", Producers.WAIT: "wait"}
+
+
+def plan_bars(plan: Plan) -> Picture:
+    """Messages lost by each procedure, for producers that keep sending and for those that wait."""
+    height = TOP + ROW * len(plan.tried) + FOOT
+    title = f"{text_of(plan.change.old)} → {text_of(plan.change.new)}, {plan.setting.members} members: messages lost"
+    svg = painted(WIDTH, height, lambda brush: _draw(brush, plan, title))
+    return Picture(svg, title=title, alt=_alt(plan), table=plan_table(plan))
+
+
+def _rows(plan: Plan) -> list[Tried]:
+    names = list(dict.fromkeys(one.procedure.name for one in plan.tried))
+    return sorted(plan.tried, key=lambda one: (names.index(one.procedure.name), one.producers is Producers.WAIT))
+
+
+def _draw(brush: Brush, plan: Plan, title: str) -> None:
+    rows = _rows(plan)
+    most = max(1, *(one.spread()[2] for one in rows))
+    bottom = TOP + ROW * len(rows)
+
+    def place(lost: float) -> float:
+        return LEFT + (RIGHT - LEFT) * lost / most
+
+    brush.text(0.08, 0.16, title, ha="left", size=10.5, fontweight="bold")
+    brush.text(0.08, 0.5, "procedure, and what producers do", ha="left", size=8, colour=GREY)
+    brush.text(LEFT, 0.5, "lost: best ○   median ●   worst ◆", ha="left", size=8, colour=GREY)
+    for x, words in COLUMNS:
+        brush.text(x, 0.5, words, size=8, colour=GREY)
+    step = max(1, -(-most // 8))
+    for lost in range(0, most + 1, step):
+        brush.line((place(lost), place(lost)), (TOP, bottom), PALE, 1)
+        brush.text(place(lost), bottom + 0.14, str(lost), size=8, colour=GREY)
+    brush.text((LEFT + RIGHT) / 2, bottom + 0.35, "messages lost", size=8.5)
+    before = None
+    for number, one in enumerate(rows):
+        y = TOP + ROW * (number + 0.5)
+        if one.procedure.name != before:
+            brush.line((0.08, WIDTH - 0.1), (y - ROW / 2, y - ROW / 2), PALE, 1)
+            brush.text(0.08, y, one.procedure.name, ha="left", size=9, fontweight="bold")
+        before = one.procedure.name
+        brush.text(1.68, y, WORDS[one.producers], ha="left", size=8.5)
+        _lost(brush, one, y, place)
+        for (x, _), words in zip(COLUMNS, _costs(one), strict=True):
+            brush.text(x, y, words, size=8)
+
+
+def _lost(brush: Brush, one: Tried, y: float, at: Callable[[float], float]) -> None:
+    best, median, worst = one.spread()
+    if not worst:
+        brush.text(LEFT + 0.08, y, "✓ nothing lost", ha="left", size=8.5, colour=GREEN, fontweight="bold")
+        return
+    brush.line((at(best), at(worst)), (y, y), ORANGE, 4)
+    for lost, mark, colour, size in ((best, "○", BLACK, 9), (median, "●", BLUE, 10), (worst, "◆", VERMILLION, 11)):
+        brush.text(at(lost), y, mark, size=size, colour=colour)
+    beside = at(worst) + 0.12
+    inside = beside + 0.2 > RIGHT
+    brush.text(
+        at(worst) - 0.14 if inside and worst != best else beside,
+        y - (0.11 if inside and worst != best else 0), str(worst), ha="left", size=8.5, colour=VERMILLION,
+        fontweight="bold",
+    )  # fmt: skip
+
+
+def _costs(one: Tried) -> tuple[str, str, str, str]:
+    tried = f"all ({one.runs} runs)" if one.exhausted else f"{one.runs} tried"
+    return tried, str(one.duplicates), _seconds(one.usual.takes_ms), _seconds(one.usual.longest_wait_ms)
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1_000:.1f} s"
+
+
+def plan_table(plan: Plan) -> Table:
+    """The same as a table; ways that lose something are marked."""
+    rows = [(one.procedure.name, WORDS[one.producers], *one.spread(), *_costs(one)) for one in _rows(plan)]
+    marked = frozenset(number for number, one in enumerate(_rows(plan)) if not one.safe)
+    headers = (
+        "procedure", "producers", "lost: best", "median", "worst", "schedules", "taken twice", "takes", "longest wait",
+    )  # fmt: skip
+    caption = f"From {text_of(plan.change.old)} to {text_of(plan.change.new)} (marked: something is lost)"
+    return Table(caption, headers, rows, marked)
+
+
+def _alt(plan: Plan) -> str:
+    said = [
+        f"{one.procedure.name}, producers {WORDS[one.producers]}: "
+        + (f"loses up to {one.spread()[2]}" if not one.safe else "loses nothing")
+        for one in _rows(plan)
+    ]
+    return "; ".join(said) + "."
+
+
+def guessed(plan: Plan, guess: object) -> Table:
+    """Which procedures are safe whatever the producers do, guessed and found."""
+    chosen = set(guess) if isinstance(guess, set | list | tuple | frozenset) else {guess}
+    rows = []
+    for name in dict.fromkeys(one.procedure.name for one in plan.tried):
+        title = plan.of(name).procedure.title
+        found = {one.producers: one.safe for one in plan.tried if one.procedure.name == name}
+        here = "yes" if found[Producers.KEEP] else "only if producers wait" if found.get(Producers.WAIT) else "no"
+        rows.append((name, title, "yes" if name in chosen else "no", here))
+    marked = frozenset(number for number, row in enumerate(rows) if row[2] != row[3])
+    return Table("Safe? (marked: not as you guessed)", ("procedure", "what it is", "you guess", "here"), rows, marked)

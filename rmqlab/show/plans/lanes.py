@@ -1,0 +1,187 @@
+"""A change of subscription over time: who runs with what, what the broker holds for all, which messages are lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.lab.facts import BROKER
+from rmqlab.lab.plan.change import TOPIC, Kind, text_of
+from rmqlab.lab.plan.procedures import GROUP
+from rmqlab.lab.plan.verdict import cost_of
+from rmqlab.lab.scenario import Start, Subscription
+from rmqlab.lab.simulate import TOPICS_SETTLE_MS
+from rmqlab.show.brush import Brush, painted
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, ink
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.lab.plan.planner import Plan, Tried
+
+# Inches.
+WIDTH, LEFT, RIGHT, TOP, LANE, FOOT = 10.0, 1.7, 9.85, 0.5, 0.34, 0.5
+BEFORE_MS, AFTER_MS = 500, 600
+NARROW = 0.62  # a span that is shorter has no room for its text
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    lane: str
+    begin: float
+    end: float
+    wants: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """What is drawn: spans of lanes, sent messages (t, kind, queue, body, state), from when to when (ms)."""
+
+    spans: list[_Span]
+    messages: list[tuple[float, Kind, int, str, str]]
+    begin: float
+    end: float
+    zero: float
+
+
+def plan_lanes(plan: Plan, tried: Tried) -> Picture:
+    """The worst run of a procedure; 0 s is the first step of the change."""
+    story = _story(plan, tried)
+    lanes = list(dict.fromkeys(span.lane for span in story.spans))
+    kinds = [kind for kind in Kind if kind in plan.change.kinds]
+    height = TOP + LANE * (len(lanes) + len(kinds)) + FOOT + 0.15
+    loss = f"{len(tried.cost.lost)} lost" if tried.cost.lost else "nothing lost"
+    title = f"{tried.procedure.name}, producers {'keep sending' if tried.producers == 'keep' else 'wait'}: {loss}"
+    svg = painted(WIDTH, height, lambda brush: _draw(brush, story, lanes, plan, title))
+    return Picture(svg, title=title, alt=_alt(tried, story), table=_table(story))
+
+
+def _story(plan: Plan, tried: Tried) -> _Story:
+    run = tried.worst
+    zero = TOPICS_SETTLE_MS + float(tried.course.change_at)
+    cost = cost_of(run, plan.change, zero)
+    sent = [event for event in run.events if event["ev"] == "sent" and event["t"] >= zero - BEFORE_MS]
+    end = max([event["t"] for event in sent] + [zero + tried.usual.takes_ms]) + AFTER_MS
+    starts = [step for step in run.scenario.steps if isinstance(step, Start)]
+    spans: list[_Span] = []
+    running: dict[str, tuple[float, Start]] = {}
+    for event in run.events:
+        who = event.get("who", "")
+        if event["ev"] == "started":
+            step = next(one for one in starts if one.who == who)
+            starts.remove(step)
+            running[who] = (event["t"], step)
+        elif event["ev"] == "stopping" and who in running and event["t"] < end:
+            since, step = running.pop(who)
+            spans.append(_Span(who, since, event["t"], _wants(step)))
+    spans += [_Span(who, since, end, _wants(step)) for who, (since, step) in running.items() if since < end]
+    spans.sort(key=lambda span: (span.lane[0] != "C", span.lane, span.begin))
+    spans += _slot(tried, end)
+    taken = {event["body"] for event in run.events if event["ev"] == "consume"}
+    messages = []
+    for event in sent:
+        body = event["body"]
+        state = "taken" if body in taken else "lost" if body in cost.lost else "nobody wants it"
+        messages.append((event["t"], Kind(body.partition("-")[0]), event["queue"], body, state))
+    return _Story(spans, messages, zero - BEFORE_MS, end, zero)
+
+
+def _wants(step: Start) -> str:
+    topic, one = next(iter(step.subscribe.items()))
+    return text_of(one) if topic == TOPIC else f"{text_of(one)} of {topic}"
+
+
+def _slot(tried: Tried, end: float) -> list[_Span]:
+    spans: list[_Span] = []
+    since, held = 0.0, None
+    for fact in tried.worst.facts.of("subscription"):
+        if fact.source != BROKER or (fact["group"], fact["topic"]) != (GROUP, TOPIC) or fact.t > end:
+            continue
+        data = fact["new"]
+        kind = "TAG" if data is None or is_tag_type(data.expression_type) else "SQL92"
+        text = None if data is None else text_of(Subscription(kind, data.sub_string))  # type: ignore[arg-type]
+        if text != held:
+            if held is not None:
+                spans.append(_Span("the broker holds", since, fact.t, held))
+            since, held = fact.t, text
+    return [*spans, _Span("the broker holds", since, end, held)] if held is not None else spans
+
+
+def _draw(brush: Brush, story: _Story, lanes: list[str], plan: Plan, title: str) -> None:
+    def place(t: float) -> float:
+        return LEFT + (RIGHT - LEFT) * (min(max(t, story.begin), story.end) - story.begin) / (story.end - story.begin)
+
+    colours = {text_of(plan.change.old): BLUE, text_of(plan.change.new): ORANGE}
+    brush.text(0.08, 0.16, title, ha="left", size=10.5, fontweight="bold")
+    for number, lane in enumerate(lanes):
+        y = TOP + LANE * (number + 0.5)
+        brush.text(0.08, y, lane, ha="left", size=8.5, fontweight="bold" if lane == "the broker holds" else "normal")
+        brush.line((LEFT, RIGHT), (y, y), PALE, 4)
+        for span in story.spans:
+            if span.lane == lane and span.end > story.begin:
+                left, right = place(span.begin), place(span.end)
+                colour = colours.get(str(span.wants), SKY)
+                brush.block(left, y - 0.12, right - left, 0.24, colour)
+                if right - left > NARROW:
+                    text = _fitting(str(span.wants), right - left)
+                    brush.text((left + right) / 2, y, text, size=8, colour=ink(colour))
+    _messages(brush, story, plan, TOP + LANE * len(lanes), place)
+    bottom = TOP + LANE * (len(lanes) + len(plan.change.kinds))
+    _axis(brush, story, bottom + 0.12, place)
+
+
+def _messages(brush: Brush, story: _Story, plan: Plan, top: float, place: Callable[[float], float]) -> None:
+    looks = {"taken": ("✓", GREEN), "lost": ("✗", VERMILLION), "nobody wants it": ("·", GREY)}
+    names = {Kind.OLD: "only OLD takes", Kind.NEW: "only NEW takes", Kind.BOTH: "both take"}
+    for number, kind in enumerate(kind for kind in Kind if kind in plan.change.kinds):
+        y = top + LANE * (number + 0.5)
+        brush.text(0.08, y, names[kind], ha="left", size=8.5)
+        for t, its, queue, _, state in story.messages:
+            if its is kind:
+                mark, colour = looks[state]
+                x = place(t) + 0.1 * (queue - (plan.setting.queues - 1) / 2)
+                brush.text(x, y, mark, size=10 if state == "lost" else 8, colour=colour, fontweight="bold")
+
+
+def _axis(brush: Brush, story: _Story, y: float, place: Callable[[float], float]) -> None:
+    seconds = max(1, round((story.end - story.zero) / 8_000))
+    for second in range(0, int((story.end - story.zero) / 1_000) + 1, seconds):
+        brush.text(place(story.zero + 1_000 * second), y, f"{second} s", size=8, colour=GREY)
+    brush.text(
+        LEFT, y + 0.24, "since the change began     messages: ✓ taken   ✗ lost   · nobody wanted it", ha="left", size=8,
+        colour=GREY,
+    )  # fmt: skip
+
+
+def _fitting(text: str, width: float) -> str:
+    most = max(3, int(width / 0.075))
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _alt(tried: Tried, story: _Story) -> str:
+    slot = [span.wants for span in story.spans if span.lane == "the broker holds" and span.end > story.begin]
+    held = ", then ".join(map(str, slot))
+    lost = [body for _, _, _, body, state in story.messages if state == "lost"]
+    return (
+        f"{tried.procedure.title}. The broker holds for the group: {held}. "
+        f"Of {len(story.messages)} messages {len(lost)} are lost{': ' + ', '.join(lost) if lost else ''}."
+    )
+
+
+def _table(story: _Story) -> Table:
+    rows: list[tuple[float, str, str]] = [
+        (max(span.begin, story.begin), span.lane, str(span.wants)) for span in story.spans if span.end > story.begin
+    ]
+    rows += [
+        (span.end, span.lane, "stops")
+        for span in story.spans
+        if story.begin < span.end < story.end and span.lane != "the broker holds"
+    ]
+    rows += [(t, f"{body} to queue {queue}", state) for t, _, queue, body, state in story.messages]
+    ordered = sorted(rows, key=lambda row: row[0])
+    marked = frozenset(number for number, row in enumerate(ordered) if row[2] == "lost")
+    told = [(f"{(t - story.zero) / 1_000:.2f} s", who, what) for t, who, what in ordered]
+    return Table("What happened (marked: lost)", ("since the change began", "who", "what"), told, marked)

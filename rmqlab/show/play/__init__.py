@@ -1,0 +1,1 @@
+"""Controls: what a reader can change, and the pictures that follow."""

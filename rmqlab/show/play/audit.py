@@ -1,0 +1,35 @@
+"""The control of notebook 11: a group, what is known besides the store, and which certainties count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.audited import CERTAINTIES, Audited, plain
+from rmqlab.show.audit.pictures import loss_by_second
+from rmqlab.show.explore import Choice, Mode, explore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rmqlab.show.figure import Picture
+
+COUNTED = {"all": CERTAINTIES, "proved or implied": CERTAINTIES[:2], "proved": CERTAINTIES[:1]}
+
+
+def play_audit(audits: Sequence[Audited], *, mode: Mode = "live", group: str) -> None:
+    """Every group second by second; raises `BadInput` for a group that the audits do not know."""
+    names = sorted(audits[-1].summary)
+    if group not in names:
+        raise BadInput(f"group is {group!r}; the audit has {', '.join(names)}")
+
+    def draw(*, group: str, known: Audited, counted: tuple[str, ...]) -> Picture:
+        return loss_by_second(known, group, counted)
+
+    explore(
+        draw,
+        mode=mode,
+        group=Choice("Group", {plain(name): name for name in names}, start=plain(group)),
+        known=Choice("Known", {audit.name: audit for audit in audits}, start=audits[-1].name),
+        counted=Choice("Certainty", COUNTED),
+    )

@@ -1,0 +1,1 @@
+"""Pictures of rebalance: allotments, who owned what when."""

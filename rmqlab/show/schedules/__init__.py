@@ -1,0 +1,1 @@
+"""Pictures of schedules: the tree of outcomes, one schedule's story."""

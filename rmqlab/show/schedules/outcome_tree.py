@@ -1,0 +1,145 @@
+"""The tree of outcomes: which choices move the odds, and the shares at its end beside what real brokers did."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.articles.rare_outcomes import outcome_text
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.show.brush import Brush, painted
+from rmqlab.show.figure import Picture
+from rmqlab.show.filters.branches import Branch, draw, size
+from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YELLOW
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rmqlab.lab.explorer.decisions import Decision
+    from rmqlab.lab.explorer.explored import Explored, FoundOutcome
+
+COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
+MOST = 6
+LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
+BAR, ROW, NAME, GAP, MARGIN, NUMBER = 2.6, 0.27, 2.5, 0.3, 0.15, 1.0
+_ASKS = {
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: ("asks who is there", "learns who is there"),
+    RequestCode.QUERY_CONSUMER_OFFSET: ("asks for an offset", "learns an offset"),
+    RequestCode.HEART_BEAT: ("beats", "beat answered"),
+    RequestCode.PULL_MESSAGE: ("pulls", "pull answered"),
+    RequestCode.UPDATE_CONSUMER_OFFSET: ("commits", "commit answered"),
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: ("answers", "is told"),
+}
+_MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)")
+
+
+def outcome_tree(explored: Explored, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:
+    """Each outcome's share, however it is counted, and below it the tree of choices, when the space was exhausted.
+
+    ``beside``: other counts, by their names, a share (0..1) for each outcome in the order of ``explored.outcomes``.
+    """
+    shown = explored.outcomes[:MOST]
+    texts = [outcome_text(found.outcome) for found in shown]
+    winners = _winners(explored)
+    root = None if explored.decisions is None else _branch(explored.decisions, "the run begins", winners)
+    width, height = (0.0, 0.0) if root is None else size(root)
+    counts: dict[str, list[float]] = {}
+    if explored.exhausted:
+        counts["every order counts the same"] = [found.share for found in shown]
+    if explored.sampled:
+        name = f"{explored.sampled} runs with times as on a network"
+        counts[name] = [found.sampled / explored.sampled for found in shown]
+    counts |= {name: list(shares) for name, shares in (beside or {}).items()}
+    block = ROW * (len(counts) + 1) + GAP
+    total = max(width, NAME + BAR + NUMBER + 1.2) + 2 * MARGIN
+    top = MARGIN + GAP + block * len(shown)
+
+    def paint(brush: Brush) -> None:
+        brush.text(MARGIN, MARGIN, _head(explored), ha="left", colour=GREY)
+        y = MARGIN + GAP
+        for number, text in enumerate(texts):
+            brush.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
+            lost = f"{text}: {len(shown[number].lost)} messages lost"
+            brush.text(MARGIN + 0.32, y, lost, size=9, ha="left", fontweight="bold")
+            for row, (way, shares) in enumerate(counts.items(), 1):
+                _bar(brush, y + row * ROW, way, shares[number], _colour(number))
+            y += block
+        if root is not None:
+            brush.text(MARGIN, top, "Which choices move the odds: the first ones", size=9, ha="left", fontweight="bold")
+            draw(brush, root, MARGIN, top + 0.15)
+
+    svg = painted(total, top + height + 0.15 + MARGIN, paint)
+    rows = [
+        (text, *(f"{shares[number]:.1%}" for shares in counts.values()), len(found.lost), _schedules(found))
+        for number, (text, found) in enumerate(zip(texts, shown, strict=True))
+    ]
+    headers = ("who got which messages", *counts, "messages lost", "schedules")
+    told = "; ".join(
+        f"{row[0]}: {', '.join(f'{way} {cell}' for way, cell in zip(counts, row[1:], strict=False))}" for row in rows
+    )
+    places = () if explored.decisions is None else explored.decisions.branches
+    first = ", ".join(f"{_short(one.made)} first: {_odds(one, winners)}" for one in places)
+    tree = f" The first choice that matters: {first}." if first else ""
+    alt = f"{_head(explored)}. {told}.{tree}"
+    return Picture(
+        svg, title="Every order, and how it ends", alt=alt, table=Table("Outcomes and shares", headers, rows)
+    )
+
+
+def _head(explored: Explored) -> str:
+    count = len(explored.outcomes)
+    more = f", the {MOST} most frequent shown" if count > MOST else ""
+    how = "all there are" if explored.exhausted else f"not exhausted after {explored.searched} runs"
+    return f"{count} outcome{'s' if count != 1 else ''} ({how}{more})"
+
+
+def _schedules(found: FoundOutcome) -> str | None:
+    return None if found.schedules is None else f"{found.schedules:,}"
+
+
+def _winners(explored: Explored) -> list[str]:
+    """What each outcome is called in a box: by the only one who gets something, if that tells them apart."""
+    alone = [sorted({who for who, *_ in found.outcome.consumed}) for found in explored.outcomes]
+    if all(len(who) == 1 for who in alone) and len({who[0] for who in alone}) == len(alone):
+        return [f"{who[0]} wins" for who in alone]
+    return [f"outcome {number}" for number in range(1, len(alone) + 1)]
+
+
+def _branch(place: Decision, title: str, winners: Sequence[str]) -> Branch:
+    children = [_branch(one, _short(one.made), winners) for one in place.branches]
+    leader = max(place.odds, key=lambda number: place.odds[number])
+    colour = _colour(leader) if place.odds[leader] >= LEADS else PALE
+    return Branch(title, (f"{place.share:.1%} of all", _odds(place, winners)), colour, children=children)
+
+
+def _odds(place: Decision, winners: Sequence[str]) -> str:
+    return ", ".join(f"{winners[number]} {share:.0%}" for number, share in sorted(place.odds.items()))
+
+
+def _short(made: Sequence[str]) -> str:
+    """Moves in few words."""
+    return " or ".join(map(_words, made))
+
+
+def _words(text: str) -> str:
+    match = _MOVE.fullmatch(text)
+    if match is None:
+        return text
+    code = int(match["code"])
+    known = _ASKS.get(RequestCode(code)) if code in RequestCode.__members__.values() else None
+    asked = (match["way"] == ">") != bool(match["answer"])
+    if known is None:
+        return f"{match['who']}: {code}{'' if asked else ' answered'}"
+    return f"{match['who']} {known[0 if match['way'] == '>' else 1]}"
+
+
+def _bar(brush: Brush, y: float, way: str, share: float, colour: str) -> None:
+    brush.text(NAME, y, way, ha="right", colour=BLACK)
+    brush.block(NAME + 0.1, y - 0.08, BAR, 0.16, PALE)
+    brush.block(NAME + 0.1, y - 0.08, BAR * share, 0.16, colour)
+    brush.text(NAME + 0.2 + BAR, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK)
+
+
+def _colour(number: int | None) -> str:
+    return PALE if number is None else COLOURS[number] if number < len(COLOURS) else GREEN

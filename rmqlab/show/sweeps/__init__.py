@@ -1,0 +1,1 @@
+"""Pictures of sweeps and of what clusters cost."""

@@ -1,0 +1,1 @@
+"""The audit of a store: evidence, judgement, totals, what to send again."""

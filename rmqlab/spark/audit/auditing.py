@@ -1,0 +1,401 @@
+"""Which messages of a store directory did which group lose, by which stage, and how certain is that.
+
+The commit log is read once, in tasks that judge each message where they read it and send back counts; rows travel only
+for what may be lost, and, for groups whose consumers wrote a trace (or of which a log is given), for what must be
+looked up in it. Memory does not grow with the store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.message.topics import (
+    DLQ_GROUP_TOPIC_PREFIX,
+    RETRY_GROUP_TOPIC_PREFIX,
+    SYSTEM_TOPICS,
+    TRACE_TOPIC,
+    is_system_group,
+)
+from rmqlab.spark.audit import evidence as audit_evidence
+from rmqlab.spark.audit import scan as audit_scan
+from rmqlab.spark.audit.judge import MAYBE, NO, YES, Judge
+from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
+from rmqlab.spark.files.store_config import StoreConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from rmqlab.spark.audit.subscriptions import Key
+    from rmqlab.spark.files.commit_log_files import LogRange
+
+_SPLIT: Final = 256 << 20
+_LEAST_SPLIT: Final = 1 << 20
+NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
+
+
+class AuditError(BadInput):
+    """An audit of something that is not there: a group the store knows nothing of."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What to audit: groups (empty: all), store times in epoch ms (both included), and what is known besides the store.
+
+    `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `check_queues`: compare
+    records with the entries of their queues. `split_bytes`: how much of the log one task reads.
+    """
+
+    groups: tuple[str, ...] = ()
+    since: int = LONG_MIN
+    until: int = LONG_MAX
+    subscriptions: Subscriptions = NOTHING
+    delivered: tuple[str, ...] = ()
+    trace_topic: str = TRACE_TOPIC
+    check_crc: bool = True
+    check_queues: bool = True
+    split_bytes: int | None = None
+
+
+class Audit:
+    """The result. Everything is computed once, when first asked for, and kept on disk by Spark until `close`."""
+
+    def __init__(self, session: SparkSession, root: str | Path, options: AuditOptions | None = None) -> None:
+        """Look at the files' names and at `config/`. Raises `StoreDirectoryError`, `StoreConfigError`, `AuditError`."""
+        self.options = options or AuditOptions()
+        self.root = root
+        self._session = session
+        self._files = log_files(root)
+        self._config = StoreConfig(root)
+        self._subscriptions = merged(self.options.subscriptions, from_config(self._config))
+        self._known_topics = {*self._config.topics(), *_queue_folders(root)}
+        self._telling = audit_evidence.evidence_topics(self._known_topics, self.options.trace_topic)
+        total = sum(file.size for file in self._files)
+        split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
+        self._ranges = log_ranges(self._files, split)
+
+    @cached_property
+    def evidence(self) -> DataFrame:
+        """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
+        from pyspark import StorageLevel
+        from pyspark.sql import functions as F  # noqa: N812
+
+        topics, trace_topic = self._telling, self.options.trace_topic
+        frame = _over(
+            self._session,
+            self._ranges if topics else [],
+            lambda part: audit_evidence.read_evidence(part, topics, trace_topic),
+            audit_evidence.SCHEMA,
+        )
+        for given in self._logs:
+            frame = frame.unionByName(self._session.createDataFrame(given))
+        best = frame.groupBy("group", "key").agg(
+            F.max("rank").alias("rank"),
+            F.max("client").alias("client"),
+            F.min(F.when(F.col("time") > 0, F.col("time"))).alias("time"),
+        )
+        return best.persist(StorageLevel.DISK_ONLY)
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The (group, topic) that are audited."""
+        kept = self._known
+        for group in self.options.groups:
+            if group not in {one for one, _ in kept}:
+                names = ", ".join(sorted({one for one, _ in kept}))
+                raise AuditError(
+                    f"group {group!r}: neither offsets nor subscriptions of it; there are {names or 'none'}"
+                )
+        return [key for key in kept if not self.options.groups or key[0] in self.options.groups]
+
+    @cached_property
+    def _known(self) -> list[Key]:
+        """The (group, topic) that the store or the given subscriptions name."""
+        found = {*self._config.offsets(), *self._subscriptions.keys()}
+        return sorted(key for key in found if _is_audited(*key))
+
+    @cached_property
+    def _judged(self) -> list[Key]:
+        """What is audited, and the other groups of its topics: they may have got what one lost."""
+        topics = {topic for _, topic in self.keys}
+        return [key for key in self._known if key[1] in topics]
+
+    @cached_property
+    def witnessed(self) -> dict[str, tuple[str, ...]]:
+        """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
+        if not self._telling and not self.options.delivered:
+            return {}
+        found: dict[str, set[str]] = {}
+        for row in self.evidence.select("group", "client").distinct().collect():
+            found.setdefault(row["group"], set()).update({row["client"]} - {None})
+        # A log that is given tells of all members; of a trace one knows only whose it is.
+        return {group: () if group in self._whole else tuple(sorted(clients)) for group, clients in found.items()}
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The groups of which a log of all deliveries is given."""
+        return frozenset(row["group"] for one in self._logs for row in one.select(["group"]).to_pylist())
+
+    @cached_property
+    def _logs(self) -> list[pa.Table]:
+        schema = audit_evidence.SCHEMA
+        return [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in self.options.delivered]
+
+    def _telling_of(self, group: str) -> int:
+        if group in self._whole:
+            return YES
+        # Records that were sent back are of failures alone; nothing tells of what went well.
+        return MAYBE if self.witnessed[group] else NO
+
+    def judges(
+        self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
+    ) -> dict[str, list[Judge]]:
+        """The judges of each topic; `witnessed` has, of groups with evidence, the clients in it and what it tells."""
+        config, topics = self._config.offsets(), self._config.topics()
+        judges: dict[str, list[Judge]] = {}
+        for group, topic in self._judged:
+            clients, telling = witnessed.get(group, ((), NO))
+            judge = Judge(
+                group,
+                topic,
+                config.get((group, topic), {}),
+                self._subscriptions.asked.get((group, topic), []),
+                self._subscriptions.held.get((group, topic), []),
+                (group, topic) in self._subscriptions.complete,
+                group in witnessed,
+                clients,
+                tuple(self._subscriptions.present.get(group, ())),
+                topics[topic].read_queue_nums if topic in topics else 0,
+                telling,
+            )
+            judges.setdefault(topic, []).append(judge)
+        return judges
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
+        from pyspark import StorageLevel
+
+        judges = self.judges({group: (clients, self._telling_of(group)) for group, clients in self.witnessed.items()})
+        options = self.options
+        scan = audit_scan.Scan(
+            judges,
+            self._telling,
+            options.since,
+            options.until,
+            options.check_crc,
+            str(self.root) if options.check_queues else None,
+        )
+        frame = _over(self._session, self._ranges, scan.run, audit_scan.SCHEMA)
+        if self.witnessed:
+            frame = self._looked_up(frame)
+        return frame.persist(StorageLevel.DISK_ONLY)
+
+    def _looked_up(self, frame: DataFrame) -> DataFrame:
+        """Decide what the evidence tells about."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
+        told = {
+            audit_evidence.CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
+            audit_evidence.DEAD: (F.lit(str(Fate.DEAD_LETTER)), F.lit("proved")),
+            audit_evidence.FAILED: (F.lit(str(Fate.RETRYING)), F.lit("proved")),
+            # The listener got it; how that went nobody wrote down, but the group went on.
+            audit_evidence.BEGUN: (
+                F.when(waiting, F.lit(str(Fate.RETRYING))).otherwise(F.lit(str(Fate.DELIVERED))),
+                F.lit("implied"),
+            ),
+        }
+        fate, certainty = F.col("fate"), F.col("certainty")
+        reason = F.when(F.col("rank").isNull() | (F.col("rank") == 0), F.col("reason"))
+        for rank, (what, how) in told.items():
+            fate = F.when(F.col("rank") == rank, what).otherwise(fate)
+            certainty = F.when(F.col("rank") == rank, how).otherwise(certainty)
+        named = self.evidence.select("group", "key", "rank")
+        # A delivery log may name messages by their offsetMsgId although they have a UNIQ_KEY.
+        by_place = named.withColumnsRenamed({"key": "offsetMsgId", "rank": "place"})
+        detail = frame.where(F.col("kind") == audit_scan.DETAIL)
+        joined = detail.join(named, ["group", "key"], "left").join(by_place, ["group", "offsetMsgId"], "left")
+        joined = self._covered(joined.withColumn("rank", F.greatest("rank", "place")))
+        decided = joined.withColumns({"fate": fate, "certainty": certainty, "reason": reason}).select(*frame.columns)
+        return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(decided)
+
+    def _covered(self, joined: DataFrame) -> DataFrame:
+        """Decide where nobody knows who owned a queue: one in which no traced client got anything is not covered.
+
+        Of such a queue the subscription tells; where that is not known either, the tags that traced clients got.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        got = joined.where(F.col("rank").isin(audit_evidence.BEGUN, audit_evidence.CONSUMED))
+        queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
+        tags = got.select("group", "topic", F.coalesce("tag", F.lit("")).alias("tagText")).distinct()
+        tags = tags.withColumn("tagSeen", F.lit(True))
+        both = (
+            joined.withColumn("tagText", F.coalesce("tag", F.lit("")))
+            .join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
+            .join(F.broadcast(tags), ["group", "topic", "tagText"], "left")
+        )
+        open_ = (F.col("covered") == "unknown") & F.col("rank").isNull() & F.col("queueCovered").isNull()
+        passed = F.col("fate") == str(Fate.SKIPPED_BY_OFFSET)
+        seen = F.when(F.col("tagSeen"), F.lit(str(Fate.DELIVERED))).otherwise(F.col("presumed"))
+        told = F.when(passed & (F.col("presumed") == F.col("fate")), seen).otherwise(F.col("presumed"))
+        return both.withColumn("fate", F.when(open_, told).otherwise(F.col("fate"))).drop(
+            "tagText", "queueCovered", "tagSeen"
+        )
+
+    @cached_property
+    def counts(self) -> pa.Table:
+        """Messages by group, topic, queueId, tag, minute, fate, certainty and asked; a minute is epoch ms / 60,000."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked"]
+        kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
+        found = self.rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
+        table = found.toArrow()
+        return table.sort_by([(name, "ascending") for name in names])
+
+    def _is_asked_for(self) -> Column:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return F.col("group").isin(*self.options.groups) if self.options.groups else F.expr("true")
+
+    @cached_property
+    def lost(self) -> DataFrame:
+        """One row for each lost message and group, in the order of the log.
+
+        `elsewhere` is how many other groups got the message.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        losing = F.col("fate").isin(*map(str, sorted(LOSING))) & (F.col("asked") != "no")
+        kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
+        found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered", "presumed")
+        if self.witnessed:
+            got = self.rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
+            others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
+            found = found.join(others, "physicalOffset", "left").withColumn(
+                "elsewhere", F.coalesce("elsewhere", F.lit(0)) + F.coalesce("others", F.lit(0))
+            )
+            found = found.drop("others")
+        return found.select(*LOST_COLUMNS).orderBy("physicalOffset", "group")
+
+    @cached_property
+    def lost_table(self) -> pa.Table:
+        """`lost` as a table in memory."""
+        return self.lost.toArrow()
+
+    @cached_property
+    def damage(self) -> list[dict[str, Any]]:
+        """The damaged parts of the log: physicalOffset, size (bytes), reason, and the message where it is known."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        columns = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
+        found = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
+        return [row.asDict() for row in found.collect()]
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether any group lost a message."""
+        return any(row["lost"] for topics in self.summary.values() for row in topics.values())
+
+    @cached_property
+    def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """By group and topic: sent, delivered, lost, by_fate, by_certainty of the losses, asked_for, first and last."""
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        for group, topic in self.keys:
+            found.setdefault(group, {})[topic] = {
+                "sent": 0,
+                "delivered": 0,
+                "lost": 0,
+                "by_fate": {},
+                "lost_by_certainty": {},
+                "lost_by_tag": {},
+                "lost_by_queue": {},
+                "lost_unless_nobody_asked": 0,
+                "lost_unknown_because": {},
+                "lost_ids": [],
+            }
+        for row in self.counts.to_pylist():
+            one, number = found[row["group"]][row["topic"]], row["messages"]
+            one["sent"] += number
+            one["by_fate"][row["fate"]] = one["by_fate"].get(row["fate"], 0) + number
+            if row["fate"] == Fate.DELIVERED:
+                one["delivered"] += number
+            elif Fate(row["fate"]) in LOSING and row["asked"] != "no":
+                one["lost"] += number
+                one["lost_unless_nobody_asked"] += number * (row["asked"] == "unknown")
+                for part, name in (("certainty", row["certainty"]), ("tag", row["tag"]), ("queue", row["queueId"])):
+                    cells, text = one[f"lost_by_{part}"], "" if name is None else str(name)
+                    cells[text] = cells.get(text, 0) + number
+        for row in self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "reason"]).to_pylist():
+            one = found[row["group"]][row["topic"]]
+            if row["reason"]:
+                one["lost_unknown_because"][row["reason"]] = one["lost_unknown_because"].get(row["reason"], 0) + 1
+            one["lost_ids"].append(row["offsetMsgId"])
+            one.setdefault("first_lost", row["storeTimestamp"])
+            one["last_lost"] = row["storeTimestamp"]
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for programs."""
+        return {
+            "groups": self.summary,
+            "damage": self.damage,
+            "witnessed": {group: list(clients) for group, clients in sorted(self.witnessed.items())},
+        }
+
+    def close(self) -> None:
+        """Let go of what Spark keeps on disk."""
+        for name in ("rows", "evidence"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).unpersist()
+
+
+LOST_COLUMNS: Final = (
+    "group", "topic", "queueId", "queueOffset", "physicalOffset", "offsetMsgId", "key", "keys", "tag", "storeTimestamp",
+    "fate", "certainty", "reason", "asked", "subscription", "elsewhere", "minute",
+)  # fmt: skip
+
+
+def _is_audited(group: str, topic: str) -> bool:
+    prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
+    return not (topic in SYSTEM_TOPICS or topic.startswith(prefixes) or is_system_group(group))
+
+
+def _queue_folders(root: str | Path) -> Iterator[str]:
+    from pathlib import Path
+
+    folder = Path(root) / "consumequeue"
+    return (one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else iter(())
+
+
+def _over(
+    session: SparkSession,
+    ranges: Sequence[LogRange],
+    work: Callable[[LogRange], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    """Run `work` on every range, each in a task of its own."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    parts = list(ranges)
+
+    def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from work(parts[number])
+
+    numbers = session.range(0, len(parts), 1, max(1, len(parts)))
+    return numbers.mapInArrow(each, from_arrow_schema(schema))

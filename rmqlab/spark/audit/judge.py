@@ -1,0 +1,333 @@
+"""What became of the messages of a topic in a group, as far as offsets and subscriptions tell; many rows at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import reduce
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.spark.audit.batch import Batch, Filter
+from rmqlab.spark.audit.owners import HELD_MS, Owners
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, Held, Present
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+    Codes = NDArray[np.int8]
+
+FATES: Final = tuple(Fate)
+CERTAINTIES: Final = ("proved", "implied", "unknown")
+"""Proved by a trace, a delivery log or the store itself; implied by offsets and subscriptions; or nothing tells."""
+PROVED, IMPLIED, UNKNOWN = range(3)
+ASKED: Final = ("no", "yes", "unknown")
+NO, YES, MAYBE = range(3)
+WHY: Final = (
+    None,
+    "another subscription or owner may have met it: one changed soon",
+    "nobody knows who owned the queue, or what that member asked for",
+    "nobody knows what the broker held for the group",
+    "stored before the group was seen: it may have begun behind that",
+    "the subscription lets it pass, and the evidence names no delivery",
+    "no committed offset is past it: it may have been consumed all the same",
+)
+"""Why a fate is unknown; None where it is not."""
+CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED = range(1, 7)
+LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
+CODE: Final = {fate: code for code, fate in enumerate(FATES)}
+
+
+class Verdict(NamedTuple):
+    """For each row: its fate, how certain that is, and whether a member asked for the message (codes).
+
+    `covered`: the evidence would tell of a delivery, because it has those of the queue's owner (`YES`, `NO`, `MAYBE`).
+    `presumed`: the fate where no evidence covers the row; its certainty is that of `fate`. `why`: a place in `WHY`.
+    """
+
+    fate: Codes
+    certainty: Codes
+    asked: Codes
+    covered: Codes
+    presumed: Codes
+    why: Codes
+
+
+class _Broker(NamedTuple):
+    """Which rows the broker passes, by the tag or not, where that is known; which at least once, and which always."""
+
+    passes: Bools
+    by_tag: Bools
+    known: Bools
+    some: Bools
+    every: Bools
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges one topic in one group.
+
+    `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `has_evidence`: there is a
+    trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
+    how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
+    log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
+    """
+
+    group: str
+    topic: str
+    committed: dict[int, int]
+    asked: list[Asked]
+    held: list[Held]
+    complete: bool
+    has_evidence: bool
+    traced: tuple[str, ...] = ()
+    present: tuple[Present, ...] = ()
+    queues: int = 0
+    telling: int = NO
+    _filters: dict[tuple[str, str], Filter] = field(default_factory=dict)
+    _owners: Owners = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the owners."""
+        self._owners = Owners(self.group, self.topic, self.queues, self.present, self.asked)
+
+    def property_names(self) -> set[str]:
+        """The properties that some subscription looks at, besides TAGS and KEYS."""
+        texts = {(one.type, one.expression) for one in self.asked} | {(one.type, one.expression) for one in self.held}
+        return {name for text in texts for name in self._filter(*text).property_names} - {"TAGS", "KEYS"}
+
+    def subscriptions_at(self, times: NDArray[np.int64]) -> pa.Array:
+        """The text of the subscription in force at each time (epoch ms), NULL where it is not known."""
+        slots = self._slot_texts()
+        texts = [expression if is_tag_type(kind) else f"{kind}: {expression}" for _, kind, expression in slots]
+        place = np.searchsorted([since for since, _, _ in slots], times, "right") - 1
+        return pa.array(texts, pa.string()).take(pa.array(place)) if slots else pa.nulls(len(times), pa.string())
+
+    def judge(self, batch: Batch) -> Verdict:
+        """Return the verdict on messages of which no evidence says that they were delivered.
+
+        A fate is implied where whoever may have looked at the message, with whatever subscription may have been in
+        force then, would have decided alike; otherwise it is the likely one, and its certainty is unknown.
+        """
+        begin, early = self._begin(batch)
+        owner = self._owners.at(begin, batch.queues)
+        broker = self._at_broker(batch, begin)
+        some, every = self._by_any(batch, begin, owner, broker)
+        broker = self._posted(batch, begin, owner, broker)
+        _, likely = self._by_owner(batch, begin, owner, broker.passes, broker.passes, 0)
+        gets = broker.known & likely
+        fate = np.full(len(batch), CODE[Fate.SKIPPED_BY_OFFSET], np.int8)
+        fate[broker.known & ~likely] = CODE[Fate.DROPPED_BY_CLIENT]
+        fate[broker.known & ~broker.passes & broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_TAG]
+        fate[broker.known & ~broker.passes & ~broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_SQL]
+        presumed = fate.copy()
+        presumed[gets] = CODE[Fate.DELIVERED]
+        # A group that begins at the end of its queues never looks at what came before it.
+        sure = broker.known & np.where(gets, every & ~early, ~some)
+        certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
+        why = np.where(owner < 0, NOBODYS, CHANGED).astype(np.int8)
+        why[early], why[~broker.known] = EARLY, NOT_HELD
+        if not self.has_evidence:
+            presumed[~broker.known] = CODE[Fate.DELIVERED]
+            fate = presumed.copy()
+            covered = np.full(len(batch), NO, np.int8)
+        else:
+            covered = self._covered(owner)
+            certainty[gets & (covered == YES)] = UNKNOWN
+            why[gets & (covered == YES)] = UNTOLD
+            fate = np.where(covered == NO, presumed, fate).astype(np.int8)
+        some = self._by_a_member(batch) & (covered != YES)
+        for here, what in self._not_passed(batch):
+            fate[here] = presumed[here] = CODE[what]
+            certainty[here] = np.where(some[here], UNKNOWN, IMPLIED)
+            why[here] = NOT_PASSED
+        why[certainty != UNKNOWN] = 0
+        return Verdict(fate, certainty, self._asked(batch), covered, presumed, why)
+
+    def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
+        """Return when each message could be looked at, and which came before the group was known."""
+        if self._owners.clients:
+            return self._owners.begins(batch.times)
+        first = self.held[0].since if self.held else ALWAYS
+        return np.maximum(batch.times, first), batch.times < first
+
+    def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _Broker:
+        """Judge by what the broker held for the group when the message was looked at first, and soon after."""
+        rows = len(batch)
+        slots = self._slot_texts()
+        passes, known, some = np.zeros((3, rows), np.bool_)
+        by_tag, every = np.ones((2, rows), np.bool_)
+        for index, (since, kind, expression) in enumerate(slots):
+            until = slots[index + 1][0] if index + 1 < len(slots) else None
+            mine = (begin >= since) & (True if until is None else begin < until)
+            one = self._filter(kind, expression)
+            got = one.broker_passes(batch)
+            passes[mine], by_tag[mine] = got[mine], one.is_tag
+            known |= mine
+            # A pull that is held begins at its old offset when it wakes, and meets what is held then.
+            may = mine | ((begin < since) & (begin >= since - HELD_MS))
+            some |= may & got
+            every &= ~may | got
+        if not slots and self.complete and self.asked:
+            # Whichever subscription the broker held: what none of them lets pass, it dropped.
+            each = [self._filter(one.type, one.expression) for one in self.asked]
+            got_by = [one.broker_passes(batch) for one in each]
+            some, every = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
+            passes, known = some, ~some
+            by_tag[:] = each[0].is_tag
+        elif not slots:
+            some, every = ~some, ~every
+        return _Broker(passes, by_tag, known, some, every)
+
+    def _posted(self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _Broker) -> _Broker:
+        """Put the owner's own subscription where it comes with every pull."""
+        passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
+        for place, client in enumerate(self._owners.clients):
+            for one, mine in self._in_force(client, owner == place, begin, 0):
+                if one.post:
+                    own = self._filter(one.type, one.expression)
+                    passes[mine], by_tag[mine], known[mine] = own.broker_passes(batch)[mine], own.is_tag, True
+        return broker._replace(passes=passes, by_tag=by_tag, known=known)
+
+    def _by_any(
+        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _Broker
+    ) -> tuple[Bools, Bools]:
+        """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
+        told = [self.telling == YES or client in self.traced for client in self._owners.clients]
+        untold = np.array([not one for one in told] + [self.telling != YES or not self.has_evidence])
+        some, every = self._by_owner(batch, begin, owner, broker.some, broker.every, HELD_MS)
+        some &= untold[owner]
+        for soon, later in self._owners.after(begin, batch.queues):
+            any_more, all_more = self._by_owner(batch, begin, later, broker.some, broker.every, HELD_MS)
+            some = np.logical_or(some, soon & any_more & untold[later])
+            every = np.logical_and(every, ~soon | all_more)
+        # After the last member had left, somebody who is not listed must have been there.
+        return some | (begin >= NEVER), every
+
+    def _by_owner(
+        self,
+        batch: Batch,
+        begin: NDArray[np.int64],
+        owner: NDArray[np.int64],
+        some_pass: Bools,
+        all_pass: Bools,
+        reach: int,
+    ) -> tuple[Bools, Bools]:
+        """Return what gets through for some, and for all, of the subscriptions `owner` may have within `reach` ms.
+
+        `some_pass` and `all_pass` are the same of what the broker held. If the owner or what it asked for is not known,
+        it may be any member.
+        """
+
+        def through(one: Asked) -> tuple[Bools, Bools]:
+            own = self._filter(one.type, one.expression)
+            keeps = own.client_passes(batch)
+            if one.post:
+                passes = own.broker_passes(batch) & keeps
+                return passes, passes
+            return some_pass & keeps, all_pass & keeps
+
+        known, some = np.zeros((2, len(batch)), np.bool_)
+        every = np.ones(len(batch), np.bool_)
+        there = np.zeros(len(self._owners.clients) + 1, np.bool_)
+        there[owner] = True
+        for place, client in enumerate(self._owners.clients):
+            if not there[place]:
+                continue
+            for one, may in self._in_force(client, owner == place, begin, reach):
+                if may.any():
+                    any_of, all_of = through(one)
+                    known |= may
+                    some |= may & any_of
+                    every &= ~may | all_of
+        if known.all():
+            return some, every
+        each = [through(one) for one in self.asked]
+        of_any = reduce(np.logical_or, [one for one, _ in each]) if each else some_pass
+        of_all = reduce(np.logical_and, [one for _, one in each]) if each else all_pass
+        if reach and not self.complete:
+            of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
+        if not self._owners.clients:
+            return of_any.copy(), of_all.copy()
+        return np.where(known, some, of_any), np.where(known, every, of_all)
+
+    def _by_a_member(self, batch: Batch) -> Bools:
+        """Return what one member, whenever it was there, may have got of any queue."""
+        texts = sorted({(kind, expression) for _, kind, expression in self._slot_texts()})
+        held = [self._filter(*text).broker_passes(batch) for text in texts]
+        got = np.full(len(batch), not self.asked or not self.complete)
+        for one in self.asked:
+            own = self._filter(one.type, one.expression)
+            by_broker = [own.broker_passes(batch)] if one.post or not held else held
+            got |= own.client_passes(batch) & reduce(np.logical_or, by_broker)
+        return np.asarray(got)
+
+    def _in_force(
+        self, client: str, rows: Bools, begin: NDArray[np.int64], reach: int
+    ) -> Iterator[tuple[Asked, Bools]]:
+        """Yield what a client asks for, and for which of `rows` that may be in force less than `reach` ms away.
+
+        Afterwards too: what a pull brings is checked against the subscription at its start, and a pull may be held.
+        """
+        before = ALWAYS
+        for one in sorted((one for one in self.asked if one.client == client), key=lambda one: one.until):
+            yield one, rows & (begin - reach <= one.until) & (begin + reach > before)
+            before = one.until
+
+    def _covered(self, owner: NDArray[np.int64]) -> Codes:
+        if self.telling != MAYBE:
+            return np.full(len(owner), self.telling, np.int8)
+        told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
+        return told[owner]
+
+    def _not_passed(self, batch: Batch) -> tuple[tuple[Bools, Fate], ...]:
+        """Messages at or above the committed offset wait, those of a queue that nobody committed have no owner.
+
+        That is implied only of what no member gets: a listener may have had a message whose offset was never committed
+        (by a client that was killed, or whose earlier message is still being worked on), or was set back; and a
+        member that is broadcasting commits nothing at the broker.
+        """
+        queues = max([*self.committed, int(batch.queues.max(initial=0))], default=0) + 1
+        table = np.full(queues, -1, np.int64)
+        for queue, offset in self.committed.items():
+            table[queue] = offset
+        committed = table[batch.queues]
+        none = committed < 0
+        return (~none & (batch.offsets >= committed), Fate.WAITING), (none, Fate.NO_OWNER)
+
+    def _asked(self, batch: Batch) -> Codes:
+        wanted = np.zeros(len(batch), np.bool_)
+        for one in self.asked:
+            wanted |= self._filter(one.type, one.expression).wants(batch) & (batch.times <= one.until)
+        return np.where(wanted, YES, NO if self.complete else MAYBE).astype(np.int8)
+
+    def _slot_texts(self) -> list[tuple[int, str, str]]:
+        if self.held:
+            # Before the first look at it, the broker held what was seen first.
+            first, *rest = self.held
+            return [(ALWAYS, first.type, first.expression), *((one.since, one.type, one.expression) for one in rest)]
+        texts = {(one.type, one.expression) for one in self.asked}
+        return [(ALWAYS, *texts.pop())] if self.complete and len(texts) == 1 else []
+
+    def _filter(self, kind: str, expression: str) -> Filter:
+        known = self._filters.get((kind, expression))
+        if known is None:
+            known = self._filters[kind, expression] = Filter(self.topic, kind, expression)
+        return known
+
+    def __getstate__(self) -> tuple[object, ...]:
+        """Leave the compiled filters behind: each worker compiles its own."""
+        return tuple(getattr(self, one.name) for one in fields(self) if not one.name.startswith("_"))
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        """Restore from `__getstate__`."""
+        for one, value in zip(fields(self), state, strict=False):
+            setattr(self, one.name, value)
+        self._filters = {}
+        self.__post_init__()

@@ -1,0 +1,72 @@
+"""Audits for a reader: run, and handed over as plain rows (`rmqlab.lab.audited`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.audited import Audited, Slot
+from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
+from rmqlab.spark.audit.resend import resend_plan
+from rmqlab.spark.audit.subscriptions import read_subscriptions
+from rmqlab.spark.files.store_config import StoreConfig
+from rmqlab.spark.store_source import read_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from pyspark.sql import SparkSession
+
+
+def audited(
+    spark: SparkSession,
+    store: Path,
+    name: str,
+    *,
+    subscriptions: Path | None = None,
+    delivered: Path | None = None,
+) -> Audited:
+    """Audit `store` with what is known besides it; `name` says what that is.
+
+    Raises:
+        BadInput: no store directory, a file that cannot be read.
+    """
+    given = read_subscriptions(subscriptions) if subscriptions else NOTHING
+    paths = (str(delivered),) if delivered else ()
+    audit = Audit(spark, store, AuditOptions(subscriptions=given, delivered=paths))
+    try:
+        lost, summary = audit.lost_table.to_pylist(), audit.summary
+    finally:
+        audit.close()
+    stored: dict[str, list[int]] = defaultdict(list)
+    ends: dict[tuple[str, int], int] = {}
+    columns = ["topic", "queueId", "queueOffset", "storeTimestamp"]
+    for row in read_store(spark, store, columns=columns).toArrow().to_pylist():
+        stored[row["topic"]].append(row["storeTimestamp"])
+        place = row["topic"], row["queueId"]
+        ends[place] = max(ends.get(place, 0), row["queueOffset"] + 1)
+    committed = StoreConfig(store).offsets()
+    lag = {
+        key: sum(ends.get((key[1], queue), 0) - offset for queue, offset in committed.get(key, {}).items())
+        for key in ((group, topic) for group, topics in summary.items() for topic in topics)
+    }
+    slots = {key: [Slot(one.since, one.expression) for one in held] for key, held in given.held.items()}
+    return Audited(name, summary, lost, {topic: sorted(times) for topic, times in stored.items()}, slots, lag)
+
+
+def plan(audit: Audited, group: str) -> dict[str, Any]:
+    """The resend plan of one group; nothing is sent.
+
+    Raises:
+        BadInput: the audit knows no such group, or it lost nothing.
+    """
+    import pyarrow as pa
+
+    from rmqlab.errors import BadInput
+
+    audit.topic_of(group)
+    rows = audit.lost_of(group)
+    if not rows:
+        raise BadInput(f"group {group!r} lost nothing: there is nothing to send again")
+    return resend_plan(pa.Table.from_pylist(rows))[0]

@@ -1,0 +1,109 @@
+"""Which clients may have been the first to look at a message: the owners of its queue, as the members of a group say.
+
+An owner is computed, as every member computes it, from the client ids that the broker listed. A message is looked at
+soon after it was stored; where the members changed meanwhile, the next owner begins at the last committed offset and
+may look at it again. A client that fell silent stays on the broker's list until its connection expires (4.8.0
+`ClientHousekeepingService`: 120 s, seen by a scan every 10 s), and what came meanwhile is left to the next owner.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rmqlab.client.allocate.average import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
+from rmqlab.message.message import MessageQueue
+from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from rmqlab.client.allocate.strategy import AllocateMessageQueueStrategy
+
+    Bools = NDArray[np.bool_]
+    Numbers = NDArray[np.int64]
+
+HELD_MS: Final = 20_000
+"""How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
+EXPIRED_MS: Final = 120_000 + 10_000 + HELD_MS
+"""How long before a silent client left the list it may have stopped pulling."""
+# The others ask for more than a store and the ids tell: the broker's name, rooms, a list of each member's own.
+_COMPUTED: Final[dict[str, type[AllocateMessageQueueStrategy]]] = {
+    AVG: AllocateMessageQueueAveragely,
+    AVG_BY_CIRCLE: AllocateMessageQueueAveragelyByCircle,
+}
+
+
+class Owners:
+    """The owners of the queues of one topic in one group."""
+
+    def __init__(self, group: str, topic: str, queues: int, present: Sequence[Present], asked: Sequence[Asked]) -> None:
+        """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners."""
+        self.clients = sorted({client for one in present for client in one.clients})
+        self._since = np.array([one.since for one in present], np.int64)
+        self._empty = [not one.clients for one in present]
+        self._gone: list[set[int]] = [set()]
+        place = {client: number for number, client in enumerate(self.clients)}
+        self._table = np.full((len(present), queues), -1, np.int64)
+        all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
+        for moment, (_, clients, strategy) in enumerate(present):
+            if strategy in _COMPUTED:
+                for client in clients:
+                    share = _COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
+                    self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
+        for before, now in pairwise(present):
+            left = set(before.clients) - set(now.clients)
+            self._gone.append({place[client] for client in left if not _said_goodbye(client, now.since, asked)})
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self._table.size)
+
+    def begins(self, times: Numbers) -> tuple[Numbers, Bools]:
+        """Return when a message stored at each time could be looked at, and which came before the group was known.
+
+        Nobody looks while nobody is there.
+        """
+        if not len(self._since):
+            return times, np.zeros(len(times), np.bool_)
+        early = times < self._since[0]
+        found = np.maximum(times, self._since[0])
+        for moment, empty in enumerate(self._empty):
+            if empty:
+                until = int(self._since[moment + 1]) if moment + 1 < len(self._since) else NEVER
+                found = np.where((found >= self._since[moment]) & (found < until), until, found)
+        return found, early
+
+    def at(self, times: Numbers, queues: Numbers) -> Numbers:
+        """Return for each row the place in `clients` of its queue's owner, -1 where nothing tells."""
+        if not self:
+            return np.full(len(times), -1, np.int64)
+        moments = np.maximum(np.searchsorted(self._since, times, "right") - 1, 0)
+        known = queues < self._table.shape[1]
+        return np.where(known, self._table[moments, np.where(known, queues, 0)], -1)
+
+    def after(self, times: Numbers, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
+        """Yield which rows may have met another owner than the one at `times`, and who that was, change by change."""
+        if not self:
+            return
+        first = self.at(times, queues)
+        for moment in range(1, len(self._since)):
+            since = int(self._since[moment])
+            before = self.at(np.full(len(times), int(self._since[moment - 1])), queues)
+            reach = np.where(np.isin(before, list(self._gone[moment])), EXPIRED_MS, HELD_MS)
+            soon = (times < since) & (times >= since - reach)
+            if soon.any():
+                later = self.at(np.full(len(times), since), queues)
+                may = soon & ((later != first) | (later != before))
+                if may.any():
+                    yield may, later
+
+
+def _said_goodbye(client: str, since: int, asked: Sequence[Asked]) -> bool:
+    """Tell whether it is known that a client ended its subscription when it left, by being shut down."""
+    ends = [one.until for one in asked if one.client == client]
+    return bool(ends) and max(ends) <= since

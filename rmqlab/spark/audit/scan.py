@@ -1,0 +1,244 @@
+"""One range of the commit log judged inside a Spark task: counts leave it, and rows only of what may be lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rmqlab.lab.fates import Fate
+from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
+from rmqlab.spark.audit.batch import Batch
+from rmqlab.spark.audit.judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, Judge
+from rmqlab.spark.audit.queue_check import QueueCheck
+from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from rmqlab.spark.audit.judge import Verdict
+    from rmqlab.spark.files.commit_log_files import LogRange
+
+COUNT, DETAIL, LOST, DAMAGE, TOLD = "count", "detail", "lost", "damage", "told"
+"""Kinds of rows: so many messages; a message to be looked up in the evidence; a lost one; a damaged part of the log; so
+many records of topics that tell about deliveries."""
+_LONG, _TEXT = pa.int64(), pa.string()
+SCHEMA: Final = pa.schema(
+    [
+        ("kind", _TEXT),
+        ("group", _TEXT),
+        ("topic", _TEXT),
+        ("queueId", pa.int32()),
+        ("tag", _TEXT),
+        ("minute", _LONG),
+        ("fate", _TEXT),
+        ("certainty", _TEXT),
+        ("asked", _TEXT),
+        ("messages", _LONG),
+        ("elsewhere", _LONG),
+        ("queueOffset", _LONG),
+        ("physicalOffset", _LONG),
+        ("size", _LONG),
+        ("offsetMsgId", _TEXT),
+        ("key", _TEXT),
+        ("keys", _TEXT),
+        ("storeTimestamp", _LONG),
+        ("subscription", _TEXT),
+        ("reason", _TEXT),
+        ("covered", _TEXT),
+        ("presumed", _TEXT),
+    ]
+)
+MINUTE_MS: Final = 60_000
+_COLUMNS: Final = (
+    "physicalOffset", "size", "topic", "queueId", "queueOffset", "tags", "keys", "uniqKey", "offsetMsgId",
+    "storeTimestamp", "sysFlag", "corrupt",
+)  # fmt: skip
+_MANY: Final = 1 << 22
+_DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
+_DAMAGED_ROWS: Final = 10_000
+_UNQUEUED: Final = (TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE)
+_Cell = tuple[str, str, int, str | None, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a task needs to know: the judges by topic, the topics that tell, store times, whether to check bodies.
+
+    With `root` the consume queues of that store directory are compared with the records.
+    """
+
+    judges: dict[str, list[Judge]]
+    telling: tuple[str, ...]
+    since: int
+    until: int
+    check_crc: bool
+    root: str | None = None
+
+    def run(self, part: LogRange) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one range."""
+        cells: Counter[_Cell] = Counter()
+        names = {name for judges in self.judges.values() for judge in judges for name in judge.property_names()}
+        columns = (*_COLUMNS, *(PROPERTY_PREFIX + name for name in sorted(names)))
+        told = 0
+        check = QueueCheck(self.root, part) if self.root else None
+        for batch in LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc).read(part):
+            yield from _damage(batch, check)
+            topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
+            codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            queued = ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
+            for code, topic in enumerate(topics.dictionary.to_pylist()):
+                if topic in self.telling:
+                    told += int((codes == code).sum())
+                mine = np.flatnonzero((codes == code) & queued)
+                if topic in self.judges and len(mine):
+                    yield from self._judge(topic, batch, mine, Batch(batch, tags, mine), cells)
+            if len(cells) > 1 << 17:
+                yield _counts(cells)
+                cells.clear()
+        if check and (self.since, self.until) == (LONG_MIN, LONG_MAX):
+            yield from _damaged(check.gone())
+        if cells:
+            yield _counts(cells)
+        if told:
+            yield _rows(1, kind=TOLD, messages=told)
+
+    def _judge(
+        self, topic: str, rows: pa.RecordBatch, mine: NDArray[np.int64], batch: Batch, cells: Counter[_Cell]
+    ) -> Iterator[pa.RecordBatch]:
+        judges = self.judges[topic]
+        verdicts = [judge.judge(batch) for judge in judges]
+        delivered = [
+            verdict.fate == CODE[Fate.DELIVERED] if not judge.has_evidence else np.zeros(len(batch), np.bool_)
+            for judge, verdict in zip(judges, verdicts, strict=True)
+        ]
+        everywhere = np.sum(delivered, axis=0)
+        for judge, verdict, got in zip(judges, verdicts, delivered, strict=True):
+            if judge.has_evidence:
+                yield _details(DETAIL, judge, rows, mine, verdict, np.arange(len(batch)), everywhere - got)
+                continue
+            _count(cells, judge, batch, verdict)
+            lost = np.flatnonzero(LOST_CODES[verdict.fate] & (verdict.asked != NO))
+            if len(lost):
+                yield _details(LOST, judge, rows, mine, verdict, lost, everywhere - got)
+
+
+def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) -> None:
+    """Add the messages to the cell of their queue, tag, minute, fate, certainty and of whether they were asked for."""
+    minutes = batch.times // MINUTE_MS
+    first = int(minutes.min())
+    sizes = (
+        int(batch.queues.max()) + 1, len(batch.tag_names), int(minutes.max()) - first + 1,
+        len(FATES), len(CERTAINTIES), len(ASKED),
+    )  # fmt: skip
+    parts = (batch.queues, batch.tag_codes, minutes - first, verdict.fate, verdict.certainty, verdict.asked)
+    cell = np.zeros(len(batch), np.int64)
+    for part, size in zip(parts, sizes, strict=True):
+        cell = cell * size + part
+    if np.prod(sizes) <= _MANY:
+        counts = np.bincount(cell)
+        found = np.flatnonzero(counts)
+        numbers = counts[found]
+    else:
+        found, numbers = np.unique(cell, return_counts=True)
+    places = np.unravel_index(found, sizes)
+    for queue, tag, minute, fate, certainty, asked, number in zip(
+        *(one.tolist() for one in (*places, numbers)), strict=True
+    ):
+        name = batch.tag_names[tag]
+        cells[judge.group, judge.topic, queue, name, first + minute, fate, certainty, asked] += number
+
+
+def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
+    group, topic, queue, tag, minute, fate, certainty, asked = zip(*cells, strict=True)
+    return _rows(
+        len(cells),
+        kind=COUNT,
+        group=group,
+        topic=topic,
+        queueId=queue,
+        tag=tag,
+        minute=minute,
+        fate=[FATES[code] for code in fate],
+        certainty=[CERTAINTIES[code] for code in certainty],
+        asked=[ASKED[code] for code in asked],
+        messages=list(cells.values()),
+    )
+
+
+def _details(
+    kind: str,
+    judge: Judge,
+    rows: pa.RecordBatch,
+    mine: NDArray[np.int64],
+    verdict: Verdict,
+    chosen: NDArray[np.int64],
+    elsewhere: Any,
+) -> pa.RecordBatch:
+    """Give rows for `chosen` of the judged ones, which are at the places `mine` of `rows`."""
+    picked = rows.take(pa.array(mine[chosen]))
+    times = picked["storeTimestamp"].to_numpy()
+    return _rows(
+        len(chosen),
+        kind=kind,
+        group=judge.group,
+        topic=judge.topic,
+        queueId=picked["queueId"],
+        tag=picked["tags"],
+        minute=times // MINUTE_MS,
+        fate=_FATE_NAMES.take(pa.array(verdict.fate[chosen])),
+        certainty=_CERTAINTY_NAMES.take(pa.array(verdict.certainty[chosen])),
+        asked=_ASKED_NAMES.take(pa.array(verdict.asked[chosen])),
+        messages=1,
+        elsewhere=elsewhere[chosen].astype(np.int64),
+        queueOffset=picked["queueOffset"],
+        physicalOffset=picked["physicalOffset"],
+        size=picked["size"].cast(_LONG),
+        offsetMsgId=picked["offsetMsgId"],
+        key=pc.coalesce(picked["uniqKey"], picked["offsetMsgId"]),
+        keys=picked["keys"],
+        storeTimestamp=times,
+        covered=_ASKED_NAMES.take(pa.array(verdict.covered[chosen])),
+        presumed=_FATE_NAMES.take(pa.array(verdict.presumed[chosen])),
+        subscription=judge.subscriptions_at(times),
+        reason=_WHY_NAMES.take(pa.array(verdict.why[chosen])),
+    )
+
+
+def _damage(batch: pa.RecordBatch, check: QueueCheck | None) -> Iterator[pa.RecordBatch]:
+    wrong = batch.filter(pc.is_valid(batch["corrupt"])) if batch["corrupt"].null_count < len(batch) else batch[:0]
+    found = wrong.select(_DAMAGED).rename_columns([*_DAMAGED[:-1], "reason"]).to_pylist()
+    if check:
+        found = [one if one["topic"] else {**one, **check.named(one["physicalOffset"])} for one in found]
+        found += check.differing(batch)
+    yield from _damaged(found)
+
+
+def _damaged(found: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    rest = iter(found)
+    while some := list(islice(rest, _DAMAGED_ROWS)):
+        yield _rows(len(some), kind=DAMAGE, **{name: [one[name] for one in some] for name in some[0]})
+
+
+def _rows(rows: int, **known: Any) -> pa.RecordBatch:
+    arrays = []
+    for one in SCHEMA:
+        value = known.get(one.name)
+        if value is None or isinstance(value, str | int):
+            arrays.append(pa.nulls(rows, one.type) if value is None else pa.repeat(pa.scalar(value, one.type), rows))
+        else:
+            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, one.type))
+    return pa.record_batch(arrays, schema=SCHEMA)
+
+
+_FATE_NAMES: Final = pa.array([str(one) for one in FATES])
+_CERTAINTY_NAMES: Final = pa.array(CERTAINTIES)
+_ASKED_NAMES: Final = pa.array(ASKED)
+_WHY_NAMES: Final = pa.array(WHY)

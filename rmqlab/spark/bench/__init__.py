@@ -1,0 +1,1 @@
+"""Benchmarks of the pipeline, and the same audit at several addresses."""

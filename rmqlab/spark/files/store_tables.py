@@ -1,0 +1,273 @@
+"""The tables of a store directory besides the commit log: queues, their extension, the index, what is in `config/`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rmqlab.errors import BadInput
+from rmqlab.message.java import LONG_MIN
+from rmqlab.spark.files.store_config import StoreConfig
+from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
+BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
+_INDEX_HEADER: Final = 40
+_INDEX_ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("before", ">i4")])
+_LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
+
+SCHEMAS: Final[dict[str, pa.Schema]] = {
+    "consumequeue": pa.schema(
+        [
+            ("topic", _TEXT),
+            ("queueId", _INT),
+            ("queueOffset", _LONG),
+            ("physicalOffset", _LONG),
+            ("size", _INT),
+            ("tagsCode", _LONG),
+            ("extAddress", _LONG),
+            ("corrupt", _TEXT),
+        ]
+    ),
+    "ext": pa.schema(
+        [
+            ("topic", _TEXT),
+            ("queueId", _INT),
+            ("address", _LONG),
+            ("tagsCode", _LONG),
+            ("storeTimestamp", _LONG),
+            ("bitmap", pa.binary()),
+            ("corrupt", _TEXT),
+        ]
+    ),
+    "index": pa.schema(
+        [("file", _TEXT), ("keyHash", _INT), ("physicalOffset", _LONG), ("storeTimestamp", _LONG), ("corrupt", _TEXT)]
+    ),
+    "offsets": pa.schema([("group", _TEXT), ("topic", _TEXT), ("queueId", _INT), ("offset", _LONG)]),
+    "subscriptions": pa.schema(
+        [
+            ("group", _TEXT),
+            ("consumeEnable", pa.bool_()),
+            ("consumeFromMinEnable", pa.bool_()),
+            ("consumeBroadcastEnable", pa.bool_()),
+            ("retryQueueNums", _INT),
+            ("retryMaxTimes", _INT),
+            ("brokerId", _LONG),
+            ("notifyConsumerIdsChangedEnable", pa.bool_()),
+        ]
+    ),
+    "filters": pa.schema(
+        [
+            ("group", _TEXT),
+            ("topic", _TEXT),
+            ("expressionType", _TEXT),
+            ("expression", _TEXT),
+            ("bornTime", _LONG),
+            ("deadTime", _LONG),
+            ("clientVersion", _LONG),
+            ("bloomBits", _INT),
+            ("bloomPositions", pa.list_(_INT)),
+        ]
+    ),
+    "topics": pa.schema(
+        [
+            ("topic", _TEXT),
+            ("readQueueNums", _INT),
+            ("writeQueueNums", _INT),
+            ("perm", _INT),
+            ("order", pa.bool_()),
+            ("topicSysFlag", _INT),
+        ]
+    ),
+}
+"""Columns by table. In `consumequeue`, `extAddress` is set instead of `tagsCode` where the entry leads to `ext`."""
+
+
+def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
+    """Return the work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
+    if table not in {"consumequeue", "ext", "index"}:
+        return [()]
+    folder = root / {"ext": "consumequeue_ext"}.get(table, table)
+    groups: list[tuple[str, ...]] = []
+    current: list[str] = []
+    total = 0
+    for path in sorted(one for one in folder.rglob("*") if one.is_file() and one.name.isdecimal()):
+        size = path.stat().st_size
+        if current and total + size > piece_bytes:
+            groups.append(tuple(current))
+            current, total = [], 0
+        current.append(str(path))
+        total += size
+    return [*groups, tuple(current)] if current else groups
+
+
+def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one piece of a table."""
+    if table in _FILE_READERS:
+        for path in paths:
+            yield from _FILE_READERS[table](path, hash_slots)
+    else:
+        rows = _CONFIG_READERS[table](StoreConfig(root))
+        yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
+
+
+def _place(path: str) -> tuple[str, int, int]:
+    """Return topic, queue id and the first byte's place in the queue, from the path of a queue's file."""
+    parts = Path(path).parts
+    return parts[-3], int(parts[-2]), int(parts[-1])
+
+
+def _columns(table: str, rows: int, **known: Any) -> pa.RecordBatch:
+    schema = SCHEMAS[table]
+    arrays = []
+    for one in schema:
+        value = known.get(one.name)
+        if value is None or isinstance(value, str | int):
+            arrays.append(pa.repeat(pa.scalar(value, one.type), rows) if rows else pa.array([], one.type))
+        else:
+            arrays.append(pa.array(value, one.type))
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
+    topic, queue_id, base = _place(path)
+    length = os.path.getsize(path)  # noqa: PTH202
+    entries = np.fromfile(path, ENTRY, count=length // ENTRY.itemsize)
+    written = (entries["size"] > 0) & (entries["offset"] >= 0)
+    blank = (entries["size"] == BLANK_SIZE) & (entries["offset"] == 0)
+    last = int(np.flatnonzero(written | (entries["offset"] != 0) | (entries["code"] != 0)).max(initial=-1)) + 1
+    kept = np.flatnonzero(~blank[:last])
+    entries, good = entries[kept], written[kept]
+    codes = entries["code"].astype(np.int64)
+    # as is_ext_addr, for all at once
+    far = codes <= -(1 << 31) - 1
+    assert not far.any() or is_ext_addr(int(codes[far].max()))  # noqa: S101 - the two must stay one rule
+    yield _columns(
+        "consumequeue",
+        len(kept),
+        topic=topic,
+        queueId=queue_id,
+        queueOffset=kept + base // ENTRY.itemsize,
+        physicalOffset=entries["offset"].astype(np.int64),
+        size=entries["size"].astype(np.int32),
+        tagsCode=pa.array(codes, mask=far),
+        extAddress=pa.array(codes, mask=~far),
+        corrupt=pa.array(["no entry of a message" if not one else None for one in good.tolist()], _TEXT),
+    )
+
+
+def _extension(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
+    topic, queue_id, base = _place(path)
+    data = Path(path).read_bytes()
+    rows: list[dict[str, Any]] = []
+    place = 0
+    while (unit := CqExtUnit.decode(data[place : place + 0x8000])) is not None:
+        row = {"topic": topic, "queueId": queue_id, "address": base + place + LONG_MIN}
+        if place + unit.size > len(data):
+            rows.append({**row, "corrupt": "the unit is cut off"})
+            break
+        rows.append(
+            {**row, "tagsCode": unit.tags_code, "storeTimestamp": unit.msg_store_time, "bitmap": unit.filter_bit_map}
+        )
+        place += unit.size
+    yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["ext"])
+
+
+def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+    length = os.path.getsize(path)  # noqa: PTH202
+    header = np.fromfile(path, ">i8", count=_INDEX_HEADER // 8)
+    if len(header) < _INDEX_HEADER // 8:
+        yield _columns("index", 1, file=Path(path).name, corrupt="the file is shorter than its header")
+        return
+    # 4.8.0 makes four entries for each slot unless it is told otherwise.
+    slots, rest = (hash_slots, 0) if hash_slots else divmod(length - _INDEX_HEADER, 84)
+    if rest:
+        raise BadInput(f"{path}: {length} bytes are no index with four entries for each slot; set option hashSlotNum")
+    count = int(header[4]) & 0xFFFFFFFF
+    begin = _INDEX_HEADER + 4 * slots + _INDEX_ENTRY.itemsize
+    room = max(0, (length - begin) // _INDEX_ENTRY.itemsize)
+    entries = np.fromfile(path, _INDEX_ENTRY, count=min(max(count - 1, 0), room), offset=begin)
+    yield _columns(
+        "index",
+        len(entries),
+        file=Path(path).name,
+        keyHash=entries["hash"].astype(np.int32),
+        physicalOffset=entries["offset"].astype(np.int64),
+        storeTimestamp=entries["seconds"].astype(np.int64) * 1000 + int(header[0]),
+    )
+
+
+def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
+    return [
+        {"group": group, "topic": topic, "queueId": queue_id, "offset": offset}
+        for (group, topic), queues in sorted(config.offsets().items())
+        for queue_id, offset in sorted(queues.items())
+    ]
+
+
+def _groups(config: StoreConfig) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": name,
+            "consumeEnable": one.consume_enable,
+            "consumeFromMinEnable": one.consume_from_min_enable,
+            "consumeBroadcastEnable": one.consume_broadcast_enable,
+            "retryQueueNums": one.retry_queue_nums,
+            "retryMaxTimes": one.retry_max_times,
+            "brokerId": one.broker_id,
+            "notifyConsumerIdsChangedEnable": one.notify_consumer_ids_changed_enable,
+        }
+        for name, one in sorted(config.groups().items())
+    ]
+
+
+def _filters(config: StoreConfig) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "group": one.consumer_group,
+            "topic": one.topic,
+            "expressionType": one.expression_type,
+            "expression": one.expression,
+            "bornTime": one.born_time,
+            "deadTime": one.dead_time,
+            "clientVersion": one.client_version,
+            "bloomBits": one.bloom_filter_data.bit_num if one.bloom_filter_data else None,
+            "bloomPositions": one.bloom_filter_data.bit_pos if one.bloom_filter_data else None,
+        }
+        for one in config.filters()
+    ]
+    return sorted(rows, key=lambda row: (str(row["topic"]), str(row["group"])))
+
+
+def _topics(config: StoreConfig) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": name,
+            "readQueueNums": one.read_queue_nums,
+            "writeQueueNums": one.write_queue_nums,
+            "perm": one.perm,
+            "order": one.order,
+            "topicSysFlag": one.topic_sys_flag,
+        }
+        for name, one in sorted(config.topics().items())
+    ]
+
+
+_FILE_READERS: Final[dict[str, Callable[[str, int | None], Iterator[pa.RecordBatch]]]] = {
+    "consumequeue": _queue,
+    "ext": _extension,
+    "index": _index,
+}
+_CONFIG_READERS: Final[dict[str, Callable[[StoreConfig], list[dict[str, Any]]]]] = {
+    "offsets": _offsets,
+    "subscriptions": _groups,
+    "filters": _filters,
+    "topics": _topics,
+}

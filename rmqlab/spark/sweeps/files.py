@@ -1,0 +1,126 @@
+"""What a sweep has found so far, on disk: `sweep.json`, and one Parquet file for each handful of rows that finished."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.whole_file import replacing
+from rmqlab.spark.sweeps.sweep import ERROR, ROW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rmqlab.spark.sweeps.sweep import Outcome, Sweep
+
+ABOUT: Final = "sweep.json"
+
+
+class SweepFiles:
+    """The folder of one sweep. Files appear whole or not at all."""
+
+    def __init__(self, folder: Path | str, sweep: Sweep) -> None:
+        """Open or make the folder.
+
+        Raises:
+            BadInput: it holds another sweep, or is no folder that can be written.
+        """
+        self.folder = Path(folder)
+        about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
+        path = self.folder / ABOUT
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                self._same(json.loads(path.read_text(encoding="utf-8")), about)
+            run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
+            text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
+            with replacing(path) as part:
+                part.write_text(text, encoding="utf-8")
+        except (OSError, json.JSONDecodeError) as error:
+            raise BadInput(f"{self.folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
+
+    def _same(self, there: Any, about: dict[str, Any]) -> None:
+        found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
+        if found != about:
+            raise BadInput(
+                f"{self.folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
+            )
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep finished rows, in a new file behind the others."""
+        last = max((int(path.stem.partition("-")[2]) for path in self._parts()), default=0)
+        path = self.folder / f"part-{last + 1:06d}.parquet"
+        table = _table(_square([outcome.record() for outcome in outcomes]))
+        with replacing(path) as part:
+            pq.write_table(table, part)
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Give the kept rows by id; of a row that was run again the last outcome.
+
+        Raises:
+            BadInput: a file is damaged.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for path in self._parts():
+            try:
+                records = pq.read_table(path).to_pylist()
+            except (OSError, pa.ArrowException) as error:
+                raise BadInput(f"{path} is damaged ({error}): delete it, and its rows are run again") from error
+            found.update((record[ROW], record) for record in records)
+        return found
+
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("part-*.parquet"))
+
+
+class SweepResult:
+    """The rows of a sweep that are there, in the sweep's order."""
+
+    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        """`records` as `Outcome.record` makes them."""
+        self.records = _square(list(records))
+
+    @property
+    def good(self) -> list[dict[str, Any]]:
+        """The rows that went well."""
+        return [record for record in self.records if record[ERROR] is None]
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The rows that did not; the column `error` says why."""
+        return [record for record in self.records if record[ERROR] is not None]
+
+    def table(self) -> pa.Table:
+        """As an Arrow table."""
+        return _table(self.records)
+
+    def write(self, path: Path | str) -> None:
+        """Write all rows into one Parquet file."""
+        table = self.table()
+        with replacing(Path(path)) as part:
+            pq.write_table(table, part, compression="zstd")
+
+
+def _square(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give every record the same columns: Arrow takes them from the first; a failed row has no figures."""
+    names = dict.fromkeys(name for record in records for name in record)
+    names.pop(ERROR, None)
+    return [{name: record.get(name) for name in (*names, ERROR)} for record in records]
+
+
+def _table(records: list[dict[str, Any]]) -> pa.Table:
+    columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
+    return pa.table({name: _column(values) for name, values in columns.items()})
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """As numbers, texts, ...; values of several kinds become texts, since nothing that was found may be lost."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])

@@ -1,0 +1,134 @@
+"""Heartbeats of very many clients: what the broker has to bear, and when it notices that one is gone.
+
+The rules are those of 4.8.0, each client on its own, since none waits for another: a beat every period
+(`MQClientInstance.startScheduledTask`), a scan of the channels every scan period
+(`ClientHousekeepingService.start`) that expires whoever was heard of longer ago than the expiry
+(`ConsumerManager.scanNotActiveChannel`). A client that is cut off is noticed at once, by its closed channel, and is
+not counted here: this is about silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from rmqlab.errors import BadInput
+from rmqlab.spark.sweeps.counter_random import drawn, run_key, seed_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MS_A_SECOND, MS_AN_HOUR = 1_000, 3_600_000
+_PHASE, _DEATH, _FIRST_LOSS = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """Periods in ms, the defaults of 4.8.0; ``lost``: the share of beats that never arrive.
+
+    The clients start within ``start_within_ms`` (None: at any moment of a period), as after a restart of the broker.
+    """
+
+    clients: int = 10_000
+    period_ms: int = 30_000
+    expiry_ms: int = 120_000
+    scan_ms: int = 10_000
+    lost: float = 0.0
+    start_within_ms: int | None = None
+
+    def checked(self) -> Heartbeats:
+        """Itself.
+
+        Raises:
+            BadInput: a parameter out of its range; the text names it and the range.
+        """
+        for name, low, high in (
+            ("clients", 1, 10_000_000), ("period_ms", 1, MS_AN_HOUR), ("expiry_ms", 1, MS_AN_HOUR),
+            ("scan_ms", 1, MS_AN_HOUR), ("lost", 0, 0.99), ("start_within_ms", 1, MS_AN_HOUR),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise BadInput(f"{name} is {value}; it lies between {low} and {high}")
+        return self
+
+
+def detection_ms(beats: Heartbeats, seed: int) -> NDArray[np.int64]:
+    """Ms from each client's silent death (at a moment of its own) to the scan that expires it; shape (clients,).
+
+    Raises:
+        BadInput: as ``Heartbeats.checked``.
+    """
+    beats.checked()
+    out = np.zeros(beats.clients, np.int64)
+    _detections(out, np.uint64(run_key(seed_of(seed), 0)), beats.period_ms, beats.expiry_ms, beats.scan_ms, beats.lost)
+    return out
+
+
+def false_expiries_an_hour(beats: Heartbeats, seed: int) -> int:
+    """How often in an hour a client that lives is expired, because too many of its beats in a row were lost.
+
+    Raises:
+        BadInput: as ``Heartbeats.checked``.
+    """
+    beats.checked()
+    key = np.uint64(run_key(seed_of(seed), 1))
+    return int(_false_expiries(key, beats.clients, beats.period_ms, beats.expiry_ms, beats.scan_ms, beats.lost))
+
+
+def beats_by_second(beats: Heartbeats, seed: int) -> NDArray[np.int64]:
+    """Beats that reach the broker in each second of one period, lost ones left out; shape (seconds of a period,).
+
+    Raises:
+        BadInput: as ``Heartbeats.checked``.
+    """
+    beats.checked()
+    seconds = np.zeros(-(-beats.period_ms // MS_A_SECOND), np.int64)
+    within = beats.period_ms if beats.start_within_ms is None else beats.start_within_ms
+    _by_second(seconds, np.uint64(run_key(seed_of(seed), 2)), beats.clients, beats.period_ms, within, beats.lost)
+    return seconds
+
+
+@njit(cache=True, nogil=True)
+def _detections(out: Any, key: Any, period: Any, expiry: Any, scan: Any, lost: Any) -> None:
+    for client in range(out.shape[0]):
+        mine = run_key(key, client)
+        last = np.int64(drawn(mine, _PHASE) * period)
+        death = last + np.int64(drawn(mine, _DEATH) * period)
+        number = _FIRST_LOSS
+        while lost > 0.0 and drawn(mine, number) < lost:
+            last -= period
+            number += 1
+        # scans run at 0, scan, 2 scan...; the first that finds more than the expiry gone by
+        noticed = -((-(last + expiry + 1)) // scan) * scan
+        out[client] = max(noticed, -((-death) // scan) * scan) - death
+
+
+@njit(cache=True, nogil=True)
+def _false_expiries(key: Any, clients: Any, period: Any, expiry: Any, scan: Any, lost: Any) -> Any:
+    found = 0
+    for client in range(clients):
+        if lost <= 0.0 and expiry >= period:
+            continue
+        mine = run_key(key, client)
+        heard = np.int64(drawn(mine, _PHASE) * period)
+        beat, number = heard + period, _FIRST_LOSS
+        while beat < MS_AN_HOUR:
+            if drawn(mine, number) >= lost:
+                # a scan between the two that finds the expiry gone by drops the client; the beat brings it back
+                if -((-(heard + expiry + 1)) // scan) * scan < beat:
+                    found += 1
+                heard = beat
+            number += 1
+            beat += period
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _by_second(seconds: Any, key: Any, clients: Any, period: Any, within: Any, lost: Any) -> None:
+    for client in range(clients):
+        mine = run_key(key, client)
+        if lost <= 0.0 or drawn(mine, _FIRST_LOSS) >= lost:
+            seconds[(np.int64(drawn(mine, _PHASE) * within) % period) // MS_A_SECOND] += 1

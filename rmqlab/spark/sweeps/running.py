@@ -1,0 +1,175 @@
+"""Running a sweep: in this process, or in Spark tasks; finished rows are kept on disk, and what is there is not run.
+
+Rows go to Spark in waves, two of them under way at a time so that no core waits for the slowest row of a wave. After
+each wave its rows are on disk. A row whose function raises is a row with an error. A task that dies (out of memory, a
+crash in native code) takes its wave with it: the wave is cut in halves until the row is found that kills, and only
+that row is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.spark.sweeps.files import SweepFiles, SweepResult
+from rmqlab.spark.sweeps.sweep import ERROR, Outcome, SweepRow, run_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from rmqlab.spark.sweeps.sweep import Run, Sweep
+
+TASKS_A_WAVE_AND_CORE: Final = 2
+UNDER_WAY: Final = 2
+_SCHEMA: Final = "row string, figures string, error string"
+
+
+class SparkLostError(BadInput):
+    """The Spark session does not answer any more; what was finished is kept, and running the sweep again goes on."""
+
+
+def run_sweep(
+    sweep: Sweep,
+    folder: Path | str,
+    *,
+    session: SparkSession | None = None,
+    rows_a_task: int = 1,
+    retry_failed: bool = True,
+    progress: bool | None = None,
+) -> SweepResult:
+    """Run the rows of `sweep` that are not in `folder` yet, and give all of them in the sweep's order.
+
+    Without a `session` they run in this process, one after the other; the figures are the same. `rows_a_task`: a task
+    costs Spark some 30 ms, and a file of finished rows some ms, so quick rows should share one. Rows that failed before
+    are tried again unless `retry_failed` is false. `progress`: a line on standard error; by default where that is a
+    terminal, so that notebooks stay as they are.
+
+    Raises:
+        BadInput: a wrong row, a folder of another sweep, `rows_a_task` below 1.
+        SparkLostError: the session has ended.
+    """
+    if rows_a_task < 1:
+        raise BadInput(f"rows_a_task is {rows_a_task}: at least one row a task")
+    rows = sweep.rows()
+    files = SweepFiles(folder, sweep)
+    kept = files.read()
+    left = [row for row in rows if row.id not in kept or (retry_failed and kept[row.id][ERROR] is not None)]
+    line = _Progress(sweep.name, len(rows), len(rows) - len(left), shown=progress)
+    for outcomes in (
+        _here(sweep, left, rows_a_task) if session is None else _in_spark(sweep, left, session, rows_a_task)
+    ):
+        files.add(outcomes)
+        line.add(outcomes)
+    line.end()
+    kept = files.read()
+    return SweepResult(kept[row.id] for row in rows if row.id in kept)
+
+
+def _here(sweep: Sweep, rows: Sequence[SweepRow], rows_a_file: int) -> Iterator[list[Outcome]]:
+    for start in range(0, len(rows), rows_a_file):
+        yield [run_row(sweep.run, row) for row in rows[start : start + rows_a_file]]
+
+
+def _in_spark(
+    sweep: Sweep, rows: Sequence[SweepRow], session: SparkSession, rows_a_task: int
+) -> Iterator[list[Outcome]]:
+    size = _parallelism(session) * TASKS_A_WAVE_AND_CORE * rows_a_task
+    waves = [rows[start : start + size] for start in range(0, len(rows), size)]
+    with ThreadPoolExecutor(UNDER_WAY, "sweep") as pool:
+        try:
+            for wave in as_completed([pool.submit(_wave, session, sweep.run, wave, rows_a_task) for wave in waves]):
+                yield wave.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _parallelism(session: SparkSession) -> int:
+    """How many tasks run at a time; Connect does not tell, so the shuffle's setting stands in."""
+    try:
+        return max(1, session.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Connect has no context; the kind of error differs between its versions
+        return max(1, int(session.conf.get("spark.sql.shuffle.partitions") or 1))
+
+
+def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task: int) -> list[Outcome]:
+    tasks = [list(rows[start : start + rows_a_task]) for start in range(0, len(rows), rows_a_task)]
+    frame = session.range(0, len(tasks), 1, len(tasks)).mapInArrow(partial(_task, run, tasks), _SCHEMA)
+    try:
+        answers = frame.collect()
+    except Exception as error:  # noqa: BLE001 - Py4J, gRPC and PySpark have roots of their own
+        _require_alive(session, error)
+        if len(rows) == 1:
+            return [Outcome(rows[0], {}, f"the task died: {_reason(error)}")]
+        half = len(rows) // 2
+        parts = (rows[:half], rows[half:])
+        return [outcome for part in parts for outcome in _wave(session, run, part, rows_a_task)]
+    found = {one["row"]: one for one in answers}
+    return [Outcome(row, json.loads(found[row.id]["figures"]), found[row.id]["error"]) for row in rows]
+
+
+def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run the rows of each task whose number comes in; this is what a worker does."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            outcomes = [run_row(run, SweepRow(*row)) for row in tasks[number]]
+            columns = [
+                [outcome.row.id for outcome in outcomes],
+                [json.dumps(outcome.figures) for outcome in outcomes],
+                [outcome.error for outcome in outcomes],
+            ]
+            arrays = [pa.array(column, pa.string()) for column in columns]
+            yield pa.RecordBatch.from_arrays(arrays, ["row", "figures", "error"])
+
+
+def _require_alive(session: SparkSession, error: Exception) -> None:
+    """Raise `SparkLostError` if the session cannot do anything any more: then no row is to blame."""
+    try:
+        session.range(1).collect()
+    except Exception as lost:
+        raise SparkLostError(
+            f"the Spark session does not answer any more ({_reason(error)}); run the sweep again to go on"
+        ) from lost
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if "Error:" in line or "Exception:" in line or "exited" in line]
+    return (telling or lines or [type(error).__name__])[-1 if telling else 0][:300]
+
+
+class _Progress:
+    """A line on standard error that is written over: rows done of all, failures, seconds."""
+
+    def __init__(self, name: str, total: int, there: int, *, shown: bool | None) -> None:
+        self.name, self.total, self.done, self.failed = name, total, there, 0
+        self.shown = sys.stderr.isatty() if shown is None else shown
+        self.begin = monotonic()
+        self._write()
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        self.done += len(outcomes)
+        self.failed += sum(outcome.error is not None for outcome in outcomes)
+        self._write()
+
+    def end(self) -> None:
+        if self.shown:
+            sys.stderr.write("\n")
+
+    def _write(self) -> None:
+        if self.shown:
+            told: list[Any] = [f"{self.done} of {self.total} rows", f"{monotonic() - self.begin:.0f} s"]
+            told += [f"{self.failed} failed"] if self.failed else []
+            sys.stderr.write(f"\r{self.name}: {', '.join(told)} ")
+            sys.stderr.flush()
