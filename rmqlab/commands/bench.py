@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.bench.benchmark import RUNS, benchmarks, chosen, run_benchmark
+from rmqlab.lab.bench.benchmark import RUNS, chosen, run_benchmark
+from rmqlab.lab.bench.entries import benchmarks
 from rmqlab.spark.bench.filters import MESSAGES, filter_benchmarks
 from rmqlab.spark.bench.store import STORE_BYTES, store_benchmarks
 from rmqlab.spark.bench.sweeps import SWEEP_BENCHMARKS

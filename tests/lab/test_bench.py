@@ -8,8 +8,9 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.bench import start as bench_start
-from rmqlab.lab.bench.benchmark import Benchmark, benchmarks, chosen, run_benchmark
+from rmqlab.lab.bench.benchmark import Benchmark, chosen, run_benchmark
 from rmqlab.lab.bench.core import BARE_STEPS, bare_scheduler, long_group
+from rmqlab.lab.bench.entries import benchmarks
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 

@@ -8,7 +8,8 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.lab.bench import hours as bench_hours
-from rmqlab.lab.bench.benchmark import Benchmark, benchmarks, chosen, run_benchmark
+from rmqlab.lab.bench.benchmark import Benchmark, chosen, run_benchmark
+from rmqlab.lab.bench.entries import benchmarks
 from rmqlab.lab.bench.hours import child, hours
 from rmqlab.lab.real.clusters import BenchError
 

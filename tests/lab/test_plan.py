@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bench.benchmark import benchmarks
+from rmqlab.lab.bench.entries import benchmarks
 from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.explorer.open_search import OpenSearch
 from rmqlab.lab.plan.change import Kind, change_between, parse_subscription, text_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 RUNS = 5
 
@@ -105,30 +105,6 @@ def _figure_of(unit: str) -> Callable[[float, float], float]:
         return lambda done, seconds: done / seconds
     scale = {"ms": 1000.0, "s": 1.0, "MB": 1.0}[unit]
     return lambda done, seconds: scale * seconds / done
-
-
-def benchmarks() -> dict[str, Benchmark]:
-    """All benchmarks by name."""
-    from rmqlab.lab.bench import core as bench_core
-    from rmqlab.lab.bench import explore as bench_explore
-    from rmqlab.lab.bench import fuzz as bench_fuzz
-    from rmqlab.lab.bench import hours as bench_hours
-    from rmqlab.lab.bench import plan as bench_plan
-    from rmqlab.lab.bench import serve as bench_serve
-    from rmqlab.lab.bench import start as bench_start
-    from rmqlab.lab.bench import verbs as bench_verbs
-
-    found: Iterable[Benchmark] = (
-        *bench_core.BENCHMARKS,
-        *bench_explore.BENCHMARKS,
-        *bench_hours.BENCHMARKS,
-        *bench_plan.BENCHMARKS,
-        *bench_start.BENCHMARKS,
-        *bench_verbs.BENCHMARKS,
-        *bench_serve.BENCHMARKS,
-        *bench_fuzz.BENCHMARKS,
-    )
-    return {one.name: one for one in found}
 
 
 def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchmark]:
