@@ -18,10 +18,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.store import RecordedStore
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.judge import NO
 from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present, read_subscriptions
+from rmqlab.spark.audit.verdict import NO
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 

@@ -25,20 +25,23 @@ from rmqlab.message.topics import (
 )
 from rmqlab.spark.audit import evidence as audit_evidence
 from rmqlab.spark.audit import scan as audit_scan
-from rmqlab.spark.audit.judge import MAYBE, NO, YES, Judge
+from rmqlab.spark.audit.judge import Judge
+from rmqlab.spark.audit.lookup import looked_up
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
+from rmqlab.spark.audit.tasks import over_ranges
+from rmqlab.spark.audit.totals import totals
+from rmqlab.spark.audit.verdict import MAYBE, NO, YES
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.store_config import StoreConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from rmqlab.spark.audit.subscriptions import Key
-    from rmqlab.spark.files.commit_log_files import LogRange
 
 _SPLIT: Final = 256 << 20
 _LEAST_SPLIT: Final = 1 << 20
@@ -92,7 +95,7 @@ class Audit:
         from pyspark.sql import functions as F  # noqa: N812
 
         topics, trace_topic = self._telling, self.options.trace_topic
-        frame = _over(
+        frame = over_ranges(
             self._session,
             self._ranges if topics else [],
             lambda part: audit_evidence.read_evidence(part, topics, trace_topic),
@@ -197,63 +200,10 @@ class Audit:
             options.check_crc,
             str(self.root) if options.check_queues else None,
         )
-        frame = _over(self._session, self._ranges, scan.run, audit_scan.SCHEMA)
+        frame = over_ranges(self._session, self._ranges, scan.run, audit_scan.SCHEMA)
         if self.witnessed:
-            frame = self._looked_up(frame)
+            frame = looked_up(frame, self.evidence)
         return frame.persist(StorageLevel.DISK_ONLY)
-
-    def _looked_up(self, frame: DataFrame) -> DataFrame:
-        """Decide what the evidence tells about."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
-        told = {
-            audit_evidence.CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
-            audit_evidence.DEAD: (F.lit(str(Fate.DEAD_LETTER)), F.lit("proved")),
-            audit_evidence.FAILED: (F.lit(str(Fate.RETRYING)), F.lit("proved")),
-            # The listener got it; how that went nobody wrote down, but the group went on.
-            audit_evidence.BEGUN: (
-                F.when(waiting, F.lit(str(Fate.RETRYING))).otherwise(F.lit(str(Fate.DELIVERED))),
-                F.lit("implied"),
-            ),
-        }
-        fate, certainty = F.col("fate"), F.col("certainty")
-        reason = F.when(F.col("rank").isNull() | (F.col("rank") == 0), F.col("reason"))
-        for rank, (what, how) in told.items():
-            fate = F.when(F.col("rank") == rank, what).otherwise(fate)
-            certainty = F.when(F.col("rank") == rank, how).otherwise(certainty)
-        named = self.evidence.select("group", "key", "rank")
-        # A delivery log may name messages by their offsetMsgId although they have a UNIQ_KEY.
-        by_place = named.withColumnsRenamed({"key": "offsetMsgId", "rank": "place"})
-        detail = frame.where(F.col("kind") == audit_scan.DETAIL)
-        joined = detail.join(named, ["group", "key"], "left").join(by_place, ["group", "offsetMsgId"], "left")
-        joined = self._covered(joined.withColumn("rank", F.greatest("rank", "place")))
-        decided = joined.withColumns({"fate": fate, "certainty": certainty, "reason": reason}).select(*frame.columns)
-        return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(decided)
-
-    def _covered(self, joined: DataFrame) -> DataFrame:
-        """Decide where nobody knows who owned a queue: one in which no traced client got anything is not covered.
-
-        Of such a queue the subscription tells; where that is not known either, the tags that traced clients got.
-        """
-        from pyspark.sql import functions as F  # noqa: N812
-
-        got = joined.where(F.col("rank").isin(audit_evidence.BEGUN, audit_evidence.CONSUMED))
-        queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
-        tags = got.select("group", "topic", F.coalesce("tag", F.lit("")).alias("tagText")).distinct()
-        tags = tags.withColumn("tagSeen", F.lit(True))
-        both = (
-            joined.withColumn("tagText", F.coalesce("tag", F.lit("")))
-            .join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
-            .join(F.broadcast(tags), ["group", "topic", "tagText"], "left")
-        )
-        open_ = (F.col("covered") == "unknown") & F.col("rank").isNull() & F.col("queueCovered").isNull()
-        passed = F.col("fate") == str(Fate.SKIPPED_BY_OFFSET)
-        seen = F.when(F.col("tagSeen"), F.lit(str(Fate.DELIVERED))).otherwise(F.col("presumed"))
-        told = F.when(passed & (F.col("presumed") == F.col("fate")), seen).otherwise(F.col("presumed"))
-        return both.withColumn("fate", F.when(open_, told).otherwise(F.col("fate"))).drop(
-            "tagText", "queueCovered", "tagSeen"
-        )
 
     @cached_property
     def counts(self) -> pa.Table:
@@ -313,40 +263,8 @@ class Audit:
     @cached_property
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By group and topic: sent, delivered, lost, by_fate, by_certainty of the losses, asked_for, first and last."""
-        found: dict[str, dict[str, dict[str, Any]]] = {}
-        for group, topic in self.keys:
-            found.setdefault(group, {})[topic] = {
-                "sent": 0,
-                "delivered": 0,
-                "lost": 0,
-                "by_fate": {},
-                "lost_by_certainty": {},
-                "lost_by_tag": {},
-                "lost_by_queue": {},
-                "lost_unless_nobody_asked": 0,
-                "lost_unknown_because": {},
-                "lost_ids": [],
-            }
-        for row in self.counts.to_pylist():
-            one, number = found[row["group"]][row["topic"]], row["messages"]
-            one["sent"] += number
-            one["by_fate"][row["fate"]] = one["by_fate"].get(row["fate"], 0) + number
-            if row["fate"] == Fate.DELIVERED:
-                one["delivered"] += number
-            elif Fate(row["fate"]) in LOSING and row["asked"] != "no":
-                one["lost"] += number
-                one["lost_unless_nobody_asked"] += number * (row["asked"] == "unknown")
-                for part, name in (("certainty", row["certainty"]), ("tag", row["tag"]), ("queue", row["queueId"])):
-                    cells, text = one[f"lost_by_{part}"], "" if name is None else str(name)
-                    cells[text] = cells.get(text, 0) + number
-        for row in self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "reason"]).to_pylist():
-            one = found[row["group"]][row["topic"]]
-            if row["reason"]:
-                one["lost_unknown_because"][row["reason"]] = one["lost_unknown_because"].get(row["reason"], 0) + 1
-            one["lost_ids"].append(row["offsetMsgId"])
-            one.setdefault("first_lost", row["storeTimestamp"])
-            one["last_lost"] = row["storeTimestamp"]
-        return found
+        lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "reason"])
+        return totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs."""
@@ -379,23 +297,3 @@ def _queue_folders(root: str | Path) -> Iterator[str]:
 
     folder = Path(root) / "consumequeue"
     return (one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else iter(())
-
-
-def _over(
-    session: SparkSession,
-    ranges: Sequence[LogRange],
-    work: Callable[[LogRange], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-) -> DataFrame:
-    """Run `work` on every range, each in a task of its own."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    parts = list(ranges)
-
-    def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from work(parts[number])
-
-    numbers = session.range(0, len(parts), 1, max(1, len(parts)))
-    return numbers.mapInArrow(each, from_arrow_schema(schema))

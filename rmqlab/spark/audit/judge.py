@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import reduce
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.batch import Batch, Filter
 from rmqlab.spark.audit.owners import HELD_MS, Owners
 from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, Held, Present
+from rmqlab.spark.audit.verdict import (
+    CHANGED,
+    CODE,
+    EARLY,
+    IMPLIED,
+    MAYBE,
+    NO,
+    NOBODYS,
+    NOT_HELD,
+    NOT_PASSED,
+    UNKNOWN,
+    UNTOLD,
+    YES,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,41 +37,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Codes = NDArray[np.int8]
-
-FATES: Final = tuple(Fate)
-CERTAINTIES: Final = ("proved", "implied", "unknown")
-"""Proved by a trace, a delivery log or the store itself; implied by offsets and subscriptions; or nothing tells."""
-PROVED, IMPLIED, UNKNOWN = range(3)
-ASKED: Final = ("no", "yes", "unknown")
-NO, YES, MAYBE = range(3)
-WHY: Final = (
-    None,
-    "another subscription or owner may have met it: one changed soon",
-    "nobody knows who owned the queue, or what that member asked for",
-    "nobody knows what the broker held for the group",
-    "stored before the group was seen: it may have begun behind that",
-    "the subscription lets it pass, and the evidence names no delivery",
-    "no committed offset is past it: it may have been consumed all the same",
-)
-"""Why a fate is unknown; None where it is not."""
-CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED = range(1, 7)
-LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
-CODE: Final = {fate: code for code, fate in enumerate(FATES)}
-
-
-class Verdict(NamedTuple):
-    """For each row: its fate, how certain that is, and whether a member asked for the message (codes).
-
-    `covered`: the evidence would tell of a delivery, because it has those of the queue's owner (`YES`, `NO`, `MAYBE`).
-    `presumed`: the fate where no evidence covers the row; its certainty is that of `fate`. `why`: a place in `WHY`.
-    """
-
-    fate: Codes
-    certainty: Codes
-    asked: Codes
-    covered: Codes
-    presumed: Codes
-    why: Codes
 
 
 class _Broker(NamedTuple):

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from rmqlab.lab.fates import Fate
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.spark.audit.batch import Batch
-from rmqlab.spark.audit.judge import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, Judge
+from rmqlab.spark.audit.judge import Judge
 from rmqlab.spark.audit.queue_check import QueueCheck
+from rmqlab.spark.audit.verdict import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rmqlab.spark.audit.judge import Verdict
+    from rmqlab.spark.audit.verdict import Verdict
     from rmqlab.spark.files.commit_log_files import LogRange
 
 COUNT, DETAIL, LOST, DAMAGE, TOLD = "count", "detail", "lost", "damage", "told"
