@@ -1,36 +1,63 @@
-"""The verb `sweep`: a sweep of the catalogue on Spark, kept row by row, going on where it stopped."""
+"""The verb `sweep`: a sweep of the catalogue on Spark, kept row by row; and one of its rows once more."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping
+    from typing import TextIO
 
 PLAIN = "none"
+LONGEST = 40  # characters of a figure that is shown
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which sweep; none: list them")
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the rows there (sweep-NAME)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of which every row's own seed is made (0)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of which every row's own seed is made (the catalogue's)")
     parser.add_argument("--runs", type=int, metavar="N", help="runs a row, where a row has several")
-    parser.add_argument("--rows-a-task", type=int, default=4, metavar="N", help="rows that share a Spark task (4)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="AXIS=V,...",
+        help="other values of an axis than the usual grid has; may be given several times",
+    )
+    parser.add_argument("--rows-a-task", type=int, metavar="N", help="rows that share a Spark task (the catalogue's)")
     parser.add_argument("--table", type=Path, metavar="FILE", help="write all rows into one Parquet file, too")
     parser.add_argument(
         "--spark",
         metavar="ADDRESS",
         help=f"local[*], a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*]); {PLAIN}: in this process",
     )
+    parser.add_argument(
+        "--row",
+        metavar="ROW",
+        help="instead: run this row again (an id, or a number from 0), from --table, --out or the rows that come with"
+        " rmqlab, and compare its figures; 1 if one differs",
+    )
+    parser.add_argument(
+        "--schedules",
+        type=Path,
+        metavar="DIR",
+        help="with --row: write its worst and best run there, as scenario and schedule for simulate --schedule",
+    )
+    parser.add_argument(
+        "--run", action="append", metavar="N", help="with --schedules: this run of the row; worst and best by default"
+    )
 
 
 def run(args: Namespace) -> int:
-    """Run the sweep; exit status 1 if a row failed."""
+    """Run the sweep; exit status 1 if a row failed, or with `--row` if a figure came out otherwise."""
     from rmqlab.spark.sweeps.catalogue import CATALOGUE
     from rmqlab.spark.sweeps.running import run_sweep
 
@@ -43,7 +70,14 @@ def run(args: Namespace) -> int:
         raise BadInput(f"sweep {args.name!r} is not known; there are {', '.join(CATALOGUE)}")
     if args.runs is not None and args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
-    sweep = CATALOGUE[args.name].sweep(args.name, seed=args.seed, runs=args.runs)
+    if args.rows_a_task is not None and args.rows_a_task < 1:
+        raise BadInput(f"--rows-a-task {args.rows_a_task}: at least one is needed")
+    if args.row is not None:
+        return _again(args, out)
+    if args.schedules is not None or args.run is not None:
+        raise BadInput("--schedules and --run take runs out of one row; say which with --row")
+    named = CATALOGUE[args.name]
+    sweep = named.sweep(args.name, seed=args.seed, runs=args.runs, axes=_axes(args.set, named.rows(1)))
     session = None
     if args.spark != PLAIN:
         from rmqlab.spark.session import open_session
@@ -51,14 +85,92 @@ def run(args: Namespace) -> int:
         session = open_session(args.spark)
     folder = args.out or Path(f"sweep-{args.name}")
     try:
-        result = run_sweep(sweep, folder, session=session, rows_a_task=args.rows_a_task)
+        result = run_sweep(sweep, folder, session=session, rows_a_task=args.rows_a_task or named.rows_a_task)
     finally:
         if session is not None:
             session.stop()
     if args.table is not None:
         result.write(args.table)
-    write_json({"sweep": args.name, "seed": args.seed, "rows": result.records}, args.json)
+    write_json({"sweep": args.name, "seed": sweep.seed, "rows": result.records}, args.json)
     print(f"{len(result.good)} rows in {folder}, {len(result.failed)} failed", file=out)
     for record in result.failed:
         print(f"  {record['row']}: {record['error']}", file=out)
     return 1 if result.failed else 0
+
+
+def _axes(given: list[str], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """``AXIS=V,V`` as values of the kind that the axis has."""
+    axes: dict[str, list[Any]] = {}
+    for text in given:
+        axis, equals, values = text.partition("=")
+        if not equals or not values:
+            raise BadInput(f"--set {text}: write AXIS=VALUE,VALUE")
+        kind = type(rows[0].get(axis))
+        axes[axis] = [_value(value, kind, text) for value in values.split(",")]
+    return axes
+
+
+def _value(text: str, kind: type, given: str) -> Any:
+    known = {"true": True, "false": False}
+    try:
+        if kind is bool:
+            return known[text.lower()]
+        return kind(text) if kind in (int, float) else text
+    except (KeyError, ValueError) as error:
+        raise BadInput(f"--set {given}: {text!r} is no {kind.__name__}, as this axis has") from error
+
+
+def _again(args: Namespace, out: TextIO) -> int:
+    from rmqlab.spark.sweeps.again import parameters_of, row_again, row_of
+    from rmqlab.spark.sweeps.stored import kept_rows
+
+    if args.run is not None and args.schedules is None:
+        raise BadInput("--run: say where with --schedules DIR")
+    record = row_of(kept_rows(args.name, table=args.table, folder=args.out), args.row)
+    parameters = parameters_of(args.name, record)
+    print(
+        f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}", file=out
+    )
+    figures = row_again(args.name, record)
+    width = max(len(one.name) for one in figures)
+    for one in figures:
+        note = "" if one.same else "  differs"
+        print(f"  {one.name:<{width}}  {_short(one.kept):<{LONGEST}}  {_short(one.now)}{note}", file=out)
+    counted = [one for one in figures if one.exact]
+    different = [one.name for one in counted if not one.same]
+    times = len(figures) - len(counted)
+    print(
+        f"{len(counted) - len(different)} of {len(counted)} figures are as kept"
+        + (f"; {times} are times and differ from run to run" if times else ""),
+        file=out,
+    )
+    told = {one.name: {"kept": one.kept, "now": one.now, "exact": one.exact} for one in figures}
+    write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": told}, args.json)
+    if args.schedules is not None:
+        _write_runs(args, record, out)
+    return 1 if different else 0
+
+
+def _write_runs(args: Namespace, record: Mapping[str, Any], out: TextIO) -> None:
+    from rmqlab.spark.sweeps.again import BEST, WORST, explore_options, run_again_of
+    from rmqlab.spark.sweeps.catalogue import SCHEDULES
+
+    try:
+        args.schedules.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--schedules {args.schedules}: {error.strerror}; name a folder that can be made") from error
+    for which in args.run or (WORST, BEST):
+        run = run_again_of(args.name, record, which)
+        stem = args.schedules / f"{record['row']}-{which}"
+        scenario, schedule = stem.with_suffix(".jsonl"), stem.with_suffix(".json")
+        replace_file(scenario, run.scenario.to_json() + "\n")
+        replace_file(schedule, run.schedule.to_json() + "\n")
+        print(f"{which}: {sum(fate.lost for fate in run.fates)} lost", file=out)
+        print(f"  rmqlab simulate {shlex.join([str(scenario), '--schedule', str(schedule)])}", file=out)
+    if args.name == SCHEDULES:
+        print(f"all of them\n  rmqlab explore {shlex.join([str(scenario), *explore_options(record)])}", file=out)
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."

@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, loss_whole, storm
+from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
 
@@ -33,13 +33,6 @@ def test_early_messages_still_reach_the_first_member():
 def test_unknown_traffic_is_named():
     with pytest.raises(BadInput, match="traffic is 'never'; it is one of starting, settled"):
         loss(1, members=2, queues=4, shared=0, gap_ms=1, delay_us=1_000, traffic="never", runs=1)
-
-
-def test_whole_core_loses_six_of_eight_and_none_with_equal_tags():
-    assert loss_whole(1, gap_ms=1_000, queues=4, tags_of_b="tagB", runs=4)["delivered"] == 0.25
-    assert loss_whole(1, gap_ms=1_000, queues=4, tags_of_b="tagA", runs=4) == pytest.approx(
-        {"delivered": 0.5, "dropped_by_broker_tag": 0.5, "dropped_by_client": 0.0, "waiting": 0.0}
-    )
 
 
 def test_heartbeats_at_the_defaults():

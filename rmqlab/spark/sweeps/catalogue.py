@@ -1,46 +1,76 @@
 """The sweeps there are: what is varied, what a row measures, and the grid that is run unless another is asked for.
 
-Two machines measure. The reduced models (`reduced_group`, `reduced_heartbeats`) do a million runs a second, the whole
-core some hundred; a row of either is repeated exactly by its seed and parameters (`Sweep.run_row`).
+Two machines measure. The reduced models (`reduced_group`, `reduced_heartbeats`) do some hundred thousand runs a second,
+the whole core some ten: simulated from seeds (`whole_group`, `storm`) or searched by the explorer (`searched_group`). A
+row of any is repeated exactly by its seed and parameters (`again`); only the bloom map measures times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.eight_messages import EightMessages
+from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
-from rmqlab.lab.groups.tag_group import GROUP, TOPIC, counts
+from rmqlab.lab.groups.tag_group import GROUP, TOPIC
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import simulate
-from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs
+from rmqlab.spark.sweeps.bloom_map import COUNTS as BLOOM_COUNTS
+from rmqlab.spark.sweeps.bloom_map import SEED as BLOOM_SEED
+from rmqlab.spark.sweeps.bloom_map import bloom_map, measure
+from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
+from rmqlab.spark.sweeps.searched_group import schedules
 from rmqlab.spark.sweeps.sweep import Scalar, Sweep, grid
+from rmqlab.spark.sweeps.whole_group import TRAFFIC, group_start, loss_whole
 
-TRAFFIC = ("starting", "settled")
-MESSAGES, EVERY_MS, SETTLED_MS = 64, 100, 5_000
-JITTER = 1.0  # a frame takes up to twice its least time
+MESSAGES = 64
 STORM_SETTLES_MS = 25_000  # the next round by timer comes within 20 s
-Figures = dict[str, float | int]
+LOSS_WHOLE, SCHEDULES, STORMS, BLOOM_MAP = "loss_whole", "schedules", "storms", "bloom-map"
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSweep:
-    """A sweep of the catalogue: ``rows`` gives its grid for a number of ``runs`` a row."""
+    """A sweep of the catalogue: ``rows`` gives its grid for a number of ``runs`` a row.
+
+    ``counts``: the figures that a row repeats exactly, None for all of them; the others are times that were measured.
+    ``version`` is raised when a row's figures change their meaning. ``rows_a_task``: quick rows share a task.
+    """
 
     about: str
     run: Callable[..., Figures]
     rows: Callable[[int], list[dict[str, Scalar]]]
     runs: int
+    seed: int = 0
+    version: int = 1
+    counts: frozenset[str] | None = None
+    rows_a_task: int = 1
 
-    def sweep(self, name: str, *, seed: int = 0, runs: int | None = None) -> Sweep:
-        """The sweep, ready for `run_sweep`."""
-        return Sweep(name, self.run, self.rows(self.runs if runs is None else runs), seed=seed)
+    def sweep(
+        self,
+        name: str,
+        *,
+        seed: int | None = None,
+        runs: int | None = None,
+        axes: Mapping[str, Sequence[Scalar]] | None = None,
+    ) -> Sweep:
+        """The sweep, ready for `run_sweep`; ``axes`` gives some axes other values than the usual grid has.
+
+        Raises:
+            BadInput: an axis that there is not.
+        """
+        rows = self.rows(self.runs if runs is None else runs)
+        for axis, values in (axes or {}).items():
+            if axis not in rows[0]:
+                raise BadInput(f"sweep {name!r} has no axis {axis!r}; there are {', '.join(rows[0])}")
+            changed = [{**row, axis: value} for row in rows for value in values]
+            rows = list({tuple(row.items()): row for row in changed}.values())
+        return Sweep(name, self.run, rows, seed=self.seed if seed is None else seed, version=self.version)
 
 
 def loss(
@@ -48,20 +78,12 @@ def loss(
 ) -> Figures:
     """Shares of the messages sent to a group that starts, over ``runs`` runs of the reduced model.
 
-    ``traffic``: "starting" for messages spread from the first start to 5 s behind the last, "settled" for messages
-    from then on. ``low`` and ``high`` are the 5th and 95th percentile of the share delivered in one run.
+    ``low`` and ``high`` are the 5th and 95th percentile of the share delivered in one run.
 
     Raises:
-        BadInput: another ``traffic``, or a parameter that `GroupStart.checked` refuses.
+        BadInput: as `group_start`.
     """
-    if traffic not in TRAFFIC:
-        raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
-    until = (members - 1) * gap_ms + SETTLED_MS
-    settled = traffic == "settled"
-    start = GroupStart(
-        members, queues, shared, gap_ms, delay_us, JITTER, messages=MESSAGES,
-        first_ms=until if settled else 0, every_ms=EVERY_MS if settled else until / MESSAGES,
-    )  # fmt: skip
+    start = group_start(members, queues, shared, gap_ms, delay_us, traffic, MESSAGES)
     found = group_runs(start, seed, 0, runs)
     sent = found[:, 0]
     shares = {
@@ -76,19 +98,6 @@ def loss(
         "last_wins": float((found[:, COLUMNS.index("winner")] == members - 1).mean()),
         "requests": float(found[:, COLUMNS.index("requests")].mean()),
     }
-
-
-def loss_whole(seed: int, *, gap_ms: int, queues: int, tags_of_b: str, runs: int) -> Figures:
-    """The eight messages through the whole core, with delays as a real machine has them; shares of the messages."""
-    total: dict[str, int] = {}
-    for number in range(runs):
-        run = EightMessages(
-            gap_ms=gap_ms, queues=queues, tags={"A": "tagA", "B": tags_of_b}, seed=(seed + number) % 2**63
-        ).run()
-        for fate, count in counts(run).items():
-            total[fate] = total.get(fate, 0) + count
-    messages = sum(total.values())
-    return {fate: count / messages for fate, count in sorted(total.items())}
 
 
 def heartbeats(seed: int, *, clients: int, period_ms: int, expiry_ms: int, scan_ms: int, lost: float) -> Figures:
@@ -112,6 +121,16 @@ def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -
     ``moved``: queues that changed hands after they were first taken; ``settled_ms``: from the last start to the last
     change of ownership; ``twice``: the most queues that two members held at one moment.
     """
+    run = simulate(
+        storm_scenario(members, queues, strategy, gap_ms), chooser=RaceChooser(seed), timing=RACE_TIMING,
+        cluster=default_settings(),
+    )  # fmt: skip
+    end = next(float(event["t"]) for event in run.events if event["ev"] == "sent")
+    return _storm_figures(run, end)
+
+
+def storm_scenario(members: int, queues: int, strategy: str, gap_ms: int) -> Scenario:
+    """Members that start ``gap_ms`` after one another, and a message at the end."""
     wants = {TOPIC: Subscription("TAG", "*")}
     steps: list[Step] = [
         Start(number * gap_ms, who=f"C{number:03}", group=GROUP, subscribe=wants, strategy=strategy)  # type: ignore[arg-type]
@@ -119,9 +138,7 @@ def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -
     ]
     last = (members - 1) * gap_ms + STORM_SETTLES_MS
     steps.append(Send(last, topic=TOPIC, messages=[OutgoingMessage("end")]))
-    run = simulate(Scenario("storm", {TOPIC: queues}, steps), chooser=RaceChooser(seed), timing=RACE_TIMING)
-    end = next(float(event["t"]) for event in run.events if event["ev"] == "sent")
-    return _storm_figures(run, end)
+    return Scenario("storm", {TOPIC: queues}, steps)
 
 
 def _storm_figures(run: Any, end: float) -> Figures:
@@ -165,7 +182,17 @@ def _loss_rows(runs: int) -> list[dict[str, Scalar]]:
 
 
 def _whole_rows(runs: int) -> list[dict[str, Scalar]]:
-    return grid(gap_ms=[0, 1, 5, 1_000], queues=[1, 4, 8], tags_of_b=["tagA", "tagB", "tagA || tagB", "*"], runs=[runs])
+    return grid(
+        members=[2, 3, 4], queues=[4, 8], shared=[0, 1], gap_ms=[0, 100, 1_000], delay_us=[1_000, 20_000],
+        traffic=list(TRAFFIC), runs=[runs],
+    )  # fmt: skip
+
+
+def _schedule_rows(budget: int) -> list[dict[str, Scalar]]:
+    return grid(
+        members=[2, 3], queues=[1, 4], shared=[0, 1], gap_ms=[0, 1_000], lag_ms=[0, 20], traffic=list(TRAFFIC),
+        budget=[budget],
+    )  # fmt: skip
 
 
 def _heartbeat_rows(_: int) -> list[dict[str, Scalar]]:
@@ -182,16 +209,25 @@ def _storm_rows(_: int) -> list[dict[str, Scalar]]:
 CATALOGUE: Mapping[str, NamedSweep] = {
     "loss": NamedSweep(
         "what a group with tags of its members' own loses: members, queues, shared tags, gap, delays",
-        loss, _loss_rows, 20_000,
+        loss, _loss_rows, 20_000, rows_a_task=4,
     ),
-    "loss_whole": NamedSweep(
-        "the eight messages through the whole core: gap, queues, overlap of the tags", loss_whole, _whole_rows, 40
+    LOSS_WHOLE: NamedSweep(
+        "the same through the whole core, run by run, with the model beside, and the choices of worst and best run",
+        loss_whole, _whole_rows, 40, version=2,
+    ),
+    SCHEDULES: NamedSweep(
+        "every order of frames that a budget of runs reaches (--runs): outcomes, what they lose, worst and best"
+        " schedule", schedules, _schedule_rows, 100,
     ),
     "heartbeats": NamedSweep(
         "load of heartbeats and the time until silence is noticed: clients, period, expiry, scan, beats lost",
-        heartbeats, _heartbeat_rows, 1,
+        heartbeats, _heartbeat_rows, 1, rows_a_task=4,
     ),
-    "storms": NamedSweep(
+    STORMS: NamedSweep(
         "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows, 1
+    ),
+    BLOOM_MAP: NamedSweep(
+        "what filtering costs with the bloom switch and without; times differ from run to run, counts do not",
+        measure, lambda _: list(map(dict, bloom_map().parameters)), 1, seed=BLOOM_SEED, counts=BLOOM_COUNTS,
     ),
 }  # fmt: skip

@@ -65,17 +65,40 @@ class SweepFiles:
         Raises:
             BadInput: a file is damaged.
         """
-        found: dict[str, dict[str, Any]] = {}
-        for path in self._parts():
-            try:
-                records = pq.read_table(path).to_pylist()
-            except (OSError, pa.ArrowException) as error:
-                raise BadInput(f"{path} is damaged ({error}): delete it, and its rows are run again") from error
-            found.update((record[ROW], record) for record in records)
-        return found
+        return _read(self.folder)
 
     def _parts(self) -> list[Path]:
-        return sorted(self.folder.glob("part-*.parquet"))
+        return _parts(self.folder)
+
+
+def kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Give the rows that a sweep called `name` has kept in `folder`, in the order they finished.
+
+    Raises:
+        BadInput: the folder is not one of that sweep, or a file is damaged.
+    """
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
+    if about.get("name") != name:
+        raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
+    return list(_read(folder).values())
+
+
+def _read(folder: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for path in _parts(folder):
+        try:
+            records = pq.read_table(path).to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise BadInput(f"{path} is damaged ({error}): delete it, and its rows are run again") from error
+        found.update((record[ROW], record) for record in records)
+    return found
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("part-*.parquet"))
 
 
 class SweepResult:

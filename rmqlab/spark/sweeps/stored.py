@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.spark.sweeps.files import SweepResult
-
-SEED = 0
 
 
 def stored_path(name: str) -> Path:
@@ -41,10 +39,29 @@ def stored_sweep(name: str) -> SweepResult:
         raise BadInput(f"{path} cannot be read ({error}); ./lab sweep {name} --table {path} makes it") from error
 
 
-def run_again(name: str, **parameters: float | str) -> dict[str, float | int]:
+def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = None) -> list[dict[str, Any]]:
+    """Rows that somebody has kept: in a Parquet file, in the folder of a sweep, else those of `stored_sweep`.
+
+    Raises:
+        BadInput: they cannot be read, or are rows of another sweep.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from rmqlab.spark.sweeps.files import kept_in
+
+    if table is not None:
+        try:
+            records: list[dict[str, Any]] = pq.read_table(table).to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise BadInput(f"{table} cannot be read ({error}); give a file that sweep --table has written") from error
+        return records
+    return stored_sweep(name).records if folder is None else kept_in(folder, name)
+
+
+def run_again(name: str, **parameters: float | str) -> dict[str, Any]:
     """Runs one row of a kept sweep here, with the seed it had; the figures are those that were kept."""
-    one = CATALOGUE[name]
-    row = one.sweep(name, seed=SEED).run_row(parameters)
+    row = CATALOGUE[name].sweep(name).run_row(parameters)
     if row.error is not None:
         raise BadInput(f"sweep {name!r}: {row.error}")
     return row.figures

@@ -1,0 +1,106 @@
+"""A group that starts, searched by the explorer: every way it can end within a budget of runs, one row a cell.
+
+One message of every tag goes into every queue, so that nothing is left to chance but the order of frames (and, in the
+runs drawn beside the search, times). A row has the number of outcomes and how many messages each loses, and the
+schedules of the worst and of the best.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.explorer.compare import default_settings
+from rmqlab.lab.explorer.explore import Explorer
+from rmqlab.lab.groups.tag_group import LAST_LOOK_MS, TOPIC, TagGroup
+from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
+from rmqlab.spark.sweeps.whole_group import SETTLED_MS, TRAFFIC
+
+if TYPE_CHECKING:
+    from rmqlab.lab.explorer.explored import Explored, FoundOutcome
+
+SAMPLED: Final = 4  # of the budget one run in so many is drawn by chance
+SHORTENING: Final = 0
+_SEEDS: Final = 2**31
+
+
+def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traffic: str) -> Scenario:
+    """The scenario of a cell: messages come with the last start ("starting"), or 5 s behind it ("settled").
+
+    Raises:
+        BadInput: another ``traffic``, or numbers that `TagGroup` refuses.
+    """
+    if traffic not in TRAFFIC:
+        raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
+    group = TagGroup(members, queues, shared).checked()
+    last = (members - 1) * gap_ms
+    steps: list[Step] = [group.start(number, number * gap_ms) for number in range(members)]
+    at = last + (SETTLED_MS if traffic == "settled" else 0)
+    messages = [OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(queues) for tag in group.tags()]
+    steps += [Send(at, topic=TOPIC, messages=messages), Offsets(at + LAST_LOOK_MS)]
+    return Scenario("searched", {TOPIC: queues}, steps)
+
+
+def explored_cell(
+    seed: int, *, members: int, queues: int, shared: int, gap_ms: int, lag_ms: int, traffic: str, budget: int
+) -> Explored:
+    """What the explorer finds in a cell; as `rmqlab explore` with this budget, first seed, lag and samples."""
+    scenario = searched_scenario(members, queues, shared, gap_ms, traffic)
+    return Explorer(
+        scenario, budget=budget, seed=first_seed(seed), samples=budget // SAMPLED, shortening=SHORTENING,
+        lag_ms=lag_ms, cluster=default_settings(), properties=[],
+    ).explore()  # fmt: skip
+
+
+def first_seed(seed: int) -> int:
+    """The first seed of the runs drawn by chance in the row with this seed."""
+    return seed % _SEEDS
+
+
+def schedules(
+    seed: int, *, members: int, queues: int, shared: int, gap_ms: int, lag_ms: int, traffic: str, budget: int
+) -> dict[str, Any]:
+    """How many outcomes the orders of frames can have, and what each loses.
+
+    ``lag_ms``: how much longer than a timer that is due a frame may be under way. ``exhausted``: no order is left.
+    ``lost_counts`` and ``lost_shares``: messages lost by outcome, and its share (exact when exhausted, else of the runs
+    drawn by chance, 0 for one that only the search has reached). ``lost_median`` is weighted by share, ``lost_min`` and
+    ``lost_max`` are of all outcomes reached.
+    """
+    found = explored_cell(
+        seed, members=members, queues=queues, shared=shared, gap_ms=gap_ms, lag_ms=lag_ms, traffic=traffic,
+        budget=budget,
+    )  # fmt: skip
+    lost = [len(one.lost) for one in found.outcomes]
+    shares = [one.share for one in found.outcomes]
+    worst = _first(found, max(lost))
+    best = _first(found, min(lost))
+    return {
+        "sent": (members + shared) * queues,
+        "exhausted": found.exhausted,
+        "made": found.runs,
+        "outcomes": len(found.outcomes),
+        "lost_min": min(lost),
+        "lost_median": weighted_median(lost, shares),
+        "lost_max": max(lost),
+        "lost_counts": lost,
+        "lost_shares": [round(share, 9) for share in shares],
+        "worst_schedule": worst.schedule.to_json(),
+        "best_schedule": best.schedule.to_json(),
+    }
+
+
+def _first(found: Explored, lost: int) -> FoundOutcome:
+    """Of the outcomes that lose so many the one with the shortest schedule."""
+    same = [one for one in found.outcomes if len(one.lost) == lost]
+    return min(same, key=lambda one: (len(one.schedule.taken), one.schedule.to_json()))
+
+
+def weighted_median(values: list[int], weights: list[float]) -> int:
+    """The least value that, with those below it, has half of the weight."""
+    half, total = sum(weights) / 2, 0.0
+    for value, weight in sorted(zip(values, weights, strict=True)):
+        total += weight
+        if total >= half - 1e-9:
+            return value
+    return max(values)

@@ -1,0 +1,172 @@
+"""Sweeps of the whole core: what a row tells, and that each of its runs comes again from the row alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from rmqlab.cli import main
+from rmqlab.errors import BadInput
+from rmqlab.lab.groups.tag_group import counts
+from rmqlab.spark.sweeps.again import parameters_of, row_again, row_of, run_again_of
+from rmqlab.spark.sweeps.catalogue import CATALOGUE
+from rmqlab.spark.sweeps.running import run_sweep
+from rmqlab.spark.sweeps.searched_group import schedules, weighted_median
+from rmqlab.spark.sweeps.stored import kept_rows, stored_sweep
+from rmqlab.spark.sweeps.whole_group import ChosenBefore, group_start, loss_whole, whole_run_of, winner_of
+
+WHOLE = {
+    "members": [3], "queues": [4], "shared": [0, 1], "gap_ms": [100], "delay_us": [1_000], "traffic": ["starting"],
+}  # fmt: skip
+SEARCHED = {"members": [2], "queues": [1, 4], "shared": [0], "gap_ms": [0], "lag_ms": [0], "traffic": ["starting"]}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Two small sweeps of the whole core, run through the verb in this process; the tables of their rows."""
+    folder = tmp_path_factory.mktemp("kept")
+    for name, axes, runs in (("loss_whole", WHOLE, 5), ("schedules", SEARCHED, 24)):
+        given = [f"--set={axis}={','.join(map(str, values))}" for axis, values in axes.items()]
+        where = ["--out", str(folder / name), "--table", str(folder / f"{name}.parquet")]
+        assert main(["sweep", name, "--runs", str(runs), "--spark", "none", *given, *where]) == 0
+    return {name: folder / f"{name}.parquet" for name in ("loss_whole", "schedules")}
+
+
+def test_a_row_of_the_whole_core_tells_its_distribution(kept):
+    for record in kept_rows("loss_whole", table=kept["loss_whole"]):
+        assert record["error"] is None
+        lost = [record["sent"] - one for one in record["each"]]  # nothing waits at the end, and all are wanted
+        assert record["waiting"] == record["other_fates"] == 0
+        assert (record["lost_min"], record["lost_max"]) == (min(lost), max(lost))
+        assert lost[record["worst_run"]] == max(lost)
+        assert lost[record["best_run"]] == min(lost)
+        assert record["delivered"] == sum(record["each"]) / (5 * record["sent"])
+        assert 1 <= record["endings"] <= 5
+        assert sum(record["model_each"]) == record["model_runs"]
+
+
+def test_each_run_of_a_row_comes_again(kept):
+    for record in kept_rows("loss_whole", table=kept["loss_whole"]):
+        runs = [run_again_of("loss_whole", record, str(number)) for number in range(5)]
+        assert [counts(run)["delivered"] for run in runs] == record["each"]
+        for which in ("worst", "best"):
+            again = run_again_of("loss_whole", record, which)
+            assert again.lines() == runs[record[f"{which}_run"]].lines()
+            assert sum(fate.lost for fate in again.fates) == record["lost_max" if which == "worst" else "lost_min"]
+
+
+def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
+    for record in kept_rows("schedules", table=kept["schedules"]):
+        assert record["outcomes"] == len(record["lost_counts"]) == len(record["lost_shares"])
+        assert sum(record["lost_shares"]) == pytest.approx(1)
+        for which, count in (("worst", record["lost_max"]), ("best", record["lost_min"])):
+            assert sum(fate.lost for fate in run_again_of("schedules", record, which).fates) == count
+    lost = [(record["queues"], record["lost_min"], record["lost_max"]) for record in kept_rows(
+        "schedules", table=kept["schedules"]
+    )]  # fmt: skip
+    assert lost[0][1] <= lost[0][2] <= 2
+    assert lost[1][1] < lost[1][2]  # with messages that come while the group starts the order decides
+
+
+@pytest.mark.parametrize("name", ["loss_whole", "schedules"])
+def test_the_verb_runs_a_row_again_and_simulate_repeats_its_runs(kept, name, tmp_path, capsys):
+    record = kept_rows(name, table=kept[name])[1]
+    given = ["sweep", name, "--row", record["row"], "--table", str(kept[name])]
+    assert main([*given, "--schedules", str(tmp_path), "--json", str(tmp_path / "again.json")]) == 0
+    told = capsys.readouterr().out
+    assert f"row {record['row']}, seed {record['seed']}: members " in told
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again["differing"] == []
+    assert all(figure["kept"] == figure["now"] for figure in again["figures"].values())
+    for which, lost in (("worst", record["lost_max"]), ("best", record["lost_min"])):
+        (command,) = [line.split() for line in told.splitlines() if f"-{which}.jsonl" in line and "simulate" in line]
+        assert command[:2] == ["rmqlab", "simulate"]
+        assert main([*command[1:], "--out", str(tmp_path / "events.jsonl")]) == 0
+        events = (tmp_path / "events.jsonl").read_text()
+        assert events == run_again_of(name, record, which).lines()
+        assert sum(json.loads(line).get("lost", False) for line in events.splitlines()) == lost
+        assert f"{lost} lost" in capsys.readouterr().out
+
+
+def test_explore_finds_a_searched_row_again(kept, tmp_path, capsys):
+    record = kept_rows("schedules", table=kept["schedules"])[0]
+    main(["sweep", "schedules", "--row", "0", "--table", str(kept["schedules"]), "--schedules", str(tmp_path)])
+    command = capsys.readouterr().out.splitlines()[-1].split()
+    assert main([*command[1:], "--json", str(tmp_path / "explored.json")]) == 0
+    explored = json.loads((tmp_path / "explored.json").read_text())
+    assert explored["exhausted"] == record["exhausted"]
+    found = [(len(one["lost"]), round(one["share"], 9)) for one in explored["outcomes"]]
+    assert Counter(found) == Counter(zip(record["lost_counts"], record["lost_shares"], strict=True))
+
+
+def test_a_row_that_was_changed_is_told(kept, tmp_path, capsys):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    records = kept_rows("loss_whole", table=kept["loss_whole"])
+    records[0]["lost_max"] += 1
+    pq.write_table(pa.Table.from_pylist(records), tmp_path / "changed.parquet")
+    given = ["sweep", "loss_whole", "--row", "0", "--table", str(tmp_path / "changed.parquet")]
+    assert main([*given, "--json", str(tmp_path / "again.json")]) == 1
+    assert "differs" in capsys.readouterr().out
+    assert json.loads((tmp_path / "again.json").read_text())["differing"] == ["lost_max"]
+
+
+def test_spark_finds_what_this_process_finds(kept, spark, tmp_path):
+    for name, axes, runs in (("loss_whole", WHOLE, 5), ("schedules", SEARCHED, 24)):
+        sweep = CATALOGUE[name].sweep(name, runs=runs, axes=axes)
+        there = run_sweep(sweep, tmp_path / name, session=spark, rows_a_task=1).records
+        assert there == kept_rows(name, table=kept[name])
+
+
+def test_a_storm_comes_again_by_its_seed():
+    sweep = CATALOGUE["storms"].sweep("storms", axes={"members": [3], "queues": [4]})
+    record = sweep.run_row(sweep.rows()[0]).record()
+    assert [one for one in row_again("storms", record) if not one.same] == []
+    run = run_again_of("storms", record, "0")
+    assert sum(fact.kind == "notify" for fact in run.facts.facts if fact.t < 25_000) >= record["notifications"] > 0
+    with pytest.raises(BadInput, match="run 1: give worst, best, or a number from 0 to 0"):
+        run_again_of("storms", record, "1")
+
+
+def test_winner_is_the_one_whose_tag_arrives():
+    start = group_start(2, 4, 0, 1_000, 1_000, "settled", 16)
+    run = whole_run_of(start, 3, 0)
+    passed = {fate.tag for fate in run.fates if fate.fate.value != "dropped_by_broker_tag"}
+    assert passed == {f"tag{winner_of(run, start)}"}
+
+
+def test_what_is_no_row_is_refused(kept, capsys):
+    records = kept_rows("loss_whole", table=kept["loss_whole"])
+    with pytest.raises(BadInput, match="row 7: none of the 2 rows has this id"):
+        row_of(records, "7")
+    with pytest.raises(BadInput, match="this is no row of sweep 'storms': it has no strategy"):
+        parameters_of("storms", records[0])
+    with pytest.raises(BadInput, match="sweep 'loss' has no run 'worst'"):
+        run_again_of("loss", stored_sweep("loss").records[0], "worst")
+    with pytest.raises(BadInput, match="runs is 0; at least one"):
+        loss_whole(1, members=2, queues=4, shared=0, gap_ms=0, delay_us=1, traffic="settled", runs=0)
+    with pytest.raises(BadInput, match="traffic is 'never'; it is one of starting, settled"):
+        schedules(1, members=2, queues=4, shared=0, gap_ms=0, lag_ms=0, traffic="never", budget=10)
+    with pytest.raises(BadInput, match=r"choice 0 .* is 99; options 0 to"):
+        whole_run_of(group_start(2, 4, 0, 0, 1_000, "settled", 4), 1, 0, ChosenBefore([99]))
+    for given, told in (
+        (["--set", "nothing=1"], "has no axis 'nothing'; there are members, queues"),
+        (["--set", "members"], "--set members: write AXIS=VALUE,VALUE"),
+        (["--set", "members=two"], "--set members=two: 'two' is no int"),
+        (["--run", "1"], "say which with --row"),
+        (["--row", "0", "--run", "1", "--table", str(kept["loss_whole"])], "say where with --schedules"),
+        (["--row", "0", "--table", "nowhere.parquet"], "nowhere.parquet cannot be read"),
+        (["--row", "0", "--out", "nowhere"], "nowhere holds no sweep"),
+        (["--row", "0", "--out", str(kept["schedules"].with_suffix(""))], "holds sweep 'schedules', and this is"),
+        (["--rows-a-task", "0"], "--rows-a-task 0"),
+    ):
+        assert main(["sweep", "loss_whole", *given]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_the_median_is_weighted():
+    assert weighted_median([6, 4, 2], [0.25, 0.5, 0.25]) == 4
+    assert weighted_median([6, 4], [1.0, 0.0]) == 6
