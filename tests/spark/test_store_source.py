@@ -168,7 +168,7 @@ def test_a_stream_reads_what_is_written_while_it_runs_and_nothing_twice(spark, t
             try:
                 query.awaitTermination()
             except StreamingQueryException as error:
-                # Spark gives its Python worker 10 s to start; on a busy machine a new query goes on where this one ended.
+                # Spark gives its Python worker 10 s to start; where that was too little, a new query goes on.
                 if "failed to connect back" not in str(error):
                     raise
             else:
