@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import RawDescriptionHelpFormatter
 from collections import Counter
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -13,21 +13,35 @@ from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
 
     from rmqlab.spark.audit.auditing import Audit
 
 LOST = 3
 MOST_SHOWN = 20
+EPILOG = """\
+exit status: 0 nothing lost, 3 messages were lost, 2 bad input
+
+keys of --json:
+  groups     {GROUP: {TOPIC: {sent, delivered, lost, by_fate: {FATE: n}, lost_ids: [offsetMsgId...], lost_by_certainty,
+             lost_by_tag, lost_by_queue, lost_unless_nobody_asked, lost_unknown_because, first_lost, last_lost}}}
+  damage     [{physicalOffset, size, reason, topic, queueId, queueOffset}...]
+  witnessed  {GROUP: [client...]}: groups with evidence of deliveries, and the clients that wrote a trace
+Lost is what was dropped or passed and some member asked for, or may have. Certainty: proved (by a trace, a log, a
+record sent back), implied (by offsets and subscriptions, if nobody set offsets by hand), unknown. Times: epoch ms.
+"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
     parser.add_argument(
         "store",
         type=Path,
         metavar="STORE",
-        help="a store directory, or the folder of a recorded set: its events give subscriptions and deliveries",
+        help="a store directory (it has a folder commitlog), also packed as .tar.gz or .zip; or a folder with one as "
+        "store/ or store.tar.gz: if events lie there too (events.jsonl.gz, events/), they give subscriptions and "
+        "deliveries",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write a report (index.html), Parquet tables and the resend plan there"
@@ -38,8 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "until"}, with '
-        '"post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "clients", "from", '
-        '"strategy"} says who was there; a store has only subscriptions of SQL92',
+        '"post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "topic", "type", '
+        '"expr", "held": true, "from"}: what the broker held; {"group", "clients", "from", "strategy"}: who was there; '
+        '{"group", "topic", "reset"}: when offsets were set by hand; or events of scenarios, in a file or a folder. A '
+        "store has only subscriptions of SQL92",
     )
     parser.add_argument(
         "--delivered",
@@ -61,13 +77,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Audit and print; return 0, or 3 if messages were lost. Raise `BadInput` for what cannot be used."""
+    from rmqlab.lab.recorded.store import open_store
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
-    from rmqlab.spark.audit.subscriptions import read_subscriptions
+    from rmqlab.spark.audit.subscription_file import read_subscriptions
     from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session
 
-    with _opened(args.store) as (store, events):
+    with open_store(args.store) as (store, events):
         given = args.subscriptions or events
         options = AuditOptions(
             groups=tuple(args.group),
@@ -87,21 +104,6 @@ def run(args: Namespace) -> int:
             return LOST if audit.has_losses else 0
         finally:
             audit.close()
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Give the store directory, and the events of a recorded set; a set's store is unpacked for the time being."""
-    from rmqlab.lab.recorded.store import PACKED, RecordedStore
-
-    if not (path / PACKED).is_file():
-        yield path, None
-        return
-    recorded = RecordedStore(path)
-    try:
-        yield recorded.store, recorded.events if recorded.events.is_file() else None
-    finally:
-        recorded.cleanup()
 
 
 def _time(text: str) -> int:
@@ -126,6 +128,8 @@ def _print(audit: Audit, out: TextIO) -> None:
             print(f"{group:<24} {topic:<24} {counts}  {fates}", file=out)
             unknown += one["lost_unless_nobody_asked"]
             because.update(one["lost_unknown_because"])
+    if not audit.summary:
+        print("No group is known: neither config/consumerOffset.json nor --subscriptions names one.", file=out)
     if unknown:
         print(
             f"{unknown} of the lost went by without being delivered, and nothing here says whether anybody asked for "

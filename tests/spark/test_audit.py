@@ -18,8 +18,9 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.spark.audit.auditing import Audit, AuditError, AuditOptions
 from rmqlab.spark.audit.evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_log
+from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.resend import resend_plan
-from rmqlab.spark.audit.subscriptions import SubscriptionsError, read_subscriptions
+from rmqlab.spark.audit.subscription_file import read_subscriptions
 
 
 @pytest.fixture(scope="session")

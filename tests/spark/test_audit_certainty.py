@@ -20,7 +20,8 @@ from rmqlab.lab.recorded.store import RecordedStore
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
-from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present, read_subscriptions
+from rmqlab.spark.audit.subscription_file import read_subscriptions
+from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present
 from rmqlab.spark.audit.verdict import NO
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN

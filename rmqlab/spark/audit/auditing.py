@@ -181,6 +181,7 @@ class Audit:
                 tuple(self._subscriptions.present.get(group, ())),
                 topics[topic].read_queue_nums if topic in topics else 0,
                 telling,
+                self._subscriptions.reset.get((group, topic), ()),
             )
             judges.setdefault(topic, []).append(judge)
         return judges

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
-from rmqlab.spark.audit.subscriptions import SubscriptionsError, json_lines
+from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines
 from rmqlab.spark.files.record_columns import LogReader, RecordFilter
 
 if TYPE_CHECKING:
@@ -84,19 +84,23 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
     """
     rows: list[_Row] = []
     group_of: dict[tuple[str, str], str] = {}
-    for number, line in json_lines(path):
-        if "ev" in line:
-            rows += _of_event(line, group_of)
-            continue
-        key = line.get("msgId") or line.get("offsetMsgId")
-        if not key or "group" not in line:
-            raise SubscriptionsError(f'{path}, line {number}: right would be {{"group": "G", "msgId": "7F00..."}}')
-        rank = CONSUMED if line.get("success", True) else FAILED
-        rows.append((line["group"], key, rank, line.get("client"), int(line.get("t", 0))))
+    for place, line in json_lines(path):
+        try:
+            rows += _of_event(line, group_of) if "ev" in line else [_delivery(line)]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SubscriptionsError(
+                f'{place}: {error!r}; right would be {{"group": "G", "msgId": "7F00..."}}'
+            ) from error
     # A recording tells of every group in it, also of one that got nothing.
     rows += [(group, "", 0, None, 0) for group in sorted(set(group_of.values()))]
     if rows:
         yield _batch(rows)
+
+
+def _delivery(line: dict[str, Any]) -> _Row:
+    key = line.get("msgId") or line["offsetMsgId"]
+    rank = CONSUMED if line.get("success", True) else FAILED
+    return str(line["group"]), str(key), rank, line.get("client"), int(line.get("t", 0))
 
 
 def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> list[_Row]:

@@ -24,6 +24,7 @@ from rmqlab.spark.audit.verdict import (
     NOBODYS,
     NOT_HELD,
     NOT_PASSED,
+    RESET,
     UNKNOWN,
     UNTOLD,
     YES,
@@ -57,6 +58,7 @@ class Judge:
     trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
     how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
     log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
+    `reset`: when (epoch ms) the group's offsets were set by hand.
     """
 
     group: str
@@ -70,6 +72,7 @@ class Judge:
     present: tuple[Present, ...] = ()
     queues: int = 0
     telling: int = NO
+    reset: tuple[int, ...] = ()
     _filters: dict[tuple[str, str], Filter] = field(default_factory=dict)
     _owners: Owners = field(init=False)
 
@@ -113,6 +116,8 @@ class Judge:
         certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
         why = np.where(owner < 0, NOBODYS, CHANGED).astype(np.int8)
         why[early], why[~broker.known] = EARLY, NOT_HELD
+        jumped = gets & self._jumped(batch, begin)
+        certainty[jumped], why[jumped] = UNKNOWN, RESET
         if not self.has_evidence:
             presumed[~broker.known] = CODE[Fate.DELIVERED]
             fate = presumed.copy()
@@ -136,6 +141,14 @@ class Judge:
             return self._owners.begins(batch.times)
         first = self.held[0].since if self.held else ALWAYS
         return np.maximum(batch.times, first), batch.times < first
+
+    def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
+        """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""
+        found = np.zeros(len(batch), np.bool_)
+        for at in self.reset:
+            # Where it is not known who was there when, the group may have been away for long.
+            found |= (batch.times <= at) & ((begin >= at - HELD_MS) | (not self._owners.clients))
+        return found
 
     def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _Broker:
         """Judge by what the broker held for the group when the message was looked at first, and soon after."""

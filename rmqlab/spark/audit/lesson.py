@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.audited import Audited, Slot
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.resend import resend_plan
-from rmqlab.spark.audit.subscriptions import read_subscriptions
+from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.files.store_config import StoreConfig
 from rmqlab.spark.store_source import read_store
 

@@ -51,7 +51,7 @@ class Owners:
         self._table = np.full((len(present), queues), -1, np.int64)
         all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
         for moment, (_, clients, strategy) in enumerate(present):
-            if strategy in _COMPUTED:
+            if strategy in _COMPUTED and all_queues:
                 for client in clients:
                     share = _COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
                     self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]

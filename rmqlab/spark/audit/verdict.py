@@ -27,9 +27,10 @@ WHY: Final = (
     "stored before the group was seen: it may have begun behind that",
     "the subscription lets it pass, and the evidence names no delivery",
     "no committed offset is past it: it may have been consumed all the same",
+    "the group's offsets were set by hand: it may have been passed",
 )
 """Why a fate is unknown; None where it is not."""
-CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED = range(1, 7)
+CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED, RESET = range(1, 8)
 LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
 CODE: Final = {fate: code for code, fate in enumerate(FATES)}
 

@@ -1,0 +1,147 @@
+"""What the events of scenarios tell of subscriptions: who asked for what when, what the broker held, who was there.
+
+On the wire, names carry the scenario's id: topic `T` is `T_<id>`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.filter.expression_type import TAG
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.spark.audit.json_lines import SubscriptionsError
+from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Held, Present, Subscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.spark.audit.subscriptions import Key
+
+_STRATEGIES = {"": AVG, "avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT_HASH"}
+
+
+def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
+    """Read events, each with the place where it stands; raise `SubscriptionsError` naming the first that is none."""
+    told = _Told()
+    for place, event in lines:
+        try:
+            told.take(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SubscriptionsError(
+                f"{place}: {error!r}; no event of a scenario: those of a recording or of `rmqlab simulate` are needed"
+            ) from error
+    return told.subscriptions()
+
+
+class _Told:
+    """What has been told so far. Times are epoch ms."""
+
+    def __init__(self) -> None:
+        self._held: dict[Key, list[Held]] = defaultdict(list)
+        self._present: dict[str, list[Present]] = defaultdict(list)
+        self._ids: dict[tuple[str, str], str] = {}
+        self._ends: dict[tuple[str, str], int] = {}
+        self._scenarios: dict[str, _Scenario] = {}
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Look at one event."""
+        scenario_id, kind = str(event["id"]), event["ev"]
+        if kind == "scenario":
+            self._scenarios[scenario_id] = _Scenario(event)
+            return
+        now = round(event["t"]) + (self._scenarios[scenario_id].zero if scenario_id in self._scenarios else 0)
+        if kind == "starting" and scenario_id in self._scenarios:
+            self._scenarios[scenario_id].begin(now)
+        elif kind == "started" and "clientId" in event:
+            self._ids[scenario_id, event["who"]] = event["clientId"]
+        elif kind in {"stopped", "stopping"}:
+            self._ends.setdefault((scenario_id, event["who"]), now)
+        elif kind == "broker" and "view" in event:
+            self._look(scenario_id, f"{event['group']}_{scenario_id}", event["view"], now)
+
+    def _look(self, scenario_id: str, group: str, view: dict[str, Any], now: int) -> None:
+        """Take a look at what the broker has of a group."""
+        clients = tuple(sorted(f"{one}_{scenario_id}" for one in view.get("clients") or ()))
+        present = self._present[group]
+        # Before its first member a group is not there either, and that says nothing.
+        if clients if not present else present[-1].clients != clients:
+            present.append(Present(now, clients))
+        for topic, text in (view.get("subs") or {}).items():
+            type_, _, expression = text.rpartition("@")[0].partition(":")
+            slots = self._held[group, f"{topic}_{scenario_id}"]
+            if not is_retry_topic(topic) and (not slots or slots[-1][:2] != (type_, expression)):
+                slots.append(Held(type_, expression, now))
+
+    def subscriptions(self) -> Subscriptions:
+        """Return what all of it says."""
+        asked: dict[Key, list[Asked]] = defaultdict(list)
+        strategies: dict[str, set[str]] = defaultdict(set)
+        reset: dict[Key, tuple[int, ...]] = {}
+        for scenario_id, scenario in self._scenarios.items():
+            for who, member in scenario.members.items():
+                group = f"{member.group}_{scenario_id}"
+                strategies[group].add(member.strategy)
+                known = self._ids.get((scenario_id, who))
+                client = known or _named(f"@{who}_{scenario_id}", self._present.get(group, [])) or who
+                end = self._ends.get((scenario_id, who), NEVER)
+                for index, (_, topic, type_, expression) in enumerate(member.entries):
+                    later = [scenario.begun + one[0] for one in member.entries[index + 1 :] if one[1] == topic]
+                    key = group, f"{topic}_{scenario_id}"
+                    asked[key].append(Asked(client, type_, expression, min([end, *later]), member.post))
+            for at, group, topic in scenario.resets:
+                key = f"{group}_{scenario_id}", f"{topic}_{scenario_id}"
+                reset[key] = (*reset.get(key, ()), scenario.begun + at)
+        present = {}
+        for group, moments in self._present.items():
+            (strategy,) = names if len(names := strategies[group]) == 1 else [""]
+            present[group] = [one._replace(strategy=strategy) for one in moments]
+        slots = {key: held for key, held in self._held.items() if held}
+        return Subscriptions(dict(asked), slots, frozenset(asked), present, reset)
+
+
+class _Member:
+    """A consumer of a scenario; `entries` are its subscriptions: when (ms), topic, type, expression."""
+
+    def __init__(self, start: dict[str, Any]) -> None:
+        self.group = str(start.get("group", ""))
+        self.strategy = _STRATEGIES.get(start.get("strategy", ""), "")
+        self.post = bool(start.get("post")) or start.get("kind") == "lite"
+        self.entries: list[tuple[int, str, str, str]] = []
+        for topic, one in (start.get("subscribe") or {}).items():
+            self.add(start["at"], topic, one)
+
+    def add(self, at: int, topic: str, one: dict[str, Any]) -> None:
+        """Note a subscription."""
+        self.entries.append((at, topic, one.get("type", TAG), one.get("expr", "*")))
+
+
+class _Scenario:
+    """What the steps of a scenario say; `zero` is when it was begun (epoch ms), `begun` when its steps were."""
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        self.zero: int = event.get("epochMs", 0)
+        self._first: int | None = None
+        self.members: dict[str, _Member] = {}
+        self.resets: list[tuple[int, str, str]] = []
+        for step in event["scenario"]["steps"]:
+            if step["do"] == "start":
+                self.members[step["who"]] = _Member(step)
+            elif step["do"] == "subscribe" and step["who"] in self.members:
+                self.members[step["who"]].add(step["at"], step["topic"], step)
+            elif step["do"] == "resetOffset":
+                self.resets.append((step["at"], step["group"], step["topic"]))
+
+    @property
+    def begun(self) -> int:
+        """Steps are timed from the first of them, events from the recording's beginning."""
+        return self.zero if self._first is None else self._first
+
+    def begin(self, now: int) -> None:
+        """Note when a consumer was started, if it is the first."""
+        self._first = now if self._first is None else self._first
+
+
+def _named(ending: str, moments: Iterable[Present]) -> str | None:
+    """Return the client id that ends so: a lite pull consumer of a recording does not tell its own."""
+    return next((client for one in moments for client in one.clients if client.endswith(ending)), None)

@@ -1,0 +1,51 @@
+"""Files of one JSON object a line, gzip or not, or a folder of them: subscriptions, delivery logs, events."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class SubscriptionsError(BadInput):
+    """A file of subscriptions or deliveries with a line that cannot be understood."""
+
+
+def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where it stands ("FILE, line N") and the object of each line; raise `SubscriptionsError`.
+
+    Of a folder all its `*.jsonl` and `*.jsonl.gz` are read, in order of their names. An event without an `id` gets the
+    name of its file: so a driver of scenarios writes them, one file a scenario.
+    """
+    path = Path(path)
+    files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
+    if not files:
+        raise SubscriptionsError(f"{path}: a folder without *.jsonl; name one with events, or a file")
+    for file in files:
+        for number, text in enumerate(_text(file).splitlines(), 1):
+            if not text.strip():
+                continue
+            place = f"{file}, line {number}"
+            try:
+                value = json.loads(text)
+            except ValueError as error:
+                raise SubscriptionsError(f"{place}: {error}; one JSON object a line is needed") from error
+            if not isinstance(value, dict):
+                raise SubscriptionsError(f"{place}: one JSON object a line is needed")
+            if "ev" in value:
+                value.setdefault("id", file.name.removesuffix(".gz").removesuffix(".jsonl"))
+            yield place, value
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+    except (OSError, ValueError, EOFError) as error:
+        raise SubscriptionsError(f"{path}: {error}; name a file with one JSON object a line") from error

@@ -1,0 +1,54 @@
+"""A file of subscriptions, as an audit is given it (`rmqlab.spark.audit.subscriptions` says what its lines hold)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rmqlab.filter.expression_type import SQL92, TAG
+from rmqlab.spark.audit.event_subscriptions import of_events
+from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines
+from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, Held, Present, Subscriptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rmqlab.spark.audit.subscriptions import Key
+
+
+def read_subscriptions(path: str | Path) -> Subscriptions:
+    """Read a file or a folder of events; raise `SubscriptionsError` naming the line that is wrong."""
+    lines = list(json_lines(path))
+    if any("ev" in line for _, line in lines):
+        return of_events(lines)
+    asked: dict[Key, list[Asked]] = defaultdict(list)
+    held: dict[Key, list[Held]] = defaultdict(list)
+    present: dict[str, list[Present]] = defaultdict(list)
+    reset: dict[Key, tuple[int, ...]] = {}
+    for place, line in lines:
+        try:
+            if "clients" in line:
+                clients = tuple(sorted(map(str, line["clients"])))
+                strategy = str(line.get("strategy", AVG))
+                present[line["group"]].append(Present(int(line.get("from", ALWAYS)), clients, strategy))
+                continue
+            key = str(line["group"]), str(line["topic"])
+            if "reset" in line:
+                reset[key] = (*reset.get(key, ()), int(line["reset"]))
+                continue
+            kind, expression = {TAG: TAG, SQL92: SQL92}[line.get("type", TAG)], str(line["expr"])
+            if line.get("held"):
+                held[key].append(Held(kind, expression, int(line.get("from", ALWAYS))))
+            else:
+                until, post = int(line.get("until", NEVER)), bool(line.get("post"))
+                asked[key].append(Asked(line.get("client", ""), kind, expression, until, post))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SubscriptionsError(
+                f'{place}: {error!r}; right would be {{"group": "G", "topic": "T", "type": "TAG", '
+                '"expr": "tagA || tagB"}'
+            ) from error
+    for slots in held.values():
+        slots.sort(key=lambda one: one.since)
+    for moments in present.values():
+        moments.sort()
+    return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), reset)

@@ -1,0 +1,70 @@
+"""A store directory is found where somebody would name it, and what is none is told apart in words."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from rmqlab.lab.recorded.store import RecordedStore, StorePathError, open_store
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A folder as a recorder leaves it: the store, and a file of events for each scenario."""
+    (tmp_path / "set" / "store" / "commitlog").mkdir(parents=True)
+    (tmp_path / "set" / "store" / "commitlog" / f"{0:020}").write_bytes(b"log")
+    (tmp_path / "set" / "events").mkdir()
+    return tmp_path / "set" / "store"
+
+
+def opened(path):
+    """The log that is found, and the name of the events beside it."""
+    with open_store(path) as (found, events):
+        return (found / "commitlog" / f"{0:020}").read_bytes(), events and events.name
+
+
+def test_a_store_directory_is_taken_alone_and_its_folder_with_the_events(store):
+    assert opened(store) == (b"log", None)
+    assert opened(store.parent) == (b"log", "events")
+
+
+@pytest.mark.parametrize("form", ["gztar", "tar", "zip"])
+def test_a_packed_store_is_unpacked_and_removed_again(store, tmp_path, form):
+    packed = shutil.make_archive(str(tmp_path / "some"), form, store.parent, "store")
+    assert opened(tmp_path / packed) == (b"log", None)
+    with open_store(tmp_path / packed) as (found, _):
+        pass
+    assert not found.exists()
+
+
+def test_a_recorded_set_has_its_store_packed_beside_the_events(golden):
+    audit = golden / "broker-4.8.0" / "audit"
+    with open_store(audit) as (found, events):
+        assert (found / "config" / "consumerOffset.json").is_file()
+        assert events == audit / "events.jsonl.gz"
+    with open_store(audit / "store.tar.gz") as (_, events):
+        assert events is None
+
+
+def test_a_whole_set_in_one_archive_brings_its_events(store, tmp_path):
+    packed = shutil.make_archive(str(tmp_path / "whole"), "gztar", tmp_path, "set")
+    assert opened(tmp_path / packed) == (b"log", "events")
+
+
+def test_what_is_no_store_is_told_with_what_would_be_right(store, tmp_path):
+    def told(path):
+        with pytest.raises(StorePathError) as error, open_store(path):
+            pass
+        return str(error.value)
+
+    assert f"name its store directory, the folder it lies in: {store}" in told(store / "commitlog")
+    assert "in it are some: set; name one of them" in told(tmp_path)
+    assert "no store directory, since it has no folder 'commitlog'" in told(store.parent / "events")
+    assert "there is no such file or folder" in told(tmp_path / "nowhere")
+    assert "a store directory, or one packed as .tar.gz or .zip" in told(store / "commitlog" / f"{0:020}")
+    (tmp_path / "empty").mkdir()
+    packed = shutil.make_archive(str(tmp_path / "none"), "tar", tmp_path / "empty")
+    assert "no store directory is packed there" in told(tmp_path / packed)
+    with pytest.raises(StorePathError):
+        RecordedStore(tmp_path)

@@ -1,0 +1,135 @@
+"""What an audit is given besides the store: subscriptions and deliveries in each form, and offsets set by hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+
+from rmqlab.spark.audit.auditing import Audit, AuditOptions
+from rmqlab.spark.audit.evidence import read_log
+from rmqlab.spark.audit.json_lines import SubscriptionsError
+from rmqlab.spark.audit.scan import DETAIL, Scan
+from rmqlab.spark.audit.subscription_file import read_subscriptions
+from rmqlab.spark.audit.verdict import NO
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.log_maker import LogMaker
+from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
+
+
+def written(path, *lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def judged(store, subscriptions):
+    """Fate, certainty and reason of every message, in order; no Spark is needed for it."""
+    audit = Audit(None, store, AuditOptions(subscriptions=subscriptions))
+    scan = Scan(audit.judges({group: ((), NO) for group, _ in audit.keys}), (), LONG_MIN, LONG_MAX, check_crc=False)
+    batches = [batch for part in log_ranges(log_files(store), 1 << 40) for batch in scan.run(part)]
+    rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
+    return [(row["fate"], row["certainty"], row["reason"]) for row in rows]
+
+
+GROUP = {"group": "G", "topic": "T"}
+AWAY = (
+    {**GROUP, "expr": "tagA"},
+    {"group": "G", "clients": ["A"], "from": 0},
+    {"group": "G", "clients": [], "from": 200_000},
+    {"group": "G", "clients": ["A"], "from": 400_000},
+)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Messages at 100, 250 and 350 s, all behind the committed offset; tagB in between."""
+    log = LogMaker(4096)
+    for number, (at, tag) in enumerate([(100, "tagA"), (250, "tagA"), (250, "tagB"), (350, "tagA")]):
+        log.add(queue_offset=number, properties={"TAGS": tag}, stored=at * 1000)
+    log.write(tmp_path / "store")
+    (tmp_path / "store" / "config").mkdir()
+    written(tmp_path / "store" / "config" / "consumerOffset.json", {"offsetTable": {"T@G": {"0": 4}}})
+    return tmp_path / "store"
+
+
+def test_offsets_set_by_hand_leave_open_what_nobody_had_looked_at(store, tmp_path):
+    """A group was away, its offsets were set to a place further on, it came back: real 4.8.0 clients got none of it.
+
+    The store tells nothing of it: only who says so learns that a delivery is not certain.
+    """
+    delivered, dropped = ("delivered", "implied", None), ("dropped_by_broker_tag", "implied", None)
+    quiet = read_subscriptions(written(tmp_path / "quiet.jsonl", *AWAY))
+    assert judged(store, quiet) == [delivered, delivered, dropped, delivered]
+    told = read_subscriptions(written(tmp_path / "told.jsonl", *AWAY, {**GROUP, "reset": 300_000}))
+    passed = ("delivered", "unknown", "the group's offsets were set by hand: it may have been passed")
+    # The first was looked at before, the last was stored after.
+    assert judged(store, told) == [delivered, passed, dropped, delivered]
+    alone = read_subscriptions(written(tmp_path / "alone.jsonl", AWAY[0], {**GROUP, "reset": 300_000}))
+    assert judged(store, alone) == [passed, passed, dropped, delivered]
+
+
+def scenario(**more):
+    steps = [
+        {"at": 0, "do": "start", "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "tagA"}}},
+        {"at": 500, "do": "subscribe", "who": "A", "topic": "T", "type": "SQL92", "expr": "a > 3"},
+        {"at": 900, "do": "resetOffset", "group": "G", "topic": "T", "to": -1},
+    ]
+    return [
+        {"t": 0, "ev": "scenario", "scenario": {"id": "s-1", "steps": steps}, "epochMs": 10_000, **more},
+        {"t": 100, "ev": "starting", "who": "A", **more},
+        {"t": 120, "ev": "consume", "who": "A", "msgId": "M1", **more},
+    ]
+
+
+def test_events_lie_in_one_file_or_in_one_for_each_scenario(tmp_path):
+    (tmp_path / "events").mkdir()
+    written(tmp_path / "events" / "s-1.jsonl", *scenario())
+    whole = tmp_path / "events.jsonl.gz"
+    with gzip.open(whole, "wt") as stream:
+        stream.writelines(json.dumps(line) + "\n" for line in scenario(id="s-1"))
+    found = read_subscriptions(tmp_path / "events")
+    assert found == read_subscriptions(whole) == read_subscriptions(tmp_path / "events" / "s-1.jsonl")
+    key = "G_s-1", "T_s-1"
+    assert [(one.type, one.expression, one.until) for one in found.asked[key]] == [
+        ("TAG", "tagA", 10_600),
+        ("SQL92", "a > 3", 1 << 62),
+    ]
+    assert found.reset == {key: (11_000,)}
+    (one,) = read_log(tmp_path / "events")
+    assert one.select(["group", "key"]).to_pylist()[0] == {"group": "G_s-1", "key": "M1"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"group": "G", "topic": "T", "expr": "a", "type": "REGEX"},
+        {"group": "G", "topic": "T", "reset": "soon"},
+        {"group": "G", "clients": 7},
+        {"group": ["G"], "clients": ["A"]},
+        {"ev": "starting", "t": "x"},
+        {"ev": "scenario", "scenario": {"steps": [{"do": "start"}]}},
+        [1],
+    ],
+)
+def test_a_wrong_line_of_subscriptions_is_named(tmp_path, line):
+    first = scenario(id="s-1")[0] if "ev" in line else {**GROUP, "expr": "*"}
+    path = written(tmp_path / "given.jsonl", first, line)
+    with pytest.raises(SubscriptionsError, match=r"given\.jsonl, line 2"):
+        read_subscriptions(path)
+
+
+@pytest.mark.parametrize(
+    "line", [{"group": "G"}, {"msgId": "M"}, {"group": "G", "msgId": "M", "t": "x"}, {"ev": "consume"}]
+)
+def test_a_wrong_line_of_deliveries_is_named(tmp_path, line):
+    path = written(tmp_path / "log.jsonl", {"group": "G", "msgId": "M0"}, line)
+    with pytest.raises(SubscriptionsError, match=r"log\.jsonl, line 2"):
+        list(read_log(path))
+
+
+def test_a_folder_without_events_is_no_log(tmp_path):
+    with pytest.raises(SubscriptionsError, match=r"a folder without \*\.jsonl"):
+        read_subscriptions(tmp_path)
