@@ -9,13 +9,14 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
+from rmqlab.spark.audit import beginning
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.evidence import read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.verdict import NO
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.commit_log_files import LogFile, log_files, log_ranges
 from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 
@@ -45,9 +46,9 @@ AWAY = (
 
 @pytest.fixture
 def store(tmp_path):
-    """Messages at 100, 250 and 350 s, all behind the committed offset; tagB in between."""
+    """Messages at 100, 250 and 450 s, all behind the committed offset; tagB in between."""
     log = LogMaker(4096)
-    for number, (at, tag) in enumerate([(100, "tagA"), (250, "tagA"), (250, "tagB"), (350, "tagA")]):
+    for number, (at, tag) in enumerate([(100, "tagA"), (250, "tagA"), (250, "tagB"), (450, "tagA")]):
         log.add(queue_offset=number, properties={"TAGS": tag}, stored=at * 1000)
     log.write(tmp_path / "store")
     (tmp_path / "store" / "config").mkdir()
@@ -69,6 +70,43 @@ def test_offsets_set_by_hand_leave_open_what_nobody_had_looked_at(store, tmp_pat
     assert judged(store, told) == [delivered, passed, dropped, delivered]
     alone = read_subscriptions(written(tmp_path / "alone.jsonl", AWAY[0], {**GROUP, "reset": 300_000}))
     assert judged(store, alone) == [passed, passed, dropped, delivered]
+
+
+LATE = "stored before the group was seen, or nobody knows when that was: it may have begun behind it"
+
+
+def test_a_new_group_begins_with_the_first_message_while_the_broker_has_that_in_memory(store, tmp_path, monkeypatch):
+    """Real groups that were started late got everything of a small log, and of one not in memory the later part only.
+
+    That was so with `consumeFromWhere` first, last and timestamp alike, as long as nothing was deleted.
+    """
+    late = {"group": "G", "clients": ["A"], "from": 300_000}
+    seen = read_subscriptions(written(tmp_path / "seen.jsonl", AWAY[0], late))
+    unseen = read_subscriptions(written(tmp_path / "unseen.jsonl", AWAY[0]))
+    delivered, dropped = ("delivered", "implied", None), ("dropped_by_broker_tag", "implied", None)
+    assert judged(store, seen) == judged(store, unseen) == [delivered, delivered, dropped, delivered]
+    monkeypatch.setattr(beginning, "IN_MEMORY", 100)
+    perhaps = ("delivered", "unknown", LATE)
+    assert judged(store, seen) == [perhaps, perhaps, dropped, delivered]
+    assert judged(store, unseen) == [perhaps, perhaps, dropped, perhaps]
+
+
+def test_what_was_deleted_and_what_is_not_written_yet(tmp_path):
+    def files(*found):
+        return [LogFile(str(path), base, path.stat().st_size, base + 1, last) for path, base, last in found]
+
+    log = tmp_path / "log"
+    with log.open("wb") as stream:
+        stream.write(b"message")
+        stream.truncate(beginning.IN_MEMORY + 1)
+    assert beginning.begins_at_first(files((log, 0, True)))
+    assert not beginning.begins_at_first(files((log, 1 << 20, True)))
+    assert not beginning.begins_at_first(files((log, 0, False), (log, beginning.IN_MEMORY + 1, True)))
+    with log.open("r+b") as stream:
+        stream.seek(beginning.IN_MEMORY)
+        stream.write(b"m")
+    assert not beginning.begins_at_first(files((log, 0, True)))
+    assert not beginning.begins_at_first([])
 
 
 def scenario(**more):

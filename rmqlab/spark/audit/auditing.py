@@ -25,6 +25,7 @@ from rmqlab.message.topics import (
 )
 from rmqlab.spark.audit import evidence as audit_evidence
 from rmqlab.spark.audit import scan as audit_scan
+from rmqlab.spark.audit.beginning import begins_at_first
 from rmqlab.spark.audit.judge import Judge
 from rmqlab.spark.audit.lookup import looked_up
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
@@ -84,6 +85,7 @@ class Audit:
         self._subscriptions = merged(self.options.subscriptions, from_config(self._config))
         self._known_topics = {*self._config.topics(), *_queue_folders(root)}
         self._telling = audit_evidence.evidence_topics(self._known_topics, self.options.trace_topic)
+        self._at_first = begins_at_first(self._files)
         total = sum(file.size for file in self._files)
         split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
@@ -182,6 +184,7 @@ class Audit:
                 topics[topic].read_queue_nums if topic in topics else 0,
                 telling,
                 self._subscriptions.reset.get((group, topic), ()),
+                self._at_first,
             )
             judges.setdefault(topic, []).append(judge)
         return judges

@@ -58,7 +58,8 @@ class Judge:
     trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
     how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
     log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
-    `reset`: when (epoch ms) the group's offsets were set by hand.
+    `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
+    of its queues, so that it looks at what came before it.
     """
 
     group: str
@@ -73,6 +74,7 @@ class Judge:
     queues: int = 0
     telling: int = NO
     reset: tuple[int, ...] = ()
+    at_first: bool = True
     _filters: dict[tuple[str, str], Filter] = field(default_factory=dict)
     _owners: Owners = field(init=False)
 
@@ -111,7 +113,7 @@ class Judge:
         fate[broker.known & ~broker.passes & ~broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_SQL]
         presumed = fate.copy()
         presumed[gets] = CODE[Fate.DELIVERED]
-        # A group that begins at the end of its queues never looks at what came before it.
+        # A group that begins at the end of its queues never looks at what came before.
         sure = broker.known & np.where(gets, every & ~early, ~some)
         certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
         why = np.where(owner < 0, NOBODYS, CHANGED).astype(np.int8)
@@ -136,18 +138,23 @@ class Judge:
         return Verdict(fate, certainty, self._asked(batch), covered, presumed, why)
 
     def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
-        """Return when each message could be looked at, and which came before the group was known."""
+        """Return when each message could be looked at, and which may have come before the group began."""
         if self._owners.clients:
-            return self._owners.begins(batch.times)
-        first = self.held[0].since if self.held else ALWAYS
-        return np.maximum(batch.times, first), batch.times < first
+            begin, early = self._owners.begins(batch.times)
+        else:
+            first = self.held[0].since if self.held else ALWAYS
+            # Where nothing tells when the group was first there, it may have been after any message.
+            begin, early = np.maximum(batch.times, first), (batch.times < first) | (not self.held)
+        return begin, early & (not self.at_first)
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""
         found = np.zeros(len(batch), np.bool_)
         for at in self.reset:
+            # The place may be behind what nobody had sent yet.
+            until = self._owners.begins(np.array([at]))[0][0]
             # Where it is not known who was there when, the group may have been away for long.
-            found |= (batch.times <= at) & ((begin >= at - HELD_MS) | (not self._owners.clients))
+            found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
         return found
 
     def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _Broker:

@@ -24,7 +24,7 @@ WHY: Final = (
     "another subscription or owner may have met it: one changed soon",
     "nobody knows who owned the queue, or what that member asked for",
     "nobody knows what the broker held for the group",
-    "stored before the group was seen: it may have begun behind that",
+    "stored before the group was seen, or nobody knows when that was: it may have begun behind it",
     "the subscription lets it pass, and the evidence names no delivery",
     "no committed offset is past it: it may have been consumed all the same",
     "the group's offsets were set by hand: it may have been passed",
