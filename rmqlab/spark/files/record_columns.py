@@ -142,6 +142,8 @@ class LogReader:
                 yield _batch(walk, buffers, rows)
             if how == kernel.BIG:
                 body_room = int(detail)
+            elif how in {kernel.EMPTY, kernel.BAD} and _is_record(data, at, file.base):
+                continue  # a broker wrote it in the meantime
             elif how not in {kernel.FULL, kernel.DONE}:
                 size, reason = _gap(data, mapped, at, file, how, detail)
                 if not size:
@@ -173,6 +175,10 @@ def _gap(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, how
         reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
         return end - at, reason
     return good - at, "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
+
+
+def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
+    return at + kernel.LEAST <= len(data) and bool(kernel._check(data, at, len(data), base) == 0)  # noqa: SLF001 - as below
 
 
 def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, base: int) -> int | None:
