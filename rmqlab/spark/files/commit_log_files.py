@@ -24,7 +24,7 @@ class StoreDirectoryError(BadInput):
 class LogFile(NamedTuple):
     """One file: its path, the commit log offset of its first byte, its size, and the offset where the next begins.
 
-    `last` says that no file follows: it may still be written, and ends in zeros.
+    `last` says that nothing is written in a file that follows: it may still be written, and ends in zeros.
     """
 
     path: str
@@ -66,11 +66,22 @@ def log_files(root: str | Path) -> list[LogFile]:
     files = []
     # A mapped file has the size its broker was set to; a shorter one was cut.
     mapped = max((size for _, size, _ in found), default=0)
+    # A broker makes the next file, or two, before it needs them: the log ends in the last one that is written to.
+    end = len(found) - 1
+    while end > 0 and not _is_begun(found[end][2]):
+        end -= 1
     for number, (base, size, path) in enumerate(found):
-        last = number == len(found) - 1
-        following = base + mapped if last else found[number + 1][0]
-        files.append(LogFile(path, base, size, min(following, base + mapped), last))
+        following = base + mapped if number == len(found) - 1 else found[number + 1][0]
+        files.append(LogFile(path, base, size, min(following, base + mapped), number >= end))
     return files
+
+
+def _is_begun(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 - called for every task
+            return any(stream.read(8))
+    except FileNotFoundError:  # at its end a broker deletes what it has not used
+        return False
 
 
 def log_ranges(files: Sequence[LogFile], split_bytes: int, low: int = 0, high: int | None = None) -> list[LogRange]:

@@ -14,7 +14,12 @@ import pyarrow as pa
 from rmqlab.message.compression import CompressionError, uncompress
 from rmqlab.message.java import from_utf8
 from rmqlab.message.message import Host
-from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
+from rmqlab.message.properties import (
+    NAME_VALUE_SEPARATOR,
+    PROPERTY_KEYS,
+    PROPERTY_TAGS,
+    PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
+)
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.spark.files import record_kernel as kernel
@@ -117,7 +122,14 @@ class LogReader:
             yield self._damage(part.low, part.high - part.low, "a file is missing")
             return
         if file.size:
-            with open(file.path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:  # noqa: PTH123
+            try:
+                stream = open(file.path, "rb")  # noqa: PTH123, SIM115 - closed below, where the rest is read
+            except FileNotFoundError:
+                # a broker deletes old files, and at its end one that it made for later
+                if not file.last and part.high == file.size:
+                    yield self._damage(file.base, file.size, "the file was deleted meanwhile")
+                return
+            with stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
                 data = np.frombuffer(mapped, np.uint8)
                 try:
                     yield from self._records(data[: file.size], mapped, part)
@@ -247,9 +259,12 @@ class _Walk:
             kernel.WANT_CRC: check_crc and "corrupt" in columns,
             kernel.WANT_PROPERTIES: bool(self.names),
             kernel.WANT_REST: not _RARE.isdisjoint(columns),
+            kernel.WANT_TOPIC: "topic" in columns,
         }
         self.want = sum(bit for bit, is_wanted in bits.items() if is_wanted)
-        self._names = _joined(self.names)
+        # Each with the separator behind it: so a short one can be told from others by one comparison.
+        self._names = _joined([name + NAME_VALUE_SEPARATOR for name in self.names])
+        self._heads = _heads(*self._names)
         self._topics = _joined(wanted.topics)
         self._body_topics = _joined(wanted.body_topics)
         self._queues = np.array(wanted.queues, np.int64)
@@ -267,7 +282,7 @@ class _Walk:
         )
         assert part.file is not None  # noqa: S101 - for the type checker
         filled, at, how, detail = kernel.walk(
-            data, at, part.low, part.high, part.file.base, self.want, *self._names, *self._topics,
+            data, at, part.low, part.high, part.file.base, self.want, *self._names, self._heads, *self._topics,
             *self._body_topics, self._queues, self._since, self._until, buffers.ints, buffers.longs, buffers.damaged,
             buffers.texts, buffers.ends, buffers.found, buffers.items, buffers.item_ends, buffers.list_ends,
             buffers.bodies, buffers.body_ends, kernel.CRC_TABLES,
@@ -279,6 +294,14 @@ def _joined(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     ends = np.cumsum([len(one) for one in encoded], dtype=np.int64)
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), ends
+
+
+def _heads(names: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the first 8 bytes of each name as a number, and which of its bits count."""
+    begins = [0, *ends.tolist()][: len(ends)]
+    heads = [names[begin:end].tobytes()[:8] for begin, end in zip(begins, ends.tolist(), strict=True)]
+    numbers = [int.from_bytes(head, "little") for head in heads], [(1 << 8 * len(head)) - 1 for head in heads]
+    return np.array(numbers, np.uint64).reshape(2, len(ends))
 
 
 def _batch(walk: _Walk, buffers: _Buffers, rows: int) -> pa.RecordBatch:

@@ -6,27 +6,12 @@ plain Python: right, and far slower.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import numpy as np
 
 from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile `function` with numba where that is installed; the machine code is cached if possible."""
-    try:
-        import numba
-    except ImportError:
-        return function
-    try:
-        return cast("F", numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # a module inside a zip has no folder for a cache
-        return cast("F", numba.njit(nogil=True)(function))
-
+from rmqlab.spark.files.wide_bytes import REACH, compiled, copy_16, fetch, first_mark, int_at, long_at, marks, word_at
 
 # How a walk ends.
 DONE, FULL, BLANK, EMPTY, BAD, BIG = range(6)
@@ -44,8 +29,8 @@ INTS: Final = ("size", "queueId", "flag", "sysFlag", "reconsumeTimes", "bodyCrc"
 LONGS: Final = ("physicalOffset", "queueOffset", "bornTimestamp", "storeTimestamp", "preparedTransactionOffset")
 TOPIC, TEXT, MESSAGE_ID, BORN, STORE, FIRST_PROPERTY = range(6)
 """Rows of the text buffers; wanted properties follow."""
-WANT_TEXT, WANT_ID, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST = (
-    1 << bit for bit in range(8)
+WANT_TEXT, WANT_ID, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST, WANT_TOPIC = (
+    1 << bit for bit in range(9)
 )
 
 _MAGIC: Final = MESSAGE_MAGIC_CODE
@@ -76,38 +61,22 @@ uint64: Any = np.uint64  # an index of this type is not looked at for being nega
 
 
 @compiled
-def _int(data: Any, at: int) -> Any:
-    place = uint64(at)
-    return np.int32(
-        (np.uint32(data[place]) << np.uint32(24))
-        | (np.uint32(data[place + uint64(1)]) << np.uint32(16))
-        | (np.uint32(data[place + uint64(2)]) << np.uint32(8))
-        | np.uint32(data[place + uint64(3)])
-    )
-
-
-@compiled
-def _long(data: Any, at: int) -> Any:
-    return (int64(_int(data, at)) << int64(32)) | (int64(_int(data, at + 4)) & int64(0xFFFFFFFF))
-
-
-@compiled
 def _check(data: Any, at: int, end: int, base: int) -> Any:
     """Return 0 for a record that is whole and in its place, else what is wrong."""
-    if _int(data, at + 4) != _MAGIC:
+    if int_at(data, at + 4) != _MAGIC:
         return MAGIC
-    size = int64(_int(data, at))
+    size = int64(int_at(data, at))
     if size < LEAST:
         return SIZE
     if at + size > end:
         return CUT
-    if _long(data, at + 28) != base + at:
+    if long_at(data, at + 28) != base + at:
         return PLACE
-    flags = _int(data, at + 36)
+    flags = int_at(data, at + 36)
     hosts = (12 if flags & 16 else 0) + (12 if flags & 32 else 0)
     if size < LEAST + hosts:
         return LENGTHS
-    body = int64(_int(data, at + 84 + hosts))
+    body = int64(int_at(data, at + 84 + hosts))
     if body < 0 or body > size - LEAST - hosts:
         return LENGTHS
     topic_at = at + 88 + hosts + body
@@ -156,6 +125,18 @@ def _copy(data: Any, at: int, length: int, into: Any, place: int) -> None:
 
 
 @compiled
+def _put(data: Any, at: int, length: int, into: Any, place: int, wide: bool) -> None:
+    """Copy a short text. If `wide`, there must be `REACH` bytes more to read, and room for as many to write."""
+    if wide:
+        done = 0
+        while done < length:
+            copy_16(data, at + done, into, place + done)
+            done += 16
+    else:
+        _copy(data, at, length, into, place)
+
+
+@compiled
 def _same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> bool:
     if end - begin != length:
         return False
@@ -167,7 +148,14 @@ def _same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> 
 
 
 @compiled
-def _item_end(data: Any, at: int, end: int) -> Any:
+def _item_end(data: Any, at: int, end: int, wide: bool) -> Any:
+    if wide:
+        while at < end:
+            step = first_mark(marks(data, at, 2))
+            if step < REACH:
+                return min(at + step, end)
+            at += REACH
+        return end
     place, stop = uint64(at), uint64(end)
     while place < stop and data[place] != 2:
         place += uint64(1)
@@ -193,12 +181,21 @@ def _is_mapped(data: Any, at: int) -> bool:
 
 
 @compiled
-def _item(data: Any, at: int, end: int) -> Any:
+def _item(data: Any, at: int, end: int, wide: bool) -> Any:
     """Return where the item at `at` ends, where its name ends, and where its value ends; name end -1: no property.
 
     As Java's split at U+0001 sees it: exactly two parts, after empty ones at the end are taken off.
     """
-    name_end, value_end, place = -1, -1, at
+    if wide:
+        length = min(first_mark(marks(data, at, 2)), end - at)
+        if length < REACH:
+            ones = marks(data, at, 1) & ((uint64(1) << uint64(length)) - uint64(1))
+            if ones == 0:
+                return at + length, int64(-1), at + length
+            if ones & (ones - uint64(1)) == 0:
+                name = at + first_mark(ones)
+                return at + length, name if name + 1 < at + length else int64(-1), at + length
+    name_end, value_end, place = int64(-1), int64(-1), int64(at)
     good = True
     while place < end and data[place] != 2:
         if data[place] == 1:
@@ -212,7 +209,7 @@ def _item(data: Any, at: int, end: int) -> Any:
     if value_end < 0:
         value_end = place
     if not good or name_end < 0 or value_end <= name_end + 1:
-        name_end = -1
+        name_end = int64(-1)
     return place, name_end, value_end
 
 
@@ -220,7 +217,7 @@ def _item(data: Any, at: int, end: int) -> Any:
 def _again(data: Any, at: int, length: int, place: int, end: int) -> bool:
     """Tell whether a later item from `place` on has the name at `at`: of two the later one counts."""
     while place < end:
-        stop, name_end, _ = _item(data, place, end)
+        stop, name_end, _ = _item(data, place, end, False)
         if name_end >= 0 and _same(data, at, length, data, place, name_end):
             return True
         place = stop + 1
@@ -228,8 +225,35 @@ def _again(data: Any, at: int, length: int, place: int, end: int) -> bool:
 
 
 @compiled
+def _before(data: Any, at: int, length: int, items: Any, item_ends: Any, first: int, count: int) -> bool:
+    """Tell whether one of the names `first` ... `count` - 1 that were copied is the one at `at`."""
+    for index in range(first, count):
+        begin = item_ends[0, index]
+        if item_ends[0, index + 1] - begin == length and _same(data, at, length, items, begin, begin + length):
+            return True
+    return False
+
+
+@compiled
+def _wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads: Any, wide: bool) -> int:
+    """Return which of the wanted properties begins at `at`, -1 for none. The last byte of a name is its separator."""
+    begin = 0
+    word = word_at(data, at) if wide else uint64(0)
+    for index in range(name_ends.shape[0]):
+        stop = name_ends[index]
+        if wide and word & heads[1, index] != heads[0, index]:
+            begin = stop
+            continue
+        length = stop - begin
+        if at + length <= end and ((wide and length <= 8) or _same(data, at, length, names, begin, stop)):
+            return index
+        begin = stop
+    return -1
+
+
+@compiled
 def walk(
-    data: Any, at: int, low: int, high: int, base: int, want: int, names: Any, name_ends: Any, topics: Any,
+    data: Any, at: int, low: int, high: int, base: int, want: int, names: Any, name_ends: Any, heads: Any, topics: Any,
     topic_ends: Any, body_topics: Any, body_topic_ends: Any, queues: Any, since: int, until: int, ints: Any,
     longs: Any, damaged: Any, texts: Any, ends: Any, found: Any, items: Any, item_ends: Any, list_ends: Any,
     bodies: Any, body_ends: Any, tables: Any,
@@ -255,25 +279,36 @@ def walk(
         if at + 8 > size_of_file:
             return rows, at, BAD, CUT
         wrong = MAGIC
-        if _int(data, at + 4) == _MAGIC:
+        if int_at(data, at + 4) == _MAGIC:
             wrong = CUT if at + LEAST > size_of_file else _check(data, at, size_of_file, base)
         if wrong != 0:
-            magic = _int(data, at + 4)
+            magic = int_at(data, at + 4)
             if magic == _BLANK:
                 return rows, at, BLANK, MAGIC
-            if magic == 0 and _int(data, at) == 0:
+            if magic == 0 and int_at(data, at) == 0:
                 return rows, at, EMPTY, MAGIC
             return rows, at, BAD, wrong
-        size = int64(_int(data, at))
+        size = int64(int_at(data, at))
+        # Records are far apart: while one is decoded, the next one and the head of that after it come into the cache.
+        ahead = at + size
+        if ahead + LEAST + 24 <= size_of_file:
+            flags = int_at(data, ahead + 36)
+            topic_at = ahead + 88 + (12 if flags & 16 else 0) + (12 if flags & 32 else 0)
+            topic_at += int64(int_at(data, topic_at - 4))
+            for line in range(3):
+                fetch(data, topic_at + 64 * line)
+            ahead += int64(int_at(data, ahead))
+            fetch(data, ahead)
+            fetch(data, ahead + 64)
         if at < low:
             at += size
             continue
-        flags = _int(data, at + 36)
+        flags = int_at(data, at + 36)
         born_more, store_more = 12 if flags & 16 else 0, 12 if flags & 32 else 0
-        queue_id = _int(data, at + 12)
-        stored = _long(data, at + 56 + born_more)
+        queue_id = int_at(data, at + 12)
+        stored = long_at(data, at + 56 + born_more)
         body_at = at + 88 + born_more + store_more
-        body = int64(_int(data, body_at - 4))
+        body = int64(int_at(data, body_at - 4))
         topic_at = body_at + body + 1
         topic = int64(data[topic_at - 1])
         passes = since <= stored <= until
@@ -314,20 +349,22 @@ def walk(
         ints[3, rows] = flags
         ints[6, rows] = body
         longs[0, rows] = base + at
-        longs[1, rows] = _long(data, at + 20)
+        longs[1, rows] = long_at(data, at + 20)
         longs[3, rows] = stored
         if want & WANT_REST:
-            ints[2, rows] = _int(data, at + 16)
-            ints[4, rows] = _int(data, body_at - 16)
-            ints[5, rows] = _int(data, at + 8)
-            longs[2, rows] = _long(data, at + 40)
-            longs[4, rows] = _long(data, body_at - 12)
+            ints[2, rows] = int_at(data, at + 16)
+            ints[4, rows] = int_at(data, body_at - 16)
+            ints[5, rows] = int_at(data, at + 8)
+            longs[2, rows] = long_at(data, at + 40)
+            longs[4, rows] = long_at(data, body_at - 12)
         damaged[rows] = 0
-        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != _int(data, at + 8):
+        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != int_at(data, at + 8):
             damaged[rows] = 1
-        _copy(data, topic_at, topic, texts, used[TOPIC])
-        used[TOPIC] += topic
-        ends[TOPIC, rows + 1] = used[TOPIC]
+        wide = at + size + REACH <= size_of_file
+        if want & WANT_TOPIC:
+            _put(data, topic_at, topic, texts, used[TOPIC], wide)
+            used[TOPIC] += topic
+            ends[TOPIC, rows + 1] = used[TOPIC]
         if want & WANT_BODY:
             _copy(data, body_at, kept, bodies, body_used)
             body_used += kept
@@ -358,44 +395,45 @@ def walk(
         place = topic_at + topic + 2
         end = at + size
         if want & WANT_TEXT:
-            _copy(data, place, end - place, texts, TEXT * texts_each + used[TEXT])
+            _put(data, place, end - place, texts, TEXT * texts_each + used[TEXT], wide)
             used[TEXT] += end - place
             ends[TEXT, rows + 1] = used[TEXT]
         for index in range(properties_wanted):
             found[index, rows] = 0
         if not parses:
             place = end
+        begin_of_properties, keys_before, values_before, count_before = place, keys_used, values_used, count
+        repeats = False
         while place < end:
-            begin, row = 0, -1
-            for index in range(properties_wanted):
-                stop = name_ends[index]
-                length = stop - begin
-                if (
-                    place + length < end
-                    and data[place] == names[begin]
-                    and data[place + length] == 1
-                    and _same(data, place, length, names, begin, stop)
-                ):
-                    row = index
-                begin = stop
+            row = _wanted_row(data, place, end, names, name_ends, heads, wide)
             if row < 0 and not want & WANT_MAP:
-                place = _item_end(data, place, end) + 1
+                place = _item_end(data, place, end, wide) + 1
                 continue
-            stop, name_end, value_end = _item(data, place, end)
+            stop, name_end, value_end = _item(data, place, end, wide)
+            value = value_end - name_end - 1
             if name_end >= 0 and row >= 0:
                 text = FIRST_PROPERTY + row
                 # of two with one name the later one counts
-                used[text] = ends[text, rows] + value_end - name_end - 1
-                _copy(data, name_end + 1, value_end - name_end - 1, texts, text * texts_each + ends[text, rows])
+                used[text] = ends[text, rows] + value
+                _put(data, name_end + 1, value, texts, text * texts_each + ends[text, rows], wide)
                 found[row, rows] = 1
-            if want & WANT_MAP and name_end >= 0 and not _again(data, place, name_end - place, stop + 1, end):
-                _copy(data, place, name_end - place, items, keys_used)
-                keys_used += name_end - place
-                _copy(data, name_end + 1, value_end - name_end - 1, items, items_each + values_used)
-                values_used += value_end - name_end - 1
-                count += 1
-                item_ends[0, count] = keys_used
-                item_ends[1, count] = values_used
+            if want & WANT_MAP and name_end >= 0:
+                length = name_end - place
+                if not repeats and _before(data, place, length, items, item_ends, count_before, count):
+                    # once more, and slowly: of two with one name the later one stays, in its place
+                    repeats = True
+                    place, keys_used, values_used, count = (
+                        begin_of_properties, keys_before, values_before, count_before,
+                    )  # fmt: skip
+                    continue
+                if not repeats or not _again(data, place, length, stop + 1, end):
+                    _put(data, place, length, items, keys_used, wide)
+                    keys_used += length
+                    _put(data, name_end + 1, value, items, items_each + values_used, wide)
+                    values_used += value
+                    count += 1
+                    item_ends[0, count] = keys_used
+                    item_ends[1, count] = values_used
             place = stop + 1
         rows += 1
         for index in range(FIRST_PROPERTY, ends.shape[0]):

@@ -1,0 +1,146 @@
+"""Bytes read, compared and copied many at a time, for compiled loops: each is one or two instructions of the processor.
+
+Nothing looks whether the bytes are there: up to `REACH` behind the place must be. Without numba the same in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    import numba
+
+    COMPILES = not getattr(numba.config, "DISABLE_JIT", 0)
+except ImportError:
+    COMPILES = False
+
+REACH: Final = 64
+"""Bytes that are looked at at once."""
+
+
+def compiled(function: F) -> F:
+    """Compile `function` with numba where that is installed; the machine code is cached if possible."""
+    if not COMPILES:
+        return function
+    try:
+        return cast("F", numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # a module inside a zip has no folder for a cache
+        return cast("F", numba.njit(nogil=True)(function))
+
+
+def _little(data: Any, at: int, length: int) -> int:
+    return int.from_bytes(data[at : at + length].tobytes(), "little")
+
+
+def int_at(data: Any, at: int) -> Any:
+    """Return the big-endian int of 4 bytes."""
+    return np.int32(int.from_bytes(data[at : at + 4].tobytes(), signed=True))
+
+
+def long_at(data: Any, at: int) -> Any:
+    """Return the big-endian long of 8 bytes."""
+    return np.int64(int.from_bytes(data[at : at + 8].tobytes(), signed=True))
+
+
+def word_at(data: Any, at: int) -> Any:
+    """Return 8 bytes, the first one in the lowest bits."""
+    return np.uint64(_little(data, at, 8))
+
+
+def marks(data: Any, at: int, byte: int) -> Any:
+    """Return 64 bits: which of the 64 bytes at `at` are `byte`, the first one's in the lowest bit."""
+    return np.uint64(sum(1 << index for index in range(REACH) if data[at + index] == byte))
+
+
+def first_mark(mask: Any) -> int:
+    """Return the number of the lowest bit that is set, 64 if none is."""
+    number = int(mask)
+    return (number & -number).bit_length() - 1 if number else REACH
+
+
+def copy_16(data: Any, at: int, into: Any, place: int) -> None:
+    """Copy 16 bytes."""
+    into[place : place + 16] = data[at : at + 16]
+
+
+def fetch(data: Any, at: int) -> None:
+    """Have the processor bring the bytes at `at` into its cache, if they are in memory. Any place is allowed."""
+
+
+if COMPILES:
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, to: Any) -> Any:
+        held = context.make_array(kind)(context, builder, array)
+        return builder.bitcast(builder.gep(held.data, [at]), to.as_pointer())
+
+    def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
+        """Return the pointer of the array `number` and the place behind it in the arguments."""
+        place = context.cast(builder, given[number + 1], signature.args[number + 1], types.int64)
+        return _pointer(context, builder, signature.args[number], given[number], place, to)
+
+    def _native(typed: Callable[..., Any]) -> Any:
+        return intrinsic(typed)
+
+    def _number(bits: int, result: Any, *, swap: bool) -> Any:
+        def typed(_: Any, data: Any, at: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+                value = builder.load(_at(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
+                return builder.bswap(value) if swap else value
+
+            return result(data, at), generate
+
+        return _native(typed)
+
+    int_at = _number(32, types.int32, swap=True)
+    long_at = _number(64, types.int64, swap=True)
+    word_at = _number(64, types.uint64, swap=False)
+
+    def _marks(_: Any, data: Any, at: Any, byte: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            lanes = ir.VectorType(ir.IntType(8), REACH)
+            found = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+            wanted = context.cast(builder, given[2], signature.args[2], types.uint8)
+            one = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
+            order = ir.Constant(ir.VectorType(ir.IntType(32), REACH), [0] * REACH)
+            every = builder.shuffle_vector(one, ir.Constant(lanes, ir.Undefined), order)
+            return builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(REACH))
+
+        return types.uint64(data, at, byte), generate
+
+    def _first_mark(_: Any, __: Any) -> Any:
+        def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+            return builder.cttz(given[0], ir.IntType(1)(0))
+
+        return types.int64(types.uint64), generate
+
+    def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            lanes = ir.VectorType(ir.IntType(8), 16)
+            value = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+            builder.store(value, _at(context, builder, signature, given, 2, lanes), align=1)
+            return context.get_dummy_value()
+
+        return types.void(data, at, into, place), generate
+
+    def _fetch(_: Any, data: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            place = _at(context, builder, signature, given, 0, ir.IntType(8))
+            number = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+            # to read, needed soon, data
+            builder.call(function, [place, number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.void(data, at), generate
+
+    marks, first_mark = _native(_marks), _native(_first_mark)
+    copy_16, fetch = _native(_copy_16), _native(_fetch)
