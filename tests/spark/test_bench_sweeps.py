@@ -25,6 +25,22 @@ def test_a_sweep_in_this_process_counts_every_run(monkeypatch):
     assert done == bench_sweeps.TASKS * 500
 
 
+def test_bare_processes_share_the_runs_out(monkeypatch):
+    monkeypatch.setattr(bench_sweeps, "RUNS", 100)
+    done, seconds = bench_sweeps.bare(2)
+    assert (done, seconds > 0) == (bench_sweeps.TASKS * 500, True)
+
+
+def test_rows_through_the_whole_core_are_the_same_on_spark(monkeypatch, spark):
+    """What the benchmark compares is the same work; `spark` because the session that runs is used again."""
+    monkeypatch.setattr(bench_sweeps, "ROWS_WHOLE", 3)
+    monkeypatch.setattr(bench_sweeps, "ROW_RUNS", 1)
+    monkeypatch.setattr(bench_sweeps, "RUNS", 100)
+    assert bench_sweeps.whole_in_a_loop()[0] == bench_sweeps.whole_on_two_cores()[0] == 3
+    runs, cpu = bench_sweeps.in_tasks()
+    assert (runs, cpu > 0) == (bench_sweeps.TASKS * 500, True)
+
+
 def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
     class Server:
         address = "sc://nowhere:1"

@@ -1,4 +1,9 @@
-"""Sweeps against the plain Python loop and against one bare core, and the whole notebook suite on the clock."""
+"""Sweeps against the plain Python loop and against bare cores, and the whole notebook suite on the clock.
+
+Two cores of a machine need not do twice what one does: they may share a physical core, or other programs may run. So
+`sweep-cores` (Spark on two cores against one) stands beside `sweep-ceiling` (two bare processes against one) and
+`sweep-share` (Spark on two cores against two bare processes), and `sweep-task` asks what a run costs in CPU time.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +25,19 @@ from rmqlab.lab.bench.start import process
 from rmqlab.spark.session import PACKAGE, SETTING
 
 if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+    from multiprocessing.synchronize import Barrier
+
     from pyspark.sql import SparkSession
+
+    from rmqlab.spark.sweeps.files import SweepResult
+    from rmqlab.spark.sweeps.sweep import Sweep
 
 RUNS: Final = 200_000
 PLAIN_RUNS: Final = 200
 TASKS: Final = 8
+CORES: Final = 2
+ROW_RUNS, ROWS_WHOLE = 20, 32  # of the sweep through the whole core
 LIMIT_S: Final = 120
 _PLAIN = """
 import json, sys
@@ -72,35 +85,112 @@ def plain() -> Measurement:
     return PLAIN_RUNS, seconds
 
 
-def _task(*, seed: int, first: int, runs: int) -> dict[str, int]:  # noqa: ARG001 - the model's seed is fixed here
-    return {"delivered": model_runs(runs, first)}
+def _task(*, seed: int, first: int, runs: int) -> dict[str, float]:  # noqa: ARG001 - the model's seed is fixed here
+    begin = process_time()
+    return {"delivered": model_runs(runs, first), "cpu_s": process_time() - begin}
 
 
-def _swept(session: SparkSession | None) -> Measurement:
-    from rmqlab.spark.sweeps.running import run_sweep
+def _model_sweep() -> Sweep:
     from rmqlab.spark.sweeps.sweep import Sweep, grid
 
-    a_task = 5 * RUNS
-    sweep = Sweep("bench", _task, grid(first=[number * a_task for number in range(TASKS)], runs=[a_task]))
+    return Sweep("bench", _task, grid(first=[number * 5 * RUNS for number in range(TASKS)], runs=[5 * RUNS]))
+
+
+def _whole_sweep() -> Sweep:
+    """Rows of one cost: a group of two, settled, through the whole core."""
+    from rmqlab.spark.sweeps.sweep import Sweep, grid
+    from rmqlab.spark.sweeps.whole_group import loss_whole
+
+    rows = grid(
+        members=[2], queues=[4], shared=[0], gap_ms=list(range(ROWS_WHOLE)), delay_us=[1_000], traffic=["settled"],
+        runs=[ROW_RUNS],
+    )  # fmt: skip
+    return Sweep("bench-whole", loss_whole, rows)
+
+
+def _swept(sweep: Sweep, session: SparkSession | None) -> tuple[SweepResult, float]:
+    from rmqlab.spark.sweeps.running import run_sweep
+
     with tempfile.TemporaryDirectory(prefix="rmqlab-bench-") as kept:
         begin = perf_counter()
         result = run_sweep(sweep, kept, session=session)
         seconds = perf_counter() - begin
-    if len(result.good) != TASKS:
+    if result.failed:
         raise AssertionError(f"{len(result.failed)} tasks of the sweep failed: {result.failed[0]['error']}")
-    return TASKS * a_task, seconds
+    return result, seconds
+
+
+def _session() -> SparkSession:
+    from rmqlab.spark.session import open_session
+
+    return open_session(f"local[{CORES}]")
 
 
 def on_two_cores() -> Measurement:
-    """A sweep of `TASKS` tasks on Spark, two at a time."""
-    from rmqlab.spark.session import open_session
-
-    return _swept(open_session("local[2]"))
+    """A sweep of `TASKS` tasks on Spark, two at a time; the session is there, its workers start with the sweep."""
+    result, seconds = _swept(_model_sweep(), _session())
+    return sum(one["runs"] for one in result.good), seconds
 
 
 def on_one_core() -> Measurement:
     """The same sweep in this process, without Spark."""
-    return _swept(None)
+    result, seconds = _swept(_model_sweep(), None)
+    return sum(one["runs"] for one in result.good), seconds
+
+
+def in_tasks() -> Measurement:
+    """Runs of that sweep by the CPU time of its tasks, two at a time: what other programs take does not count."""
+    result, _ = _swept(_model_sweep(), _session())
+    return sum(one["runs"] for one in result.good), sum(one["cpu_s"] for one in result.good)
+
+
+def bare(processes: int) -> Measurement:
+    """The runs of that sweep shared out among so many bare processes at once, without Spark, once all are ready."""
+    context = multiprocessing.get_context("spawn")
+    together, answers = context.Barrier(processes + 1), context.Queue()
+    a_process = TASKS * 5 * RUNS // processes
+    started = [
+        context.Process(target=_bare, args=(a_process, number * a_process, together, answers), daemon=True)
+        for number in range(processes)
+    ]
+    for one in started:
+        one.start()
+    together.wait(LIMIT_S)
+    begin = perf_counter()
+    for _ in started:
+        answers.get()
+    seconds = perf_counter() - begin
+    for one in started:
+        one.join()
+    return processes * a_process, seconds
+
+
+def _bare(runs: int, first: int, together: Barrier, answers: Queue[int]) -> None:
+    """What a bare process does: import and compile, wait for the others, run."""
+    model_runs(1)
+    together.wait(LIMIT_S)
+    answers.put(model_runs(runs, first))
+
+
+def whole_on_two_cores() -> Measurement:
+    """A sweep through the whole core on Spark, two rows at a time."""
+    result, seconds = _swept(_whole_sweep(), _session())
+    return len(result.good), seconds
+
+
+def whole_in_a_loop() -> Measurement:
+    """The same rows in a plain Python loop: no Spark, and nothing kept.
+
+    Raises:
+        AssertionError: a row failed.
+    """
+    sweep = _whole_sweep()
+    begin = perf_counter()
+    found = [sweep.run_row(row) for row in sweep.rows()]
+    seconds = perf_counter() - begin
+    if failed := [one for one in found if one.error is not None]:
+        raise AssertionError(f"{len(failed)} rows failed: {failed[0].error}")
+    return len(found), seconds
 
 
 def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
@@ -145,6 +235,22 @@ SWEEP_BENCHMARKS: Final = (
     Benchmark(
         "sweep-cores", "a sweep on Spark, two cores", "runs/s", "the same sweep in this process, one core, no Spark",
         on_two_cores, on_one_core, heavy=True,
+    ),
+    Benchmark(
+        "sweep-ceiling", "two bare processes with half of these runs each, at once", "runs/s",
+        "one bare process with all of them", lambda: bare(CORES), lambda: bare(1), heavy=True,
+    ),
+    Benchmark(
+        "sweep-share", "a sweep on Spark, two cores", "runs/s", "two bare processes at once: this machine's ceiling",
+        on_two_cores, lambda: bare(CORES), heavy=True,
+    ),
+    Benchmark(
+        "sweep-task", "a sweep on Spark, two tasks at a time, by the CPU time of the tasks", "runs/s",
+        "the same runs in one process, by its CPU time", in_tasks, compiled, heavy=True,
+    ),
+    Benchmark(
+        "sweep-whole", "a sweep through the whole core on Spark, two cores", "rows/s",
+        "the same rows in a plain Python loop", whole_on_two_cores, whole_in_a_loop, heavy=True,
     ),
     Benchmark(
         "notebooks", "every lesson under papermill, two at a time, one Connect server", "s", "python -c pass",

@@ -189,10 +189,9 @@ def _whole_rows(runs: int) -> list[dict[str, Scalar]]:
 
 
 def _schedule_rows(budget: int) -> list[dict[str, Scalar]]:
-    return grid(
-        members=[2, 3], queues=[1, 4], shared=[0, 1], gap_ms=[0, 1_000], lag_ms=[0, 20], traffic=list(TRAFFIC),
-        budget=[budget],
-    )  # fmt: skip
+    cells: dict[str, list[Scalar]] = {"queues": [1, 4], "shared": [0, 1], "gap_ms": [0, 1_000]}
+    rows = grid(members=[2, 3], **cells, lag_ms=[0], traffic=list(TRAFFIC), budget=[budget])
+    return rows + grid(members=[2], **cells, lag_ms=[20], traffic=list(TRAFFIC), budget=[budget])
 
 
 def _heartbeat_rows(_: int) -> list[dict[str, Scalar]]:
