@@ -69,6 +69,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--to", dest="until", metavar="TIME", help="only messages stored until then")
     parser.add_argument("--trace-topic", metavar="NAME", help="where consumers write their trace (RMQ_SYS_TRACE_TOPIC)")
+    parser.add_argument(
+        "-c",
+        "--conf",
+        type=Path,
+        metavar="FILE",
+        help="the broker's settings, if they are not in broker.conf beside the store: accessMessageInMemoryMaxRatio "
+        "decides where a new group begins",
+    )
     parser.add_argument("--no-crc", action="store_true", help="do not compare bodies with their checksums")
     parser.add_argument(
         "--spark", metavar="ADDRESS", help="a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])"
@@ -84,7 +92,7 @@ def run(args: Namespace) -> int:
     from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session
 
-    with open_store(args.store) as (store, events):
+    with open_store(args.store) as (store, events, conf):
         given = args.subscriptions or events
         options = AuditOptions(
             groups=tuple(args.group),
@@ -94,6 +102,7 @@ def run(args: Namespace) -> int:
             check_crc=not args.no_crc,
             since=_time(args.since) if args.since else LONG_MIN,
             until=_time(args.until) if args.until else LONG_MAX,
+            in_memory_percent=_in_memory_percent(args.conf or conf),
         )
         audit = Audit(open_session(args.spark), store, options)
         try:
@@ -104,6 +113,13 @@ def run(args: Namespace) -> int:
             return LOST if audit.has_losses else 0
         finally:
             audit.close()
+
+
+def _in_memory_percent(conf: Path | None) -> int:
+    from rmqlab.lab.broker_conf import read_cluster_config
+    from rmqlab.spark.audit.beginning import PERCENT
+
+    return read_cluster_config(conf, strict=False).store.access_message_in_memory_max_ratio if conf else PERCENT
 
 
 def _time(text: str) -> int:

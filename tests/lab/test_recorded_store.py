@@ -20,7 +20,7 @@ def store(tmp_path):
 
 def opened(path):
     """The log that is found, and the name of the events beside it."""
-    with open_store(path) as (found, events):
+    with open_store(path) as (found, events, _):
         return (found / "commitlog" / f"{0:020}").read_bytes(), events and events.name
 
 
@@ -33,18 +33,27 @@ def test_a_store_directory_is_taken_alone_and_its_folder_with_the_events(store):
 def test_a_packed_store_is_unpacked_and_removed_again(store, tmp_path, form):
     packed = shutil.make_archive(str(tmp_path / "some"), form, store.parent, "store")
     assert opened(tmp_path / packed) == (b"log", None)
-    with open_store(tmp_path / packed) as (found, _):
+    with open_store(tmp_path / packed) as (found, _, _):
         pass
     assert not found.exists()
 
 
 def test_a_recorded_set_has_its_store_packed_beside_the_events(golden):
     audit = golden / "broker-4.8.0" / "audit"
-    with open_store(audit) as (found, events):
+    with open_store(audit) as (found, events, conf):
+        assert conf == audit / "broker.conf"
         assert (found / "config" / "consumerOffset.json").is_file()
         assert events == audit / "events.jsonl.gz"
-    with open_store(audit / "store.tar.gz") as (_, events):
+    with open_store(audit / "store.tar.gz") as (_, events, _):
         assert events is None
+
+
+def test_the_settings_lie_beside_the_store(store, tmp_path):
+    (store.parent / "broker.conf").write_text("")
+    for path in (store, store.parent, tmp_path / shutil.make_archive(str(tmp_path / "all"), "tar", tmp_path, "set")):
+        with open_store(path) as (_, _, conf):
+            assert conf is not None
+            assert conf.name == "broker.conf"
 
 
 def test_a_whole_set_in_one_archive_brings_its_events(store, tmp_path):

@@ -85,27 +85,30 @@ def test_a_new_group_begins_with_the_first_message_while_the_broker_has_that_in_
     unseen = read_subscriptions(written(tmp_path / "unseen.jsonl", AWAY[0]))
     delivered, dropped = ("delivered", "implied", None), ("dropped_by_broker_tag", "implied", None)
     assert judged(store, seen) == judged(store, unseen) == [delivered, delivered, dropped, delivered]
-    monkeypatch.setattr(beginning, "IN_MEMORY", 100)
+    monkeypatch.setattr(beginning, "MEMORY", 100)
     perhaps = ("delivered", "unknown", LATE)
     assert judged(store, seen) == [perhaps, perhaps, dropped, delivered]
     assert judged(store, unseen) == [perhaps, perhaps, dropped, perhaps]
 
 
 def test_what_was_deleted_and_what_is_not_written_yet(tmp_path):
+    limit = beginning.MEMORY * beginning.PERCENT // 100
+
     def files(*found):
         return [LogFile(str(path), base, path.stat().st_size, base + 1, last) for path, base, last in found]
 
     log = tmp_path / "log"
     with log.open("wb") as stream:
         stream.write(b"message")
-        stream.truncate(beginning.IN_MEMORY + 1)
+        stream.truncate(limit + 1)
     assert beginning.begins_at_first(files((log, 0, True)))
     assert not beginning.begins_at_first(files((log, 1 << 20, True)))
-    assert not beginning.begins_at_first(files((log, 0, False), (log, beginning.IN_MEMORY + 1, True)))
+    assert not beginning.begins_at_first(files((log, 0, False), (log, limit + 1, True)))
     with log.open("r+b") as stream:
-        stream.seek(beginning.IN_MEMORY)
+        stream.seek(limit)
         stream.write(b"m")
     assert not beginning.begins_at_first(files((log, 0, True)))
+    assert beginning.begins_at_first(files((log, 0, True)), 41)
     assert not beginning.begins_at_first([])
 
 

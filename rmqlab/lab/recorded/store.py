@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RECORDED = "golden/broker-4.8.0"
 PACKED = "store.tar.gz"
 LOG = "commitlog"
+CONF = "broker.conf"
 EVENTS = ("events.jsonl.gz", "events.jsonl", "events")
 
 
@@ -26,10 +27,11 @@ class StorePathError(BadInput):
 
 
 class OpenedStore(NamedTuple):
-    """A store directory, and the events that were recorded with it: a file, or a folder with one a scenario."""
+    """A store directory, and beside it: events that were recorded (a file, or a folder of files), broker.conf."""
 
     store: Path
     events: Path | None
+    conf: Path | None
 
 
 class RecordedStore:
@@ -59,10 +61,10 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
     What is packed is unpacked for as long as it is open. Raises `StorePathError`.
     """
     if (path / LOG).is_dir():
-        yield OpenedStore(path, None)
+        yield OpenedStore(path, None, _conf(path))
         return
     if (path / "store" / LOG).is_dir():
-        yield OpenedStore(path / "store", _events(path))
+        yield OpenedStore(path / "store", _events(path), _conf(path / "store"))
         return
     packed = path / PACKED if (path / PACKED).is_file() else path
     if not packed.is_file():
@@ -71,11 +73,16 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
         _unpack(packed, Path(temporary))
         store = _inside(packed, Path(temporary))
         # A packed store that is named itself is meant alone, without what lies beside it.
-        yield OpenedStore(store, _events(path) or _events(store.parent))
+        yield OpenedStore(store, _events(path) or _events(store.parent), _conf(packed) or _conf(store))
 
 
 def _events(path: Path) -> Path | None:
     return next((path / name for name in EVENTS if (path / name).exists()), None) if path.is_dir() else None
+
+
+def _conf(store: Path) -> Path | None:
+    found = store.resolve().parent / CONF
+    return found if found.is_file() else None
 
 
 def _unpack(packed: Path, into: Path) -> None:

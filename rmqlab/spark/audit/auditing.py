@@ -25,7 +25,7 @@ from rmqlab.message.topics import (
 )
 from rmqlab.spark.audit import evidence as audit_evidence
 from rmqlab.spark.audit import scan as audit_scan
-from rmqlab.spark.audit.beginning import begins_at_first
+from rmqlab.spark.audit.beginning import PERCENT, begins_at_first
 from rmqlab.spark.audit.judge import Judge
 from rmqlab.spark.audit.lookup import looked_up
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
@@ -58,7 +58,8 @@ class AuditOptions:
     """What to audit: groups (empty: all), store times in epoch ms (both included), and what is known besides the store.
 
     `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `check_queues`: compare
-    records with the entries of their queues. `split_bytes`: how much of the log one task reads.
+    records with the entries of their queues. `split_bytes`: how much of the log one task reads. `in_memory_percent`:
+    the broker's `accessMessageInMemoryMaxRatio`, which decides where a new group begins.
     """
 
     groups: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class AuditOptions:
     check_crc: bool = True
     check_queues: bool = True
     split_bytes: int | None = None
+    in_memory_percent: int = PERCENT
 
 
 class Audit:
@@ -85,7 +87,7 @@ class Audit:
         self._subscriptions = merged(self.options.subscriptions, from_config(self._config))
         self._known_topics = {*self._config.topics(), *_queue_folders(root)}
         self._telling = audit_evidence.evidence_topics(self._known_topics, self.options.trace_topic)
-        self._at_first = begins_at_first(self._files)
+        self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
         split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
 
     from rmqlab.spark.files.commit_log_files import LogFile
 
-IN_MEMORY: Final = 400 << 20
-"""Bytes that 4.8.0 takes to be in memory on a machine of 1 GiB: 40 % of it (`accessMessageInMemoryMaxRatio`)."""
+MEMORY: Final = 1 << 30
+"""Bytes that a broker's machine has at least."""
+PERCENT: Final = 40
+"""How much of it messages may take (`accessMessageInMemoryMaxRatio`)."""
 _CHUNK: Final = 4 << 20
 
 
-def begins_at_first(files: Sequence[LogFile]) -> bool:
+def begins_at_first(files: Sequence[LogFile], percent: int = PERCENT) -> bool:
     """Tell whether a group without offsets began with a queue's first message, whatever its consumers set.
 
     A broker answers a group that asks for an offset it never committed with 0, as long as no message of the queue was
@@ -24,8 +26,8 @@ def begins_at_first(files: Sequence[LogFile]) -> bool:
     """
     if not files or files[0].base:
         return False
-    *full, last = files
-    rest = IN_MEMORY - sum(file.size for file in full)
+    rest = MEMORY * percent // 100 - sum(file.size for file in files if not file.last)
+    last = next(file for file in files if file.last)
     return rest >= 0 and (last.size <= rest or _written(last) <= rest)
 
 

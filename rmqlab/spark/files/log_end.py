@@ -30,8 +30,9 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
         # No record begins behind the file's end, so nothing is decoded on the way.
         for _ in reader.read(LogRange(file, file.size, high, max(end - file.base, 0))):
             pass
-        if file.last or reader.reached >= file.base + high < file.base + file.size:
-            end = reader.reached
-        else:
-            end = file.next_base
+        if file.last:
+            return reader.reached
+        # What is damaged up to the file's end is walked over, but not what lies behind `until`.
+        is_until = reader.reached >= file.base + high < file.base + file.size
+        end = reader.reached if is_until else file.next_base
     return end
