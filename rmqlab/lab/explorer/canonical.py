@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     Way = Callable[["Walk", Any], "Canonical"]
+    Attributes = tuple[str, tuple[str, ...], frozenset[str], bool]  # class, slots, names left out, has a dictionary
 
 Canonical = Any  # None, bool, int, float, str, bytes, or a tuple of these
 _PLAIN = frozenset({int, str, bytes, bool, float, type(None)})
@@ -47,15 +48,10 @@ class Reader:
     """
 
     def __init__(self, handlers: Mapping[type, Way], left_out: Mapping[str, Collection[str]]) -> None:
-        self.ways: dict[type, Way] = dict(handlers)
+        self.ways = _Ways(self._find)
+        self.ways.update(handlers)
+        self.known: dict[type, Attributes] = {}
         self._left_out = left_out
-        self._slots: dict[type, tuple[str, ...]] = {}
-        self._without: dict[type, frozenset[str]] = {}
-
-    def way(self, kind: type) -> Way:
-        """How objects of a type are read, found once for each type."""
-        way = self.ways[kind] = self._find(kind)
-        return way
 
     def _find(self, kind: type) -> Way:
         for base, way in _WAYS:
@@ -63,19 +59,17 @@ class Reader:
                 return way
         if kind in _ITERATORS or kind.__name__.endswith("iterator"):
             return _iterator
-        self._without[kind] = frozenset(
-            name for base in kind.__mro__ for name in self._left_out.get(base.__name__, ())
-        )  # fmt: skip
-        self._slots[kind] = self._names(kind)
+        self.attributes(kind)
         return _instance
 
-    def names(self, kind: type) -> tuple[tuple[str, ...], frozenset[str]]:
-        """Slots that are state, and names in the dictionary of attributes that are not."""
-        if kind not in self._slots:
-            self._find(kind)
-        return self._slots[kind], self._without[kind]
+    def attributes(self, kind: type) -> Attributes:
+        """What is read of an instance of `kind`, found once."""
+        if kind not in self.known:
+            without = frozenset(name for base in kind.__mro__ for name in self._left_out.get(base.__name__, ()))
+            self.known[kind] = (kind.__name__, self._slots(kind, without), without, bool(kind.__dictoffset__))
+        return self.known[kind]
 
-    def _names(self, kind: type) -> tuple[str, ...]:
+    def _slots(self, kind: type, without: frozenset[str]) -> tuple[str, ...]:
         names: dict[str, None] = {}
         for base in kind.__mro__:
             slots = base.__dict__.get("__slots__", ())
@@ -86,67 +80,89 @@ class Reader:
         known = names or hasattr(kind, "__dataclass_fields__") or kind.__dictoffset__ or "__slots__" in kind.__dict__
         if not known:
             raise UnknownKindError(f"the state of a {kind.__module__}.{kind.__qualname__} cannot be read")
-        without = self._without[kind] | {"__dict__", "__weakref__"}
-        return tuple(name for name in names if name not in without)
+        return tuple(name for name in names if name not in without and name not in {"__dict__", "__weakref__"})
+
+
+class _Ways(dict[type, "Way"]):
+    """How objects of each type are read; a type that is new is looked up once."""
+
+    def __init__(self, find: Callable[[type], Way]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, kind: type) -> Way:
+        way = self[kind] = self._find(kind)
+        return way
 
 
 class Walk:
-    """One walk over a state. The second time it meets an object that can change, it says "the same as before"."""
+    """One walk over a state. The second time it meets an object that can change, it says "the same as before".
 
-    __slots__ = ("_kept", "_met", "_reader", "_ways")
+    A search spends most of its time here, so what is plain is told apart where it stands, without a call.
+    """
+
+    __slots__ = ("_reader", "kept", "met", "ways")
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._ways = reader.ways
-        self._met: dict[int, int] = {}
-        self._kept: list[object] = []  # what was met lives on, so that no id is used twice
+        self.ways = reader.ways
+        self.met: dict[int, int] = {}
+        self.kept: list[object] = []  # what was met lives on, so that no id is used twice
 
     def again(self, thing: object) -> Canonical:
         """None at the first meeting with ``thing``, later its number."""
-        number = self._met.get(id(thing))
-        if number is not None:
-            return ("=", number)
-        self._met[id(thing)] = len(self._kept)
-        self._kept.append(thing)
+        met, me = self.met, id(thing)
+        if me in met:
+            return ("=", met[me])
+        met[me] = len(met)
+        self.kept.append(thing)
         return None
 
     def of(self, thing: Any) -> Canonical:
         """The plain form of ``thing``."""
         kind = type(thing)
-        if kind in _PLAIN:
-            return thing
-        return (self._ways.get(kind) or self._reader.way(kind))(self, thing)
+        return thing if kind in _PLAIN else self.ways[kind](self, thing)
 
     def instance(self, thing: Any) -> Canonical:
         """The attributes of ``thing``, whether it was met before or not."""
         kind = type(thing)
-        slots, without = self._reader.names(kind)
-        of = self.of
-        state: list[Canonical] = [kind.__name__]
+        name, slots, without, more = self._reader.known.get(kind) or self._reader.attributes(kind)
+        ways = self.ways
+        state: list[Canonical] = [name]
+        add = state.append
         for name in slots:
             value = getattr(thing, name, None)
-            state.append(value if type(value) in _PLAIN else of(value))
-        more = getattr(thing, "__dict__", None)
+            kind = type(value)
+            add(value if kind in _PLAIN else ways[kind](self, value))
         if more:
-            for name, value in more.items():
+            for name, value in thing.__dict__.items():
                 if name not in without:
-                    state.append(name)
-                    state.append(value if type(value) in _PLAIN else of(value))
+                    add(name)
+                    kind = type(value)
+                    add(value if kind in _PLAIN else ways[kind](self, value))
         return tuple(state)
 
 
 def _tuple(walk: Walk, thing: tuple[Any, ...]) -> Canonical:
-    told = tuple(map(walk.of, thing))
+    ways = walk.ways
+    told = tuple([one if type(one) in _PLAIN else ways[type(one)](walk, one) for one in thing])
     return told if type(thing) is tuple else (type(thing).__name__, told)
 
 
 def _dict(walk: Walk, thing: dict[Any, Any]) -> Canonical:
+    again = walk.again(thing)
+    if again is not None:
+        return again
     of = walk.of
-    return walk.again(thing) or ("dict", *[(of(key), of(value)) for key, value in thing.items()])
+    return ("dict", *[(key if type(key) in _PLAIN else of(key), of(value)) for key, value in thing.items()])
 
 
 def _list(walk: Walk, thing: list[Any]) -> Canonical:
-    return walk.again(thing) or ("list", *map(walk.of, thing))
+    again = walk.again(thing)
+    if again is not None:
+        return again
+    ways = walk.ways
+    return ("list", *[one if type(one) in _PLAIN else ways[type(one)](walk, one) for one in thing])
 
 
 def _set(walk: Walk, thing: set[Any]) -> Canonical:
@@ -178,9 +194,14 @@ def _coroutine(walk: Walk, thing: Any) -> Canonical:
         return ("ended", thing.__qualname__)
     # The garbage collector sees what no debugger shows: the values between two variables, iterators above all.
     own = frame.f_code
-    held = [value for value in gc.get_referents(thing) if type(value) not in _OF_FRAMES]
-    values = [value for value in held if not (type(value) is FunctionType and value.__code__ is own)]
-    return ("coroutine", thing.__qualname__, frame.f_lasti, *map(walk.of, values))
+    state: list[Canonical] = ["coroutine", thing.__qualname__, frame.f_lasti]
+    for value in gc.get_referents(thing):
+        kind = type(value)
+        if kind in _PLAIN:
+            state.append(value)
+        elif not (kind in _OF_FRAMES or (kind is FunctionType and value.__code__ is own)):
+            state.append(walk.ways[kind](walk, value))
+    return tuple(state)
 
 
 def _iterator(walk: Walk, thing: Any) -> Canonical:
@@ -188,11 +209,16 @@ def _iterator(walk: Walk, thing: Any) -> Canonical:
 
 
 def _instance(walk: Walk, thing: Any) -> Canonical:
-    return walk.again(thing) or walk.instance(thing)
+    met, me = walk.met, id(thing)
+    if me in met:
+        return ("=", met[me])
+    met[me] = len(met)
+    walk.kept.append(thing)
+    return walk.instance(thing)
 
 
 _WAYS: tuple[tuple[type, Way], ...] = (
-    (Enum, lambda _, thing: (type(thing).__name__, thing.name)),
+    (Enum, lambda _, thing: (type(thing).__name__, thing._name_)),
     (type, lambda _, thing: ("class", thing.__qualname__)),
     (int, lambda _, thing: (type(thing).__name__, str(thing))),
     (str, lambda _, thing: (type(thing).__name__, str(thing))),

@@ -10,12 +10,16 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from rmqlab.spark.files.shipped_code import keep_compiled
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     import numba
 
     COMPILES = not getattr(numba.config, "DISABLE_JIT", 0)
+    if COMPILES and ".zip" in __file__:
+        keep_compiled()
 except ImportError:
     COMPILES = False
 
