@@ -22,6 +22,7 @@ from rmqlab.spark.files.log_end import log_end
 from rmqlab.spark.files.pushed_filters import Pushed
 from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader
 from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
+from rmqlab.spark.loaded import settle
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -207,6 +208,7 @@ class LogTable(DataSourceReader):
         part = partition.part  # type: ignore[attr-defined]
         if part is not None:
             yield from self._options.log_reader(self._pushed).read(part)
+        settle()
 
 
 class PlainTable(DataSourceReader):
@@ -272,3 +274,4 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         part = partition.part  # type: ignore[attr-defined]
         if part is not None:
             yield from self._options.log_reader().read(part)
+        settle()

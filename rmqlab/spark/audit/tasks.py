@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.spark.loaded import settle
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -28,6 +30,7 @@ def over_ranges(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from work(parts[number])
+        settle()
 
     numbers = session.range(0, len(parts), 1, max(1, len(parts)))
     return numbers.mapInArrow(each, from_arrow_schema(schema))
