@@ -9,6 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.bench.benchmark import RUNS, chosen, run_benchmark
 from rmqlab.lab.bench.entries import benchmarks
 from rmqlab.spark.bench.filters import MESSAGES, filter_benchmarks
+from rmqlab.spark.bench.notebooks import NOTEBOOK_BENCHMARKS
 from rmqlab.spark.bench.store import STORE_BYTES, store_benchmarks
 from rmqlab.spark.bench.sweeps import SWEEP_BENCHMARKS
 
@@ -49,7 +50,12 @@ def run(args: Namespace) -> int:
     if args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
     out = text_stream(args)
-    on_spark = (*filter_benchmarks(args.messages), *store_benchmarks(args.store_bytes), *SWEEP_BENCHMARKS)
+    on_spark = (
+        *filter_benchmarks(args.messages),
+        *store_benchmarks(args.store_bytes),
+        *SWEEP_BENCHMARKS,
+        *NOTEBOOK_BENCHMARKS,
+    )
     known = {**benchmarks(), **{one.name: one for one in on_spark}}
     selected = list(known.values()) if args.list and not args.names else chosen(args.names, known)
     if args.list:

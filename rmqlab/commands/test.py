@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections import Counter
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
@@ -11,6 +15,7 @@ from rmqlab.commands.output import write_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
 
     import pytest
 
@@ -52,6 +57,21 @@ def run(args: Namespace) -> int:
     os.chdir(folder("tests").parent)
     chosen = args.rest or ["tests", *notebooks()]
     tally = Tally()
-    status = int(pytest.main([*NOTEBOOKS, *chosen], plugins=[tally]))
+    with _class_archive(wanted=not args.rest):
+        status = int(pytest.main([*NOTEBOOKS, *chosen], plugins=[tally]))
     write_json({**tally.counts, "status": status}, args.json)
     return status
+
+
+@contextmanager
+def _class_archive(*, wanted: bool) -> Iterator[None]:
+    """Make the archive of Spark's classes beside the first tests: dozens of JVMs will start sooner."""
+    if not wanted or find_spec("pyspark") is None:
+        yield
+        return
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen([sys.executable, "-m", "rmqlab.spark.class_archive"], stdout=nowhere, stderr=nowhere) as made:
+        try:
+            yield
+        finally:
+            made.terminate()

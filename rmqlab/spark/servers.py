@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
+from rmqlab.spark.class_archive import with_archive
 from rmqlab.spark.session import MODULES, PACKAGE, SparkMissingError, provide_java, require_modules
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class _Servers:
             "SPARK_LOCAL_IP": HOST,
             # master and workers do little themselves: a small heap and the quick compiler start sooner
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_DAEMON_JAVA_OPTS": with_archive("-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
             "SPARK_LOCAL_DIRS": str(self.folder),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(known),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, find_java, home_from_wheel
+from rmqlab.spark.class_archive import with_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -37,6 +38,7 @@ CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
 ARCHIVE: Final = "rmqlab.zip"
+_DRIVER_OPTIONS: Final = "spark.driver.extraJavaOptions"
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
 REMOTE: Final = {"spark.sql.shuffle.partitions": "32"}
 _shipped: tempfile.TemporaryDirectory[str] | None = None
@@ -71,7 +73,10 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     builder = SparkSession.builder.appName("rmqlab")
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
-    builder = builder.config(map={**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})})
+    all_settings: dict[str, str] = {**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})}
+    if address and not connect and (options := with_archive(all_settings.get(_DRIVER_OPTIONS, ""))):
+        all_settings[_DRIVER_OPTIONS] = options
+    builder = builder.config(map={**all_settings})
     try:
         session = builder.getOrCreate()
         if not local and SUBMITTED not in os.environ:
@@ -96,7 +101,7 @@ def notebook_session(address: str | None = None) -> SparkSession:
             address,
             {
                 "spark.driver.memory": "1g",
-                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                _DRIVER_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             },
         )
 

@@ -23,6 +23,7 @@ def test_a_number_of_workers_that_no_machine_has_is_refused(tmp_path):
 
 
 def test_a_job_that_fails_tells_its_last_words(tmp_path):
+    (tmp_path / "commitlog").mkdir()
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster_times import stored_file
 from rmqlab.lab.whole_file import replacing
-from rmqlab.spark.servers import ConnectServer, StandaloneCluster
-from rmqlab.spark.session import PACKAGE, open_session
+from rmqlab.spark.class_archive import with_archive
+from rmqlab.spark.servers import HOST, ConnectServer, StandaloneCluster
+from rmqlab.spark.session import PACKAGE, open_session, provide_java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,13 +32,7 @@ _EXECUTOR: Final = re.compile(r"Launching executor .* on worker (\S+)")
 _CHECK: Final = {0, _LOSSES}
 ONE, TWO, CONNECT = "local, 1 core", "cluster, 2 workers", "Connect, 2 cores"
 # A small audit is over before the better compiler has paid; one that is measured runs as Spark comes.
-_QUICK: Final = (
-    " ".join(
-        f"--conf 'spark.{who}.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
-        for who in ("driver", "executor")
-    )
-    + " pyspark-shell"
-)
+_QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PLACES: Final = ("one core", "cluster", "Connect")
 ROUNDS: Final = 9
 GROUP: Final = "G_p-audit-006"
@@ -76,9 +71,19 @@ def audit_at(address: str, store: Path, subscriptions: Path | None = None, group
         given = ["--subscriptions", str(subscriptions)] if subscriptions else []
         given += ["--group", group] if group else []
         command = ["-m", "rmqlab", "audit", str(store), *given, "--spark", address, "--json", str(result)]
-        _python(command, address, {"PYSPARK_SUBMIT_ARGS": _QUICK})
+        _python(command, address, {"PYSPARK_SUBMIT_ARGS": _quick(address)})
         found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     return found
+
+
+def _quick(address: str) -> str:
+    """What spark-submit is given; executors on this machine find the archive of classes as well."""
+    provide_java(os.environ)
+    here = with_archive(_QUICK)
+    there = here if f"//{HOST}:" in address else _QUICK
+    return (
+        f"--conf 'spark.driver.extraJavaOptions={here}' --conf 'spark.executor.extraJavaOptions={there}' pyspark-shell"
+    )
 
 
 def run_everywhere(

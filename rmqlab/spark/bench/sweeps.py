@@ -1,4 +1,4 @@
-"""Sweeps against the plain Python loop and against bare cores, and the whole notebook suite on the clock.
+"""Sweeps against the plain Python loop and against bare cores.
 
 Two cores of a machine need not do twice what one does: they may share a physical core, or other programs may run. So
 `sweep-cores` (Spark on two cores against one) stands beside `sweep-ceiling` (two bare processes against one) and
@@ -13,16 +13,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from importlib import import_module
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.checkout import folder
 from rmqlab.lab.bench.benchmark import Benchmark, Measurement
-from rmqlab.lab.bench.start import process
-from rmqlab.spark.session import PACKAGE, SETTING
+from rmqlab.spark.session import PACKAGE
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
@@ -37,8 +32,8 @@ RUNS: Final = 200_000
 PLAIN_RUNS: Final = 200
 TASKS: Final = 8
 CORES: Final = 2
+PATIENCE_S: Final = 120  # for bare processes to be ready
 ROW_RUNS, ROWS_WHOLE = 20, 32  # of the sweep through the whole core
-LIMIT_S: Final = 120
 _PLAIN = """
 import json, sys
 from time import process_time
@@ -48,10 +43,6 @@ begin = process_time()
 total = int(group_runs(GroupStart(jitter=1.0), 1, 0, runs)[:, 1].sum())
 print(json.dumps([process_time() - begin, total]))
 """
-
-
-class SuiteTooSlowError(AssertionError):
-    """The notebooks took longer than they may."""
 
 
 def model_runs(runs: int, first: int = 0) -> int:
@@ -155,7 +146,7 @@ def bare(processes: int) -> Measurement:
     ]
     for one in started:
         one.start()
-    together.wait(LIMIT_S)
+    together.wait(PATIENCE_S)
     begin = perf_counter()
     for _ in started:
         answers.get()
@@ -168,7 +159,7 @@ def bare(processes: int) -> Measurement:
 def _bare(runs: int, first: int, together: Barrier, answers: Queue[int]) -> None:
     """What a bare process does: import and compile, wait for the others, run."""
     model_runs(1)
-    together.wait(LIMIT_S)
+    together.wait(PATIENCE_S)
     answers.put(model_runs(runs, first))
 
 
@@ -191,40 +182,6 @@ def whole_in_a_loop() -> Measurement:
     if failed := [one for one in found if one.error is not None]:
         raise AssertionError(f"{len(failed)} rows failed: {failed[0].error}")
     return len(found), seconds
-
-
-def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
-    """Every lesson by papermill, two at a time, Spark's sessions on one Connect server; the server's start counts.
-
-    Raises:
-        SuiteTooSlowError: it took longer than `limit_s`.
-    """
-    from rmqlab.spark.servers import ConnectServer
-
-    lessons = sorted(folder("notebooks").glob("*.ipynb"))
-    # the longest ones first, or one of them runs alone at the end
-    lessons.sort(key=lambda path: not path.name.startswith(("11", "13")))
-    begin = perf_counter()
-    context = multiprocessing.get_context("spawn")
-    with ConnectServer("local[2]") as server, ProcessPoolExecutor(2, context) as pool:
-        waiting = [pool.submit(_run_lesson, str(path), server.address) for path in lessons]
-        for one in waiting:
-            one.result()
-    seconds = perf_counter() - begin
-    if seconds > limit_s:
-        raise SuiteTooSlowError(f"{len(lessons)} notebooks took {seconds:.0f} s; {limit_s:.0f} s are allowed")
-    return 1.0, seconds
-
-
-def _run_lesson(path: str, address: str) -> None:
-    """What a process of the pool does with one notebook."""
-    papermill = import_module("papermill")  # it has no types
-    os.environ[SETTING] = address
-    with tempfile.TemporaryDirectory(prefix="rmqlab-suite-") as written:
-        papermill.execute_notebook(
-            path, str(Path(written) / Path(path).name), cwd=str(Path(path).parent), kernel_name="python3",
-            progress_bar=False, log_output=False,
-        )  # fmt: skip
 
 
 SWEEP_BENCHMARKS: Final = (
@@ -251,9 +208,5 @@ SWEEP_BENCHMARKS: Final = (
     Benchmark(
         "sweep-whole", "a sweep through the whole core on Spark, two cores", "rows/s",
         "the same rows in a plain Python loop", whole_on_two_cores, whole_in_a_loop, heavy=True,
-    ),
-    Benchmark(
-        "notebooks", "every lesson under papermill, two at a time, one Connect server", "s", "python -c pass",
-        notebook_suite, lambda: process(sys.executable, "-c", "pass"), heavy=True,
     ),
 )  # fmt: skip

@@ -1,0 +1,113 @@
+"""Spark's classes, read and checked once for all JVMs: an archive (Java's CDS) that each of them maps when it starts.
+
+A driver needs some eight thousand classes before its first job and spends half of its start on them. The archive is for
+one Java and one Spark, some 200 MB in the folder RMQLAB_CACHE names (`~/.cache/rmqlab`), and made only when asked for:
+`python -m rmqlab.spark.class_archive`, `./lab test`, the benchmark of the notebooks. Without it all is as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.lab.real.filter import cache_folder
+from rmqlab.lab.whole_file import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAKE: Final = "RMQLAB_CLASS_ARCHIVE"  # set in the process that makes it: where to
+_QUIET: Final = "-Xlog:cds*=off"  # what does not fit is passed over without a word
+_LONGEST_S: Final = 300
+
+
+def archive_path(java: Path) -> Path:
+    """Where the archive for this Java and the installed Spark is, or would be."""
+    import pyspark
+
+    jars = Path(pyspark.__file__).parent / "jars"
+    modules = java / "lib" / "modules"
+    told = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
+    if modules.is_file():
+        told += [modules.stat().st_mtime_ns, modules.stat().st_size]
+    digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
+    return cache_folder() / f"spark-classes-{digest}.jsa"
+
+
+def archive_options(environ: Mapping[str, str]) -> list[str]:
+    """The options that let a JVM of `environ`'s JAVA_HOME use the archive; none if there is no archive."""
+    if made := environ.get(MAKE):
+        return [f"-XX:ArchiveClassesAtExit={made}", "-Xlog:disable"]
+    home = environ.get("JAVA_HOME")
+    path = archive_path(Path(home)) if home else None
+    # An option is split at spaces
+    if path is None or not path.is_file() or " " in str(path):
+        return []
+    return [f"-XX:SharedArchiveFile={path}", _QUIET]
+
+
+def with_archive(options: str) -> str:
+    """`options` of a JVM that this process starts, with those of the archive."""
+    return " ".join([options, *archive_options(os.environ)]).strip()
+
+
+def make_archive() -> Path | None:
+    """Make the archive, if there is none, in a process of its own (some 20 s): its path, or None if Java makes none."""
+    from rmqlab.spark.session import PACKAGE, provide_java
+
+    path = archive_path(provide_java(os.environ))
+    if path.is_file():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with suppress(OSError, subprocess.SubprocessError), replacing(path) as part:
+        environ = {**os.environ, MAKE: str(part), "PYTHONPATH": os.pathsep.join(known)}
+        subprocess.run(
+            [sys.executable, "-m", "rmqlab.spark.class_archive"],
+            env=environ, capture_output=True, check=True, timeout=_LONGEST_S, cwd=PACKAGE.parent,
+        )  # fmt: skip
+    return path if path.is_file() else None
+
+
+def _each(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+
+
+def _train() -> None:
+    """Do what audits, sweeps and views do, small, so that their classes are loaded; wait until the JVM has ended."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from rmqlab.spark.session import notebook_session
+
+    spark = notebook_session("local[2]")
+    gateway = spark.sparkContext._gateway  # noqa: SLF001
+    numbers = spark.range(0, 8, 1, 2)
+    rows = numbers.mapInArrow(_each, "id long").withColumn("name", F.concat(F.lit("n"), F.col("id"))).persist()
+    rows.groupBy("name").agg(F.sum("id").alias("sum"), F.count(F.lit(1)).alias("n")).orderBy("name").toArrow()
+    rows.where(F.col("name").isin("n1", "n2")).join(numbers, "id", "left").orderBy("id").collect()
+    given = spark.createDataFrame(rows.toArrow())
+    with tempfile.TemporaryDirectory(prefix="rmqlab-classes-") as folder:
+        given.unionByName(rows).write.parquet(f"{folder}/rows")
+        spark.read.parquet(f"{folder}/rows").createOrReplaceTempView("rows")
+        spark.sql("SELECT name, max(id) OVER (PARTITION BY name ORDER BY id) AS m FROM rows").toArrow()
+    # Masters, workers and executors are JVMs of their own.
+    for name in ("deploy.master.Master", "deploy.worker.Worker", "executor.CoarseGrainedExecutorBackend"):
+        spark._jvm.java.lang.Class.forName(f"org.apache.spark.{name}")  # type: ignore[union-attr]  # noqa: SLF001
+    spark.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # what the JVM waits for
+        gateway.proc.wait(_LONGEST_S)
+
+
+if __name__ == "__main__":
+    if MAKE in os.environ:
+        _train()
+    else:
+        sys.stdout.write(f"{make_archive() or 'this Java makes no archive'}\n")
