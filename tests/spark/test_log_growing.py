@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
+from rmqlab.spark.audit.auditing import Audit, AuditOptions
+from rmqlab.spark.audit.subscriptions import Asked, Subscriptions
 from rmqlab.spark.files import record_columns
 from rmqlab.spark.files import record_kernel as kernel
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
@@ -48,7 +50,7 @@ def test_what_is_written_between_two_looks_is_a_record_and_no_damage(tmp_path, m
 def live(tmp_path):
     """A log as a broker has it while it runs: one file full, one begun, and two that it made for later."""
     log = LogMaker(1000)
-    for number in range(7):
+    for number in range(9):
         log.add(queue_offset=number, body=b"x" * 50)
     log.write(tmp_path)
     (*_, last) = sorted((tmp_path / "commitlog").iterdir())
@@ -92,5 +94,26 @@ def test_a_begun_file_whose_first_bytes_are_gone_is_damaged(live):
     files = log_files(root)
     with Path(files[-3].path).open("r+b") as stream:
         stream.write(bytes(8))
-    damage = [row for row in read(log_files(root)) if row["corrupt"]]
-    assert [row["physicalOffset"] for row in damage] == [files[-3].base]
+    rows = read(log_files(root))
+    assert [row["physicalOffset"] for row in rows if row["corrupt"]] == [files[-3].base]
+    assert log_end(log_files(root), 0) > rows[-1]["physicalOffset"]
+    assert log_end(log_files(root), 0) == log_end(files, 0)
+
+
+def test_an_audit_judges_what_was_stored_when_it_began(live):
+    """What is committed and traced later says nothing of it: a running broker would seem to lose messages."""
+    root, log = live
+    (root / "config").mkdir()
+    offsets = root / "config" / "consumerOffset.json"
+    offsets.write_text('{"offsetTable": {"T@G": {"0": 3}}}')
+    given = Subscriptions({("G", "T"): [Asked("", "TAG", "*")]}, {}, frozenset({("G", "T")}), {})
+    (*_, path) = (path for path in sorted((root / "commitlog").iterdir()) if any(path.read_bytes()))
+    whole = path.read_bytes()
+    at = log.offsets[-1] - int(path.name)
+    path.write_bytes(whole[:at] + bytes(len(whole) - at))
+    audit = Audit(None, root, AuditOptions(subscriptions=given))
+    path.write_bytes(whole)
+    offsets.write_text('{"offsetTable": {"T@G": {"0": 9}}}')
+    rows = [row for part in audit._ranges for batch in audit.scan.run(part) for row in batch.to_pylist()]
+    assert sum(row["messages"] for row in rows if row["fate"] == "delivered") == 3
+    assert sum(row["messages"] for row in rows if row["fate"] == "waiting") == 5

@@ -33,6 +33,7 @@ from rmqlab.spark.audit.tasks import over_ranges
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.audit.verdict import MAYBE, NO, YES
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.log_end import log_end
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.store_config import StoreConfig
 
@@ -82,8 +83,11 @@ class Audit:
         self.options = options or AuditOptions()
         self.root = root
         self._session = session
-        self._files = log_files(root)
         self._config = StoreConfig(root)
+        # A broker may be running: the offsets come first, then what was stored by now, and last the evidence of it.
+        self._committed = self._config.offsets()
+        self._files = log_files(root)
+        self._end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
         self._subscriptions = merged(self.options.subscriptions, from_config(self._config))
         self._known_topics = {*self._config.topics(), *_queue_folders(root)}
         self._telling = audit_evidence.evidence_topics(self._known_topics, self.options.trace_topic)
@@ -129,7 +133,7 @@ class Audit:
     @cached_property
     def _known(self) -> list[Key]:
         """The (group, topic) that the store or the given subscriptions name."""
-        found = {*self._config.offsets(), *self._subscriptions.keys()}
+        found = {*self._committed, *self._subscriptions.keys()}
         return sorted(key for key in found if _is_audited(*key))
 
     @cached_property
@@ -169,7 +173,7 @@ class Audit:
         self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
     ) -> dict[str, list[Judge]]:
         """The judges of each topic; `witnessed` has, of groups with evidence, the clients in it and what it tells."""
-        config, topics = self._config.offsets(), self._config.topics()
+        config, topics = self._committed, self._config.topics()
         judges: dict[str, list[Judge]] = {}
         for group, topic in self._judged:
             clients, telling = witnessed.get(group, ((), NO))
@@ -192,21 +196,26 @@ class Audit:
         return judges
 
     @cached_property
-    def rows(self) -> DataFrame:
-        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
-        from pyspark import StorageLevel
-
+    def scan(self) -> audit_scan.Scan:
+        """What each task does with its part of the log."""
         judges = self.judges({group: (clients, self._telling_of(group)) for group, clients in self.witnessed.items()})
         options = self.options
-        scan = audit_scan.Scan(
+        return audit_scan.Scan(
             judges,
             self._telling,
             options.since,
             options.until,
             options.check_crc,
             str(self.root) if options.check_queues else None,
+            self._end,
         )
-        frame = over_ranges(self._session, self._ranges, scan.run, audit_scan.SCHEMA)
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
+        from pyspark import StorageLevel
+
+        frame = over_ranges(self._session, self._ranges, self.scan.run, audit_scan.SCHEMA)
         if self.witnessed:
             frame = looked_up(frame, self.evidence)
         return frame.persist(StorageLevel.DISK_ONLY)

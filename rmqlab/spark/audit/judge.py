@@ -151,8 +151,8 @@ class Judge:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""
         found = np.zeros(len(batch), np.bool_)
         for at in self.reset:
-            # The place may be behind what nobody had sent yet.
-            until = self._owners.begins(np.array([at]))[0][0]
+            # The place may be behind what nobody had sent yet; until somebody comes, nobody notices.
+            until = self._owners.begins(np.array([at]))[0][0] if self._owners.clients else at + HELD_MS
             # Where it is not known who was there when, the group may have been away for long.
             found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
         return found

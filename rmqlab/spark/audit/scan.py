@@ -73,7 +73,8 @@ _Cell = tuple[str, str, int, str | None, int, int, int, int]
 class Scan:
     """What a task needs to know: the judges by topic, the topics that tell, store times, whether to check bodies.
 
-    With `root` the consume queues of that store directory are compared with the records.
+    With `root` the consume queues of that store directory are compared with the records. What is stored at commit log
+    offset `end` or behind it came after the audit began, and is not judged.
     """
 
     judges: dict[str, list[Judge]]
@@ -82,6 +83,7 @@ class Scan:
     until: int
     check_crc: bool
     root: str | None = None
+    end: int = LONG_MAX
 
     def run(self, part: LogRange) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
@@ -94,11 +96,12 @@ class Scan:
             yield from _damage(batch, check)
             topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
             codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            queued = ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
+            counts = batch["physicalOffset"].to_numpy() < self.end
+            counts &= ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
             for code, topic in enumerate(topics.dictionary.to_pylist()):
                 if topic in self.telling:
                     told += int((codes == code).sum())
-                mine = np.flatnonzero((codes == code) & queued)
+                mine = np.flatnonzero((codes == code) & counts)
                 if topic in self.judges and len(mine):
                     yield from self._judge(topic, batch, mine, Batch(batch, tags, mine), cells)
             if len(cells) > 1 << 17:

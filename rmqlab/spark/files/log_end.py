@@ -31,7 +31,9 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
         for _ in reader.read(LogRange(file, file.size, high, max(end - file.base, 0))):
             pass
         if file.last:
-            return reader.reached
+            # Several may be: files made for later, or one whose beginning is damaged.
+            end = max(end, reader.reached) if reader.reached != file.base else end
+            continue
         # What is damaged up to the file's end is walked over, but not what lies behind `until`.
         is_until = reader.reached >= file.base + high < file.base + file.size
         end = reader.reached if is_until else file.next_base
