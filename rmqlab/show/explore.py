@@ -60,8 +60,10 @@ Control = Choice | Text
 class Controls:
     """The box of controls below a picture. ``view`` is its HTML, ``widgets`` are the controls by name."""
 
-    def __init__(self, draw: Callable[..., Picture], controls: Mapping[str, Control]) -> None:
-        """Draws at once, so that the view is never empty."""
+    def __init__(
+        self, draw: Callable[..., Picture], controls: Mapping[str, Control], first: Picture | None = None
+    ) -> None:
+        """``first`` is the picture for the first values; without it that is drawn, so that the view is never empty."""
         import ipywidgets
 
         self._draw = draw
@@ -71,7 +73,10 @@ class Controls:
             widget.observe(self._changed, names="value")
         side_by_side = ipywidgets.Box(list(self.widgets.values()), layout={"flex_flow": "row wrap"})
         self.box = ipywidgets.VBox([side_by_side, self.view])
-        self._changed()
+        if first is None:
+            self._changed()
+        else:
+            self.view.value = first.html()
 
     def _changed(self, change: object = None) -> None:
         values = {name: widget.value for name, widget in self.widgets.items()}
@@ -102,9 +107,10 @@ def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Co
 
     if mode not in MODES:
         raise BadInput(f"mode is {mode!r}; it is one of {', '.join(MODES)}")
-    display(draw(**{name: control.first for name, control in controls.items()}))
+    first = draw(**{name: control.first for name, control in controls.items()})
+    display(first)
     if mode == "live":
-        display(Controls(draw, controls))
+        display(Controls(draw, controls, first))
 
 
 def _widget(control: Control) -> ValueWidget:

@@ -37,6 +37,21 @@ def test_picture_comes_first_then_controls(shown):
     assert isinstance(controls, Controls)
 
 
+def test_the_first_picture_is_drawn_once_and_stands_in_the_view_too(shown):
+    drawn = []
+
+    def counted(**values):
+        drawn.append(values)
+        return draw(**values)
+
+    explore(counted, **CONTROLS)
+    picture, controls = shown
+    assert drawn == [{"number": 2, "text": "x"}]
+    assert controls.view.value == picture.html()
+    controls.widgets["number"].value = 1
+    assert drawn[1:] == [{"number": 1, "text": "x"}]
+
+
 def test_static_mode_has_no_controls(shown):
     explore(draw, mode="static", **CONTROLS)
     (picture,) = shown
