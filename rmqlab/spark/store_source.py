@@ -264,9 +264,15 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": self._reached}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Piece]:
-        """Return the ranges between two offsets. One that begins within a file begins at a record."""
+        """Return the ranges between two offsets. One that begins within a file begins at a record.
+
+        Files that the broker deleted before they were read are told as missing.
+        """
         files = log_files(self._options.root)
-        found = log_ranges(files, 1 << 62, start["offset"], end["offset"])
+        begin, until = start["offset"], end["offset"]
+        first = min(files[0].base if files else until, until)
+        gone = [LogRange(None, begin, first)] if begin < first else []
+        found = gone + log_ranges(files, 1 << 62, begin, until)
         return _pieces([part._replace(begin=part.low) if part.file else part for part in found])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

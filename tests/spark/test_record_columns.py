@@ -115,6 +115,57 @@ def test_any_property_text_is_read_as_the_decoder_reads_it(tmp_path_factory, par
     assert row["propertiesText"] == data.decode()
 
 
+@given(
+    st.lists(
+        st.tuples(st.text("abTAGS_", min_size=1, max_size=12), st.integers(0, 150), st.sampled_from(["=", "\x01", ""])),
+        max_size=9,
+    ),
+    st.booleans(),
+)
+def test_long_properties_and_names_of_any_length_are_found(tmp_path_factory, items, last):
+    """Names about as long as what is compared at once; values longer; in a file's last record and before it."""
+    text = "".join(f"{name}\x01{'v' * length}{extra}\x02" for name, length, extra in items)
+    made = record(0)
+    made = made[:-2] + len(text).to_bytes(2) + text.encode()
+    log = LogMaker(1 << 14)
+    log.files[-1] += len(made).to_bytes(4) + made[4:]
+    if not last:
+        log.add()
+    names = sorted({name for name, _, _ in items} | {"TAGS", "bTAGS_ab", "TAGS_aTAGS"})
+    columns = ("properties", *(f"property:{name}" for name in names))
+    row = rows(log.write(tmp_path_factory.mktemp("long"), pad=False), *columns)[0]
+    properties = string_to_properties(text)
+    assert dict(row["properties"]) == properties
+    assert len(row["properties"]) == len(properties)
+    assert [row[f"property:{name}"] for name in names] == [properties.get(name) for name in names]
+
+
+def test_a_log_whose_old_files_are_deleted_begins_where_it_does(tmp_path):
+    log = LogMaker(1024)
+    for number in range(30):
+        log.add(body=b"x" * 100, queue_offset=number)
+    log.write(tmp_path)
+    for path in sorted((tmp_path / "commitlog").iterdir())[:2]:
+        path.unlink()
+    kept = [offset for offset in log.offsets if offset >= 2048]
+    for split in (300, WHOLE):
+        found = rows(tmp_path, "physicalOffset", "corrupt", split=split)
+        assert [(row["physicalOffset"], row["corrupt"]) for row in found] == [(offset, None) for offset in kept]
+
+
+def test_delayed_messages_keep_their_topic_and_transactions_their_kind(tmp_path):
+    log = LogMaker().add(topic="SCHEDULE_TOPIC_XXXX", queue=2, properties={"REAL_TOPIC": "T", "REAL_QID": "1"})
+    for kind in (4, 8, 12):
+        log.add(topic="RMQ_SYS_TRANS_HALF_TOPIC", flags=kind)
+    found = rows(log.write(tmp_path), "topic", "property:REAL_TOPIC", "property:REAL_QID", "transaction")
+    assert [tuple(row.values()) for row in found] == [
+        ("SCHEDULE_TOPIC_XXXX", "T", "1", "none"),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", None, None, "prepared"),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", None, None, "commit"),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", None, None, "rollback"),
+    ]
+
+
 def test_addresses_of_both_kinds_compressed_bodies_and_transactions(tmp_path):
     log = LogMaker().add(host=V6).add(body=compress(b"x" * 500), flags=COMPRESSED_FLAG).add(flags=4).add(flags=12)
     found = rows(log.write(tmp_path), "storeHost", "offsetMsgId", "body", "bodyLength", "compressed", "transaction")

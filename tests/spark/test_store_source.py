@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from rmqlab.spark.files.pushed_filters import Pushed
-from rmqlab.spark.store_source import LogStream, LogTable, Options, StoreOptionError, read_store, register
+from rmqlab.spark.store_source import LogStream, LogTable, Options, PlainTable, StoreOptionError, read_store, register
 
 
 @pytest.fixture(scope="session")
@@ -202,3 +202,35 @@ def test_a_stream_may_begin_at_the_end_or_at_an_offset(tmp_path):
     assert begin("earliest") == 0
     assert begin("latest") == log.end
     assert begin(str(log.offsets[2] - 1)) == log.offsets[2]
+
+
+def test_a_stream_tells_of_files_that_were_deleted_before_it_read_them(tmp_path):
+    log = LogMaker(1024)
+    for _ in range(20):
+        log.add(body=b"x" * 100)
+    stream = LogStream(Options({"path": str(log.write(tmp_path)), "columns": "physicalOffset,size,corrupt"}))
+    start, end = stream.initialOffset(), stream.latestOffset()
+    gone, *_ = sorted((tmp_path / "commitlog").iterdir())
+    gone.unlink()
+
+    def read(start, end):
+        parts = stream.partitions(start, end)
+        return [tuple(row.values()) for part in parts for batch in stream.read(part) for row in batch.to_pylist()]
+
+    first, *others = read(start, end)
+    assert first == (0, 1024, "a file is missing")
+    assert [row[0] for row in others] == [offset for offset in log.offsets if offset >= 1024]
+    assert {row[2] for row in others} == {None}
+    assert read({"offset": 1024}, end) == others
+    for path in (tmp_path / "commitlog").iterdir():
+        path.unlink()
+    assert read(start, end) == [(0, log.end, "a file is missing")]
+
+
+def test_a_store_without_queues_and_index_has_a_commit_log_all_the_same(tmp_path):
+    root = LogMaker().add().write(tmp_path)
+    for table in ("consumequeue", "ext", "index"):
+        plain = PlainTable(Options({"path": str(root), "table": table}))
+        assert [list(plain.read(part)) for part in plain.partitions()] == [[]]
+    whole = LogTable(Options({"path": str(root)}))
+    assert sum(batch.num_rows for part in whole.partitions() for batch in whole.read(part)) == 1

@@ -235,6 +235,7 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
 
     def measure() -> Measurement:
         from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+        from rmqlab.spark.loaded import settle
 
         one = bench(size)
         path, records = one.store(kind)
@@ -246,6 +247,7 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     yield pa.record_batch([[one] for one in scan_sums(parts[number])], ["records", "total"])
+            settle()
 
         begin = perf_counter()
         frame = one.session.range(0, len(parts), 1, len(parts)).mapInArrow(work, "records long, total long")
@@ -267,6 +269,19 @@ def _data_source(size: int, kind: str) -> Callable[[], Measurement]:
         frame = read_store(one.session, path, columns=_COLUMNS)
         row = frame.agg(F.count(F.lit(1)), F.sum("queueOffset"), F.sum(F.length("tags"))).collect()[0]
         return _checked(row[0], records), perf_counter() - begin
+
+    return measure
+
+
+def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
+    """Tell the CPU time of this process and all it started in the place of the time: the real decoder waits by now."""
+
+    def measure() -> Measurement:
+        from rmqlab.spark.cpu_time import cpu_seconds
+
+        begin = cpu_seconds()
+        done, _ = work()
+        return done, cpu_seconds() - begin
 
     return measure
 
@@ -335,6 +350,22 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
                 wall,
                 _data_source(size, kind),
                 _real_wall(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-workers-cpu",
+                f"{about} on Spark, added up in the tasks, CPU of all processes",
+                unit,
+                cpu,
+                _cpu(_in_workers(size, kind)),
+                _real_cpu(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-source-cpu",
+                f"{about} through the data source, added up by Spark, CPU of all processes",
+                unit,
+                cpu,
+                _cpu(_data_source(size, kind)),
+                _real_cpu(size, kind),
             ),
             Benchmark(
                 f"audit-{kind}",

@@ -345,9 +345,17 @@ def _texts(
 
 def _hosts(kind: int) -> Callable[[_Buffers, int], pa.Array]:
     def make(buffers: _Buffers, rows: int) -> pa.Array:
-        raw = np.ascontiguousarray(buffers.text(kind)[: 21 * rows]).view("V21")
-        coded = pa.array(raw.tolist(), pa.binary(21)).dictionary_encode()
-        return pa.array([_host(one) for one in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+        raw = buffers.text(kind)[: 21 * rows].reshape(rows, 21)
+        if (raw[:, 20] == 4).all():
+            # address and port of version 4 are 8 bytes: numbers are told apart far sooner than texts
+            short = np.concatenate((raw[:, :4], raw[:, 16:20]), axis=1).view(np.uint64).ravel()
+            coded = pa.array(short).dictionary_encode()
+            found = [one.as_py().to_bytes(8, "little") for one in coded.dictionary]
+            hosts = [_host(one[:4].ljust(16, b"\0") + one[4:] + b"\4") for one in found]
+        else:
+            coded = pa.array(np.ascontiguousarray(raw).view("V21").ravel().tolist(), pa.binary(21)).dictionary_encode()
+            hosts = [_host(one) for one in coded.dictionary.to_pylist()]
+        return pa.array(hosts, pa.string()).take(coded.indices)
 
     return make
 
