@@ -12,6 +12,7 @@ import pytest
 from rmqlab.checkout import ROOT
 from rmqlab.lab.lessons.exercises import exercise_of, exercise_path
 from rmqlab.lab.lessons.notebooks import execute, page, read
+from rmqlab.spark.session import SETTING
 
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
@@ -60,6 +61,31 @@ OTHERS = {
     ),
 }
 CHECK = "rmqlab.check("
+ON_SPARK = "notebook_session("
+
+
+@pytest.fixture(scope="module")
+def connect():
+    """One Connect server for what runs on Spark here; the strict comparison of ./lab test takes sessions of its own."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+    from rmqlab.spark.servers import ConnectServer
+    from rmqlab.spark.session import SparkMissingError
+
+    try:
+        with ConnectServer("local[2]") as server:
+            yield server.address
+    except SparkMissingError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def spark_at(request, monkeypatch):
+    """Where the notebook that a test was given finds Spark, if it looks for it."""
+    path = next(
+        request.node.callspec.params[one] for one in ("solution", "lesson") if one in request.node.callspec.params
+    )
+    if ON_SPARK in path.read_text(encoding="utf-8"):
+        monkeypatch.setenv(SETTING, request.getfixturevalue("connect"))
 
 
 def name(path):
@@ -76,7 +102,7 @@ def test_committed_exercise_is_the_generated_one(solution):
 
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
-def test_every_stub_fails_its_check_and_nothing_else_fails(solution):
+def test_every_stub_fails_its_check_and_nothing_else_fails(solution, spark_at):
     path = exercise_path(solution)
     done = execute(read(path), path.parent, allow_errors=True)
     checked = 0
@@ -99,7 +125,7 @@ def test_every_solution_passed_its_check(solution):
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=name)
-def test_lesson_runs_with_other_parameters(lesson, tmp_path):
+def test_lesson_runs_with_other_parameters(lesson, spark_at, tmp_path):
     parameters, words = OTHERS.get(lesson.stem, ({"mode": "static"}, ""))
     target = tmp_path / lesson.name
     papermill.execute_notebook(
