@@ -10,10 +10,10 @@ from rmqlab.show.sweeps.whole_pictures import (
     agreement_cells,
     cell_of,
     differences,
+    kept_and_now,
     orders,
     play_cells,
     runs_of_a_cell,
-    whole_row_again,
 )
 
 AXES = {"members": 2, "queues": 4, "shared": 0, "gap_ms": 0, "delay_us": 1_000}
@@ -51,8 +51,8 @@ def test_pictures_say_how_many_cells_agree():
     assert "settled: 1 of 1 cells agree" in picture.svg
     assert "starting: 0 of 1 cells agree" in picture.svg
     assert "starting: 0 of 1 cells differ by no more than chance" in picture.alt
-    assert [row[:5] for row in differences([SAME, OTHER]).rows] == [
-        ("settled", 1_000, 0, 1, 0), ("starting", 1_000, 0, 1, 1),
+    assert differences([SAME, OTHER]).rows == [
+        ("settled", 1_000, 0, 1, 0, "+0.000"), ("starting", 1_000, 0, 1, 1, "+0.438"),
     ]  # fmt: skip
     assert differences([OTHER] * 3).marked == {0}
     one = runs_of_a_cell(OTHER)
@@ -74,7 +74,9 @@ def test_a_row_that_came_out_otherwise_is_marked():
         def __init__(self, name, kept, now):
             self.name, self.kept, self.now, self.same = name, kept, now, kept == now
 
-    table = whole_row_again(SAME, lambda name, record: [Figure("lost_max", 3, 3), Figure("each", [1, 2], [1, 1])])
+    table = kept_and_now(
+        "loss_whole", SAME, lambda name, record: [Figure("lost_max", 3, 3), Figure("each", [1, 2], [1, 1])]
+    )
     assert table.rows == [("lost_max", "3", "3", "same"), ("each", "2 numbers, sum 3", "2 numbers, sum 2", "differs")]
     assert table.marked == {1}
 

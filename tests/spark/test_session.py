@@ -165,14 +165,31 @@ from rmqlab.spark.filters.tag_columns import tags_code
 from rmqlab.spark.filters.property_source import from_columns
 from pathlib import Path
 from pyspark.sql import functions as F
+from rmqlab.spark.sweeps.catalogue import CATALOGUE
+from rmqlab.spark.sweeps.running import run_sweep
+from rmqlab.spark.sweeps.sweep import Sweep, grid
 
 spark = open_session()
+folder = Path(sys.argv[1])
+axes = {"members": [2], "queues": [2], "shared": [0], "gap_ms": [0, 100], "delay_us": [200], "traffic": ["starting"]}
+whole = CATALOGUE["loss_whole"].sweep("loss_whole", runs=2, axes=axes)
+swept = run_sweep(whole, folder / "there", session=spark, progress=True)
+
+def deadly(seed, number):
+    if number == 1:
+        import os
+        os._exit(9)
+    return {"twice": 2 * number}
+
+deaths = run_sweep(Sweep("deaths", deadly, grid(number=range(3))), folder / "deaths", session=spark)
 *_, agreements = compare(rows(300, 12), ["a > 5 OR a < b"], spark)
 path = make_file(Path(sys.argv[1]), 0, 5000).path
 frame = spark.read.parquet(path)
 deep = "(a = 1 OR NOT (" * 45 + "a = 3" + "))" * 45
 print(json.dumps({
     "kind": type(spark).__module__,
+    "sweep": [swept.records == run_sweep(whole, folder / "here").records, len(swept.good)],
+    "deaths": [one["twice"] for one in deaths.records],
     "differing": [dict(one.differing) for one in agreements],
     "files": count_matches(spark, [path], "a > 5"),
     "selected": select_matches(spark, [path], "a > 5", ["a"], "a string").count(),
@@ -183,7 +200,7 @@ print(json.dumps({
 """
 
 
-def test_filters_over_connect(connect, tmp_path):
+def test_filters_and_sweeps_over_connect(connect, tmp_path):
     """In a program of its own: a process is either a Connect client or not."""
     environ = {**os.environ, "RMQLAB_SPARK": connect, "PYTHONPATH": str(HERE.parent.parent)}
     told = subprocess.run(
@@ -192,6 +209,9 @@ def test_filters_over_connect(connect, tmp_path):
     assert told.returncode == 0, told.stderr
     result = json.loads(told.stdout.splitlines()[-1])
     assert result["kind"].startswith("pyspark.sql.connect")
+    assert result["sweep"] == [True, 2]
+    assert "loss_whole: 2 of 2 rows" in told.stderr
+    assert result["deaths"] == [0, None, 4]
     assert result["differing"] == [dict.fromkeys(("dictionary", "columns", "map", "text", "where"), 0)]
     messages, matched = result["files"]
     assert messages == 5_000

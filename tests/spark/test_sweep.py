@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
 from rmqlab.spark.sweeps.files import SweepFiles
-from rmqlab.spark.sweeps.running import SparkLostError, run_sweep
+from rmqlab.spark.sweeps.running import SparkLostError, WorkersError, run_sweep
 from rmqlab.spark.sweeps.sweep import Outcome, Sweep, grid
 
 
@@ -156,7 +157,7 @@ def test_progress_is_quiet_unless_asked(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
     run_sweep(Sweep("s", counting(fails=[(0, 4)]), AXES), tmp_path / "loud", progress=True)
     told = capsys.readouterr().err.split("\r")
-    assert told[-1].startswith("s: 6 of 6 rows, 0 s, 1 failed")
+    assert re.match(r"s: 6 of 6 rows, \d+ s, 1 failed", told[-1])
 
 
 @pytest.mark.parametrize("rows_a_task", [1, 4])
@@ -166,20 +167,6 @@ def test_spark_finds_what_this_process_finds(tmp_path, spark, rows_a_task):
     there = run_sweep(sweep, tmp_path / "there", session=spark, rows_a_task=rows_a_task)
     assert there.records == here.records
     assert len(there.failed) == 1
-
-
-def test_a_task_that_dies_takes_only_its_row(tmp_path, spark):
-    def run(seed, number):
-        if number == 2:
-            import os
-
-            os._exit(9)
-        return {"twice": number * 2}
-
-    result = run_sweep(Sweep("s", run, grid(number=range(4))), tmp_path, session=spark)
-    assert [record["twice"] for record in result.records] == [0, 2, None, 6]
-    (failed,) = result.failed
-    assert failed["error"].startswith("the task died: ")
 
 
 def test_a_lost_session_blames_no_row(tmp_path):
@@ -192,3 +179,40 @@ def test_a_lost_session_blames_no_row(tmp_path):
     with pytest.raises(SparkLostError, match="does not answer any more"):
         run_sweep(Sweep("s", counting(), AXES), tmp_path, session=lost)
     assert len(run_sweep(Sweep("s", counting(), AXES), tmp_path).good) == 6
+
+
+def test_workers_without_a_package_blame_no_row(tmp_path):
+    def missing(*_):
+        raise RuntimeError("ModuleNotFoundError: No module named 'pyarrow'")
+
+    fine = SimpleNamespace(collect=list, mapInArrow=lambda *_: SimpleNamespace(collect=missing))
+    broken = SimpleNamespace(range=lambda *_: fine, sparkContext=SimpleNamespace(defaultParallelism=2))
+    with pytest.raises(WorkersError, match=r"cannot run a task of Python \(ModuleNotFoundError: .*'pyarrow'\): README"):
+        run_sweep(Sweep("s", counting(), AXES), tmp_path, session=broken)
+    assert len(run_sweep(Sweep("s", counting(), AXES), tmp_path).good) == 6
+
+
+def test_after_deaths_and_errors_only_what_is_missing_is_run(tmp_path, spark):
+    """A worker that is killed and a row that raises: the others are kept, and a second sweep runs those two alone."""
+    calls = tmp_path / "calls"
+    calls.mkdir()
+
+    def run(seed, number, *, healthy=False):
+        (calls / f"{number}-{healthy}").touch()
+        if number == 1 and not healthy:
+            import os
+
+            os._exit(9)
+        if number == 4 and not healthy:
+            raise ValueError("four")
+        return {"twice": number * 2}
+
+    def recovered(seed, number):
+        return run(seed, number, healthy=True)
+
+    first = run_sweep(Sweep("s", run, grid(number=range(6))), tmp_path / "kept", session=spark, rows_a_task=2)
+    assert [record["twice"] for record in first.records] == [0, None, 4, 6, None, 10]
+    assert [record["error"].split(":")[0] for record in first.failed] == ["the task died", "ValueError"]
+    again = run_sweep(Sweep("s", recovered, grid(number=range(6))), tmp_path / "kept", session=spark)
+    assert [record["twice"] for record in again.records] == [0, 2, 4, 6, 8, 10]
+    assert sorted(path.name for path in calls.glob("*-True")) == ["1-True", "4-True"]

@@ -1,4 +1,4 @@
-"""Tables and pictures of notebook 12 besides the small multiples: guess, agreement, detection, storms, a row again."""
+"""Tables and pictures of notebook 12 besides the small multiples: guess, agreement, detection, storms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rmqlab.show.play.sweep import USUAL
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rmqlab.show.figure import Picture
 
@@ -95,18 +95,6 @@ def notifications(records: Records) -> Table:
     chosen = [one for one in records if one["gap_ms"] == 200 and one["strategy"] == "avg" and one["queues"] == 32]
     rows = [(one["members"], one["notifications"], one["heartbeats"]) for one in chosen]
     return Table("A group starts", ("members", "notifications", "heartbeats"), sorted(rows))
-
-
-def row_again(record: Mapping[str, Any], run_again: Callable[..., Mapping[str, float]]) -> Table:
-    """A kept row beside the same row run now.
-
-    Raises:
-        BadInput: the row cannot be run.
-    """
-    names = ("members", "queues", "shared", "gap_ms", "delay_us", "traffic", "runs")
-    now = run_again("loss", **{name: record[name] for name in names})
-    rows = [(name, f"{record[name]:.6f}", f"{value:.6f}") for name, value in now.items()]
-    return Table(f"Row {record['row']}, seed {record['seed']}", ("figure", "kept", "now"), rows)
 
 
 def _row(records: Records, wanted: Mapping[str, object]) -> Mapping[str, Any]:

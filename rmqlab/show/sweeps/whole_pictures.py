@@ -184,24 +184,20 @@ def orders(records: Sequence[Record], **fixed: object) -> Table:
         for one in chosen
     ]  # fmt: skip
     marked = frozenset(number for number, one in enumerate(chosen) if one["lost_min"] < one["lost_max"])
-    headers = ("traffic", "members", "queues", AXES["gap_ms"], "outcomes", "lost: least, median, most", "none left")
+    headers = ("traffic", "members", "queues", AXES["gap_ms"], "outcomes", "lost: least, median, most", "every order")
     return Table("Every order of frames that a budget of runs reached", headers, rows, marked)
 
 
-def whole_row_again(record: Record, row_again: Callable[..., Sequence[Any]]) -> Table:
-    """A kept row of the whole core beside the same row run now; long figures by their length.
+def kept_and_now(name: str, record: Record, row_again: Callable[..., Sequence[Any]]) -> Table:
+    """A kept row of the sweep `name` beside the same row run now; of long figures their number and sum.
 
     Raises:
         BadInput: the row cannot be run.
     """
-    rows: list[tuple[object, ...]] = []
-    marked: list[int] = []
-    for one in row_again("loss_whole", record):
-        if not one.same:
-            marked.append(len(rows))
-        rows.append((one.name, _short(one.kept), _short(one.now), "same" if one.same else "differs"))
-    headers = ("figure", "kept", "now", "")
-    return Table(f"Row {record['row']}, seed {record['seed']}", headers, rows, frozenset(marked))
+    found = row_again(name, record)
+    rows = [(one.name, _short(one.kept), _short(one.now), "same" if one.same else "differs") for one in found]
+    marked = frozenset(number for number, one in enumerate(found) if not one.same)
+    return Table(f"Row {record['row']}, seed {record['seed']}", ("figure", "kept", "now", ""), rows, marked)
 
 
 def _short(value: object) -> str:

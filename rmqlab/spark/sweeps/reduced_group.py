@@ -246,9 +246,10 @@ def _runs(
                     _later(run, events, now + _hops(run, key, 1, delay, jitter), _RETRY_LISTED, who, 0)
             elif kind == _TAKEN:
                 hop = now + _hops(run, key, 1, delay, jitter)
+                # on one connection the beat that carries the new stamp arrives just before the first pulls
+                _later(run, events, hop, _BEAT, who, (now + clock[who]) // 1_000)
                 _later(run, events, hop, _PULL, who, carried & ~owns[who])
                 owns[who] = carried
-                _later(run, events, hop, _BEAT, who, (now + clock[who]) // 1_000)
                 _later(run, events, hop + _hops(run, key, 2, delay, jitter), _RETRY_LISTED, who, 0)
             elif kind == _RETRY_LISTED:
                 run[_REQUESTS] += 1

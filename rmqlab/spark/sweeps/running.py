@@ -37,6 +37,10 @@ class SparkLostError(BadInput):
     """The Spark session does not answer any more; what was finished is kept, and running the sweep again goes on."""
 
 
+class WorkersError(BadInput):
+    """Spark answers, but no task of ours can run in its workers: a package is missing there, or Python itself."""
+
+
 def run_sweep(
     sweep: Sweep,
     folder: Path | str,
@@ -56,6 +60,7 @@ def run_sweep(
     Raises:
         BadInput: a wrong row, a folder of another sweep, `rows_a_task` below 1.
         SparkLostError: the session has ended.
+        WorkersError: its workers cannot run Python as they must.
     """
     if rows_a_task < 1:
         raise BadInput(f"rows_a_task is {rows_a_task}: at least one row a task")
@@ -134,13 +139,27 @@ def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatc
 
 
 def _require_alive(session: SparkSession, error: Exception) -> None:
-    """Raise `SparkLostError` if the session cannot do anything any more: then no row is to blame."""
+    """Raise `SparkLostError` or `WorkersError` if no task can do anything any more: then no row is to blame."""
     try:
         session.range(1).collect()
     except Exception as lost:
         raise SparkLostError(
             f"the Spark session does not answer any more ({_reason(error)}); run the sweep again to go on"
         ) from lost
+    try:
+        session.range(1).mapInArrow(_idle, "id long").collect()
+    except Exception as broken:
+        raise WorkersError(
+            f"Spark's workers cannot run a task of Python ({_reason(broken)}): README, Deployment, says what they need,"
+            " and running the sweep again goes on"
+        ) from broken
+
+
+def _idle(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task that does nothing but needs all that a task needs."""
+    import pyarrow  # noqa: F401, ICN001 - what each worker must have
+
+    yield from batches
 
 
 def _reason(error: Exception) -> str:

@@ -57,11 +57,3 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
             raise BadInput(f"{table} cannot be read ({error}); give a file that sweep --table has written") from error
         return records
     return stored_sweep(name).records if folder is None else kept_in(folder, name)
-
-
-def run_again(name: str, **parameters: float | str) -> dict[str, Any]:
-    """Runs one row of a kept sweep here, with the seed it had; the figures are those that were kept."""
-    row = CATALOGUE[name].sweep(name).run_row(parameters)
-    if row.error is not None:
-        raise BadInput(f"sweep {name!r}: {row.error}")
-    return row.figures

@@ -16,7 +16,6 @@ import numpy as np
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.tag_group import FATES, TOPIC, TagGroup, counts
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
@@ -100,11 +99,10 @@ def loss_whole(
 ) -> dict[str, Any]:
     """Shares of the messages over ``runs`` runs, and how they are spread, with the reduced model beside.
 
-    ``read_again``: share that was dropped and then delivered all the same, as the next owner of the queue began at an
-    offset before it. ``each``: messages delivered, by run; ``lost_min``, ``lost_median``, ``lost_max``: of ``sent``;
-    ``endings``: how many ways there were to end (whose subscription stands, who owns which queue), and
-    ``usual_ending`` the share of the most frequent one. ``worst_run`` and ``best_run``: numbers of the first run that
-    lost most and least, with their choices. ``model_each``: how many of the model's runs deliver 0, 1, 2... messages.
+    ``each``: messages delivered, by run; ``lost_min``, ``lost_median``, ``lost_max``: of a run's ``sent``; ``endings``:
+    how many ways there were to end (whose subscription stands, who owns which queue), and ``usual_ending`` the share of
+    the most frequent one. ``worst_run`` and ``best_run``: numbers of the first run that lost most and least, with their
+    choices. ``model_each``: how many of the model's runs deliver 0, 1, 2... messages.
 
     Raises:
         BadInput: as `group_start`, or no run.
@@ -115,7 +113,7 @@ def loss_whole(
     fates: Counter[str] = Counter()
     endings: Counter[tuple[Any, ...]] = Counter()
     lost, delivered = [], []
-    last_wins = read_again = 0
+    last_wins = 0
     made: dict[str, tuple[int, list[int]]] = {}
     for number in range(runs):
         run = whole_run_of(start, seed, number)
@@ -123,7 +121,6 @@ def loss_whole(
         fates.update(found)
         delivered.append(found["delivered"])
         lost.append(sum(fate.lost for fate in run.fates))
-        read_again += _read_again(run)
         winner = winner_of(run, start)
         last_wins += winner == members - 1
         endings[winner, _owned(run)] += 1
@@ -139,7 +136,6 @@ def loss_whole(
         "sent": start.messages,
         **{fate: fates[fate] / total for fate in FATES},
         "other_fates": others / total,
-        "read_again": read_again / total,
         "lost_min": min(lost),
         "lost_median": float(median(lost)),
         "lost_max": max(lost),
@@ -153,16 +149,6 @@ def loss_whole(
         "best_run": made["best"][0],
         "best_choices": made["best"][1],
     }
-
-
-def _read_again(run: Run) -> int:
-    """Messages that were delivered although somebody had dropped them before."""
-    dropped = {
-        (fact["queue"], fact["offset"])
-        for fact in run.facts.of("filtered", "client_filtered")
-        if fact["topic"] == TOPIC
-    }
-    return sum(fate.fate is Fate.DELIVERED and (fate.queue, fate.offset) in dropped for fate in run.fates)
 
 
 def _owned(run: Run) -> tuple[tuple[int | str, ...], ...]:
