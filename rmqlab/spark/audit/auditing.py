@@ -12,8 +12,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.topics import (
@@ -31,7 +29,8 @@ from rmqlab.spark.audit.lookup import looked_up
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
 from rmqlab.spark.audit.tasks import over_ranges
 from rmqlab.spark.audit.totals import totals
-from rmqlab.spark.audit.verdict import MAYBE, NO, YES
+from rmqlab.spark.audit.verdict import NO
+from rmqlab.spark.audit.witnesses import Witnesses
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_end import log_end
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from rmqlab.spark.audit.subscriptions import Key
@@ -95,28 +95,9 @@ class Audit:
         total = sum(file.size for file in self._files)
         split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
-
-    @cached_property
-    def evidence(self) -> DataFrame:
-        """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
-        from pyspark import StorageLevel
-        from pyspark.sql import functions as F  # noqa: N812
-
-        topics, trace_topic = self._telling, self.options.trace_topic
-        frame = over_ranges(
-            self._session,
-            self._ranges if topics else [],
-            lambda part: audit_evidence.read_evidence(part, topics, trace_topic),
-            audit_evidence.SCHEMA,
+        self._witnesses = Witnesses(
+            session, self._ranges, self._telling, self.options.trace_topic, self.options.delivered
         )
-        for given in self._logs:
-            frame = frame.unionByName(self._session.createDataFrame(given))
-        best = frame.groupBy("group", "key").agg(
-            F.max("rank").alias("rank"),
-            F.max("client").alias("client"),
-            F.min(F.when(F.col("time") > 0, F.col("time"))).alias("time"),
-        )
-        return best.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -142,32 +123,10 @@ class Audit:
         topics = {topic for _, topic in self.keys}
         return [key for key in self._known if key[1] in topics]
 
-    @cached_property
+    @property
     def witnessed(self) -> dict[str, tuple[str, ...]]:
         """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
-        if not self._telling and not self.options.delivered:
-            return {}
-        found: dict[str, set[str]] = {}
-        for row in self.evidence.select("group", "client").distinct().collect():
-            found.setdefault(row["group"], set()).update({row["client"]} - {None})
-        # A log that is given tells of all members; of a trace one knows only whose it is.
-        return {group: () if group in self._whole else tuple(sorted(clients)) for group, clients in found.items()}
-
-    @cached_property
-    def _whole(self) -> frozenset[str]:
-        """The groups of which a log of all deliveries is given."""
-        return frozenset(row["group"] for one in self._logs for row in one.select(["group"]).to_pylist())
-
-    @cached_property
-    def _logs(self) -> list[pa.Table]:
-        schema = audit_evidence.SCHEMA
-        return [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in self.options.delivered]
-
-    def _telling_of(self, group: str) -> int:
-        if group in self._whole:
-            return YES
-        # Records that were sent back are of failures alone; nothing tells of what went well.
-        return MAYBE if self.witnessed[group] else NO
+        return self._witnesses.clients
 
     def judges(
         self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
@@ -198,7 +157,9 @@ class Audit:
     @cached_property
     def scan(self) -> audit_scan.Scan:
         """What each task does with its part of the log."""
-        judges = self.judges({group: (clients, self._telling_of(group)) for group, clients in self.witnessed.items()})
+        judges = self.judges(
+            {group: (clients, self._witnesses.telling_of(group)) for group, clients in self.witnessed.items()}
+        )
         options = self.options
         return audit_scan.Scan(
             judges,
@@ -217,7 +178,7 @@ class Audit:
 
         frame = over_ranges(self._session, self._ranges, self.scan.run, audit_scan.SCHEMA)
         if self.witnessed:
-            frame = looked_up(frame, self.evidence)
+            frame = looked_up(frame, self._witnesses.evidence)
         return frame.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
@@ -291,9 +252,9 @@ class Audit:
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
-        for name in ("rows", "evidence"):
-            if name in self.__dict__:
-                self.__dict__.pop(name).unpersist()
+        if "rows" in self.__dict__:
+            self.__dict__.pop("rows").unpersist()
+        self._witnesses.close()
 
 
 LOST_COLUMNS: Final = (
