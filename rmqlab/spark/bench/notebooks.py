@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -66,11 +65,10 @@ def _run_lesson(path: str, address: str) -> None:
     papermill = import_module("papermill")  # it has no types
     if address:
         os.environ[SETTING] = address
-    with tempfile.TemporaryDirectory(prefix="rmqlab-suite-") as written:
-        papermill.execute_notebook(
-            path, str(Path(written) / Path(path).name), cwd=str(Path(path).parent), kernel_name="python3",
-            progress_bar=False, log_output=False,
-        )  # fmt: skip
+    # Without a path to write to: papermill would write the notebook anew before and after each cell.
+    papermill.execute_notebook(
+        path, None, cwd=str(Path(path).parent), kernel_name="python3", progress_bar=False, log_output=False
+    )
 
 
 NOTEBOOK_BENCHMARKS: Final = (
