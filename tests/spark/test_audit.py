@@ -12,6 +12,7 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.lab.fates import LOSING
+from rmqlab.message.topics import TRACE_TOPIC
 from rmqlab.spark.files.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
@@ -208,6 +209,29 @@ def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark,
     one = audit.summary["G"]["T"]
     assert one["by_fate"] == {"delivered": 3, "retrying": 1}
     assert one["lost"] == 0
+    audit.close()
+
+
+def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(spark, tmp_path):
+    """Not every consumer writes a trace, and queues change hands: a real one got what another's trace did not name."""
+    log = LogMaker(4096)
+    for number in range(3):
+        log.add(queue_offset=number, properties={"TAGS": "tagA", "UNIQ_KEY": f"M{number}"}, stored=60_000 * number)
+    told = "".join(
+        f"SubBefore\x01{at}\x01null\x01G\x01R\x01{key}\x010\x01k\x01c\x02SubAfter\x01R\x01{key}\x013\x01true\x01k\x010\x02"
+        for key, at in (("M0", 1_000), ("M2", 121_000))
+    )
+    log.add(topic=TRACE_TOPIC, body=told.encode(), stored=130_000)
+    log.write(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 3}}}')
+    (tmp_path / "consumequeue" / TRACE_TOPIC).mkdir(parents=True)
+    audit = Audit(spark, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "tagA"})))
+    one = audit.summary["G"]["T"]
+    assert one["by_fate"] == {"delivered": 2, "skipped_by_offset": 1}
+    assert one["lost_by_certainty"] == {"unknown": 1}
+    assert one["lost_unknown_because"] == {"the subscription lets it pass, and the evidence names no delivery": 1}
+    assert audit.witnessed == {"G": ("c",)}
     audit.close()
 
 
