@@ -1,10 +1,16 @@
 """`spark.read.format("rocketmq")`: a broker's store directory as tables, also as a stream (`register` first).
 
 Options: `path`, the store directory; `table`: `commitlog` (the default), `consumequeue`, `ext`, `index`, `offsets`,
-`subscriptions`, `filters` or `topics`. For the commit log: `columns`, names with commas between (or a schema given to
-Spark), since only what is asked for is decoded; `splitBytes`, the size of a task's part; `minPartitions`; `crc`, false
-to leave bodies unchecked; `batchRows`. For a stream: `startingOffset`: `earliest`, `latest` or a commit log offset;
-`maxBytesPerTrigger`. For `index`: `hashSlotNum`. The files must be where the tasks run.
+`subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`. The files must be where the tasks run.
+
+For the commit log, `columns`: names with commas between (or a schema given to Spark); only what is asked for is
+decoded, and Spark does not tell a Python source what a query needs. `topics` and `queues`, with commas between,
+`since` and `until` (store times, epoch ms), `fromOffset` and `untilOffset` (commit log offsets), ends included: other
+records are left out while decoding, damaged parts never. `splitBytes`, the size of a task's part; `minPartitions`;
+`crc`, false to leave bodies unchecked; `batchRows`. With `pushFilters` true Spark hands over a query's own filters on
+topic, queueId, storeTimestamp and physicalOffset. That is for a frame that one query uses once: Spark 4.3 keeps such
+filters with the frame, and its next query would miss rows. For a stream, `startingOffset`: `earliest`, `latest` or a
+commit log offset; `maxBytesPerTrigger`.
 """
 
 from __future__ import annotations
@@ -13,7 +19,15 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThanOrEqual,
+)
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
@@ -91,13 +105,17 @@ class RocketMQStore(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader for a batch query."""
         options = self._options.with_schema(schema)
-        return LogTable(options) if options.table == COMMIT_LOG else PlainTable(options)
+        if options.table != COMMIT_LOG:
+            return PlainTable(options)
+        return PushingLogTable(options) if options.push_filters else LogTable(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return a reader for a stream, of the commit log alone."""
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
             raise StoreOptionError(f"table {options.table!r}: only {COMMIT_LOG!r} can be read as a stream")
+        if (options.wanted.low, options.wanted.high) != (0, None):
+            raise StoreOptionError("a stream begins at startingOffset, and has no fromOffset or untilOffset")
         return LogStream(options)
 
 
@@ -112,14 +130,17 @@ class Options:
         self.table = known.get("table", COMMIT_LOG).lower()
         if self.table not in TABLES:
             raise StoreOptionError(f"no table {self.table!r}; there are {', '.join(TABLES)}")
-        names = [one.strip() for one in known.get("columns", "").split(",") if one.strip()]
-        self.columns = tuple(names) or tuple(TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names)
+        self.columns = _list(known, "columns") or tuple(
+            TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
+        )
         self.split_bytes = _number(known, "splitBytes")
         self.min_partitions = _number(known, "minPartitions") or _MIN_PARTITIONS
         self.batch_rows = _number(known, "batchRows") or BATCH_ROWS
         self.hash_slots = _number(known, "hashSlotNum")
         self.max_bytes = _number(known, "maxBytesPerTrigger")
         self.check_crc = known.get("crc", "true").lower() != "false"
+        self.push_filters = known.get("pushfilters", "false").lower() == "true"
+        self.wanted = _wanted(known)
         self.starting = known.get("startingoffset", "earliest").lower()
         if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
             raise StoreOptionError(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
@@ -154,12 +175,9 @@ class Options:
         """Return about how many bytes a task should read of `total`."""
         return self.split_bytes or max(_LEAST_SPLIT, -(-total // self.min_partitions))
 
-    def log_reader(self, pushed: Pushed | None = None) -> LogReader:
+    def log_reader(self) -> LogReader:
         """Return what reads the commit log."""
-        made = LogReader(self.columns, check_crc=self.check_crc, batch_rows=self.batch_rows)
-        if pushed is not None:
-            made.wanted = pushed.records()
-        return made
+        return LogReader(self.columns, self.wanted.records(), self.check_crc, self.batch_rows)
 
 
 def _number(known: Mapping[str, str], name: str) -> int | None:
@@ -169,6 +187,33 @@ def _number(known: Mapping[str, str], name: str) -> int | None:
     if not (text.isdecimal() and int(text) > 0):
         raise StoreOptionError(f"{name} {text!r}: a number above 0 is needed")
     return int(text)
+
+
+def _list(known: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in known.get(name, "").split(",") if one.strip())
+
+
+def _wanted(known: Mapping[str, str]) -> Pushed:
+    """Return the filters that the options ask for."""
+    made = Pushed()
+    if topics := _list(known, "topics"):
+        made.take(In(("topic",), topics))
+    if queues := _list(known, "queues"):
+        if not all(one.isdecimal() for one in queues):
+            raise StoreOptionError(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
+        made.take(In(("queueId",), tuple(int(one) for one in queues)))
+    for name, column, kind in (
+        ("since", "storeTimestamp", GreaterThanOrEqual),
+        ("until", "storeTimestamp", LessThanOrEqual),
+        ("fromOffset", "physicalOffset", GreaterThanOrEqual),
+        ("untilOffset", "physicalOffset", LessThanOrEqual),
+    ):
+        text = known.get(name.lower())
+        if text is not None:
+            if not text.isdecimal():
+                raise StoreOptionError(f"{name} {text!r}: a number from 0 on is needed")
+            made.take(kind((column,), int(text)))
+    return made
 
 
 class Piece(InputPartition):
@@ -185,30 +230,33 @@ def _pieces(ranges: Sequence[LogRange]) -> list[Piece]:
 
 
 class LogTable(DataSourceReader):
-    """Reads the commit log. Filters on topic, queue, store time and physical offset are applied while decoding."""
+    """Reads the commit log. What is not wanted is left out while decoding."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._pushed = Pushed()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Take over what can be; Spark applies all of them once more, so rows about damage need no rule here."""
-        for one in filters:
-            self._pushed.take(one)
-            yield one
 
     def partitions(self) -> Sequence[Piece]:
         """Return the ranges to read."""
         files = log_files(self._options.root)
         split = self._options.split_size(sum(file.size for file in files))
-        return _pieces(log_ranges(files, split, self._pushed.low, self._pushed.high))
+        return _pieces(log_ranges(files, split, self._options.wanted.low, self._options.wanted.high))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
         part = partition.part  # type: ignore[attr-defined]
         if part is not None:
-            yield from self._options.log_reader(self._pushed).read(part)
+            yield from self._options.log_reader().read(part)
         settle()
+
+
+class PushingLogTable(LogTable):
+    """Reads the commit log and applies Spark's filters on topic, queue, store time and physical offset."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Take over what can be; Spark applies all of them once more, so rows about damage need no rule here."""
+        for one in filters:
+            self._options.wanted.take(one)
+            yield one
 
 
 class PlainTable(DataSourceReader):

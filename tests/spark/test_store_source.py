@@ -16,7 +16,17 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from rmqlab.spark.files.pushed_filters import Pushed
-from rmqlab.spark.store_source import LogStream, LogTable, Options, PlainTable, StoreOptionError, read_store, register
+from rmqlab.spark.store_source import (
+    LogStream,
+    LogTable,
+    Options,
+    PlainTable,
+    PushingLogTable,
+    RocketMQStore,
+    StoreOptionError,
+    read_store,
+    register,
+)
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +107,8 @@ def test_a_schema_prunes_columns_too(spark, recorded):
         ({"columns": "property:"}, "no column 'property:'"),
         ({"columns": "property:a\x01b"}, "no column 'property:a"),
         ({"splitBytes": "0"}, "splitBytes '0': a number above 0"),
+        ({"queues": "a"}, "queues 'a': numbers of queues"),
+        ({"since": "-1"}, "since '-1': a number from 0 on"),
         ({"startingOffset": "now"}, "startingOffset 'now': earliest, latest"),
     ],
 )
@@ -124,6 +136,65 @@ def test_pushed_filters_narrow_what_is_read():
     assert pushed.records().since > pushed.records().until
 
 
+COLUMNS = "topic,queueId,storeTimestamp,physicalOffset"
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A log of two topics with two queues each, stored in 120 milliseconds."""
+    log = LogMaker(4096)
+    for number in range(120):
+        log.add("AB"[number % 2], queue=number % 4, stored=1_000 + number)
+    return log.write(tmp_path), log
+
+
+def test_a_frame_gives_each_query_its_own_rows(spark, mixed):
+    """Spark 4.3 keeps filters that a Python source took with the frame, for its next query too."""
+    store, log = mixed
+    frame = read_store(spark, store, columns=COLUMNS.split(","))
+    first = frame.where("topic = 'A' and queueId = 0")
+    assert first.count() == 30
+    assert frame.count() == 120
+    assert frame.where("topic = 'B'").count() == 60
+    assert first.unionByName(frame.where("topic = 'B'")).count() == 90
+    pushed = read_store(spark, store, columns=COLUMNS.split(","), pushFilters=True)
+    assert pushed.where(f"queueId = 1 and physicalOffset < {log.offsets[60]}").count() == 15
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        ({"topics": "A"}, range(0, 120, 2)),
+        ({"topics": "A, B", "queues": "1,2"}, [one for one in range(120) if one % 4 in (1, 2)]),
+        ({"since": "1005", "until": "1010"}, range(5, 11)),
+        ({"topics": "C"}, []),
+    ],
+)
+def test_options_leave_out_what_is_not_wanted(mixed, options, numbers):
+    store, log = mixed
+    given = {"path": str(store), "columns": "physicalOffset", **options}
+    table, stream = LogTable(Options(given)), LogStream(Options(given))
+    for reader, parts in (
+        (table, table.partitions()),
+        (stream, stream.partitions(stream.initialOffset(), stream.latestOffset())),
+    ):
+        found = [row["physicalOffset"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        assert found == [log.offsets[number] for number in numbers]
+
+
+def test_offsets_as_options_cut_what_tasks_read(mixed):
+    store, log = mixed
+    given = {"path": str(store), "columns": "physicalOffset", "fromOffset": str(log.offsets[10] - 1)}
+    options = Options({**given, "untilOffset": str(log.offsets[20])})
+    table = LogTable(options)
+    parts = table.partitions()
+    assert sum(part.part.high - part.part.low for part in parts) == log.offsets[20] - log.offsets[10] + 2
+    found = [row["physicalOffset"] for part in parts for batch in table.read(part) for row in batch.to_pylist()]
+    assert found == log.offsets[10:21]
+    with pytest.raises(StoreOptionError, match="a stream begins at startingOffset"):
+        RocketMQStore(given).streamReader(RocketMQStore(given).schema())
+
+
 def test_filters_on_offsets_topic_queue_and_time_read_less(tmp_path):
     log = LogMaker(4096)
     for number in range(120):
@@ -131,7 +202,7 @@ def test_filters_on_offsets_topic_queue_and_time_read_less(tmp_path):
     store = str(log.write(tmp_path))
 
     def read(*filters):
-        table = LogTable(Options({"path": store, "columns": "topic,queueId,storeTimestamp,physicalOffset"}))
+        table = PushingLogTable(Options({"path": store, "columns": COLUMNS}))
         assert list(table.pushFilters(list(filters))) == list(filters)
         parts = table.partitions()
         rows = [row for part in parts for batch in table.read(part) for row in batch.to_pylist()]
