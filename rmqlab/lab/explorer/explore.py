@@ -20,6 +20,7 @@ from rmqlab.lab.explorer.open_search import Ending, OpenSearch
 from rmqlab.lab.explorer.properties import Kind, Property, usual_properties
 from rmqlab.lab.explorer.race import RaceChooser, race_timing
 from rmqlab.lab.explorer.shortest import MOST_RUNS, Shortest
+from rmqlab.lab.few_collections import few_collections
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -86,6 +87,10 @@ class Explorer:
         Raises:
             BadInput: the scenario cannot be simulated.
         """
+        with few_collections():
+            return self._explored(progress)
+
+    def _explored(self, progress: Callable[[int], None] | None) -> Explored:
         search = self._searches[0]
         self._go_on(search, self._budget - self._samples, progress)
         drawn = self._samples if search.exhausted else self._budget - search.runs

@@ -19,6 +19,7 @@ from rmqlab.lab.explorer.explore import NotRepeatedError
 from rmqlab.lab.explorer.open_search import OpenSearch
 from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.explorer.shortest import Shortest
+from rmqlab.lab.few_collections import few_collections
 from rmqlab.lab.plan.change import Change, change_between, parse_subscription, text_of
 from rmqlab.lab.plan.procedures import PROCEDURES, Course, Procedure, Producers, Setting, course
 from rmqlab.lab.plan.verdict import LostMessage, RunCost, cost_of, lost_messages
@@ -195,6 +196,10 @@ class _Trial:
         self._worst: tuple[Run, RunCost] | None = None
 
     def go(self, budget: int, seed: int) -> Tried:
+        with few_collections():
+            return self._tried(budget, seed)
+
+    def _tried(self, budget: int, seed: int) -> Tried:
         search = OpenSearch(
             self.course.scenario, self._count, cluster=default_settings(), open_from_ms=self.change_at_ms
         )

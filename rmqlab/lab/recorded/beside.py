@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.explorer.compare import Comparison, Verdict, compare, settings_beside
 from rmqlab.lab.explorer.race import SEEDS, race_timing
+from rmqlab.lab.few_collections import few_collections
 from rmqlab.lab.recorded.strip import Mark, Strip, recorded_strip, scenarios_of, set_folder, set_of, simulated_strip
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -108,7 +109,8 @@ def beside(scenario_id: str, run: str = AS_RECORDED) -> Beside:
 @lru_cache
 def agreement(names: tuple[str, ...], seeds: int) -> dict[str, list[Comparison]]:
     """Every scenario of these recorded sets against its simulations. Raises BadInput for an unknown set."""
-    return {name: list(compare(set_folder(name), seeds=seeds)) for name in names}
+    with few_collections():
+        return {name: list(compare(set_folder(name), seeds=seeds)) for name in names}
 
 
 def tally(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
