@@ -1,4 +1,4 @@
-"""Python collects garbage less often while thousands of runs are made: most of what it looks through lives on anyway."""
+"""Python collects garbage less often while thousands of runs are made: most of what it looks through lives on."""
 
 from __future__ import annotations
 
