@@ -54,8 +54,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "until"}, with '
         '"post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "topic", "type", '
         '"expr", "held": true, "from"}: what the broker held; {"group", "clients", "from", "strategy"}: who was there; '
-        '{"group", "topic", "reset"}: when offsets were set by hand; or events of scenarios, in a file or a folder. A '
-        "store has only subscriptions of SQL92",
+        '{"group", "topic", "reset"}: when offsets were set by hand; or scenarios, or their events in a file or a '
+        "folder. A store has only subscriptions of SQL92",
     )
     parser.add_argument(
         "--delivered",

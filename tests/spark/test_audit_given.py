@@ -143,6 +143,15 @@ def test_events_lie_in_one_file_or_in_one_for_each_scenario(tmp_path):
     assert one.select(["group", "key"]).to_pylist()[0] == {"group": "G_s-1", "key": "M1"}
 
 
+def test_scenarios_tell_who_asked_for_what_and_not_when(tmp_path):
+    steps = scenario()[0]["scenario"]["steps"]
+    found = read_subscriptions(written(tmp_path / "scenarios.jsonl", {"id": "s-1", "topics": {"T": 4}, "steps": steps}))
+    key, never = ("G_s-1", "T_s-1"), 1 << 62
+    assert [(one.expression, one.until) for one in found.asked[key]] == [("tagA", never), ("a > 3", never)]
+    assert found.reset == {key: (never,)}
+    assert key in found.complete
+
+
 @pytest.mark.parametrize(
     "line",
     [

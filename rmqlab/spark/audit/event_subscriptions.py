@@ -46,9 +46,9 @@ class _Told:
 
     def take(self, event: dict[str, Any]) -> None:
         """Look at one event."""
-        scenario_id, kind = str(event["id"]), event["ev"]
-        if kind == "scenario":
-            self._scenarios[scenario_id] = _Scenario(event)
+        scenario_id, kind = str(event["id"]), event.get("ev")
+        if kind == "scenario" or "steps" in event:
+            self._scenarios[scenario_id] = _Scenario(event if kind else {"scenario": event})
             return
         now = round(event["t"]) + (self._scenarios[scenario_id].zero if scenario_id in self._scenarios else 0)
         if kind == "starting" and scenario_id in self._scenarios:
@@ -87,11 +87,11 @@ class _Told:
                 end = self._ends.get((scenario_id, who), NEVER)
                 for index, (_, topic, type_, expression) in enumerate(member.entries):
                     later = [scenario.begun + one[0] for one in member.entries[index + 1 :] if one[1] == topic]
-                    key = group, f"{topic}_{scenario_id}"
-                    asked[key].append(Asked(client, type_, expression, min([end, *later]), member.post))
+                    until = min([end, *later]) if scenario.is_timed else NEVER
+                    asked[group, f"{topic}_{scenario_id}"].append(Asked(client, type_, expression, until, member.post))
             for at, group, topic in scenario.resets:
                 key = f"{group}_{scenario_id}", f"{topic}_{scenario_id}"
-                reset[key] = (*reset.get(key, ()), scenario.begun + at)
+                reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]
@@ -117,9 +117,13 @@ class _Member:
 
 
 class _Scenario:
-    """What the steps of a scenario say; `zero` is when it was begun (epoch ms), `begun` when its steps were."""
+    """What the steps of a scenario say; `zero` is when it was begun (epoch ms), `begun` when its steps were.
+
+    A scenario that is no event has steps, and nobody knows when that was.
+    """
 
     def __init__(self, event: dict[str, Any]) -> None:
+        self.is_timed = "ev" in event
         self.zero: int = event.get("epochMs", 0)
         self._first: int | None = None
         self.members: dict[str, _Member] = {}

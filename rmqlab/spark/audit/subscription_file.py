@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def read_subscriptions(path: str | Path) -> Subscriptions:
-    """Read a file or a folder of events; raise `SubscriptionsError` naming the line that is wrong."""
+    """Read a file, or a folder of events, or scenarios; raise `SubscriptionsError` naming the line that is wrong."""
     lines = list(json_lines(path))
-    if any("ev" in line for _, line in lines):
+    if any("ev" in line or "steps" in line for _, line in lines):
         return of_events(lines)
     asked: dict[Key, list[Asked]] = defaultdict(list)
     held: dict[Key, list[Held]] = defaultdict(list)
