@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Record = Mapping[str, Any]
 
 AXES: Final = {
-    "members": "members", "queues": "queues", "shared": "shared tags", "gap_ms": "gap of the starts, ms",
+    "members": "members", "queues": "queues", "shared": "shared tags", "gap_ms": "gap, ms",
     "delay_us": "frame, µs", "traffic": "traffic",
 }  # fmt: skip
 _W, _H, _LEFT, _TOP, _BOTTOM, _GAP = 3.3, 3.0, 0.7, 0.62, 0.95, 0.45
