@@ -168,6 +168,8 @@ from pyspark.sql import functions as F
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
+from rmqlab.spark.files.log_maker import LogMaker
+from rmqlab.spark.store_source import read_store
 
 spark = open_session()
 folder = Path(sys.argv[1])
@@ -186,7 +188,12 @@ deaths = run_sweep(Sweep("deaths", deadly, grid(number=range(3))), folder / "dea
 path = make_file(Path(sys.argv[1]), 0, 5000).path
 frame = spark.read.parquet(path)
 deep = "(a = 1 OR NOT (" * 45 + "a = 3" + "))" * 45
+log = LogMaker()
+for number in range(12):
+    log.add("AB"[number % 2], queue=number % 3)
+store = read_store(spark, log.write(folder / "store"), columns=["topic", "queueId"], splitBytes=300)
 print(json.dumps({
+    "store": [store.where("topic = 'A'").count(), store.count()],
     "kind": type(spark).__module__,
     "sweep": [swept.records == run_sweep(whole, folder / "here").records, len(swept.good)],
     "deaths": [one["twice"] for one in deaths.records],
@@ -200,7 +207,7 @@ print(json.dumps({
 """
 
 
-def test_filters_and_sweeps_over_connect(connect, tmp_path):
+def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     """In a program of its own: a process is either a Connect client or not."""
     environ = {**os.environ, "RMQLAB_SPARK": connect, "PYTHONPATH": str(HERE.parent.parent)}
     told = subprocess.run(
@@ -209,6 +216,7 @@ def test_filters_and_sweeps_over_connect(connect, tmp_path):
     assert told.returncode == 0, told.stderr
     result = json.loads(told.stdout.splitlines()[-1])
     assert result["kind"].startswith("pyspark.sql.connect")
+    assert result["store"] == [6, 12]
     assert result["sweep"] == [True, 2]
     assert "loss_whole: 2 of 2 rows" in told.stderr
     assert result["deaths"] == [0, None, 4]
