@@ -157,7 +157,9 @@ def test_progress_is_quiet_unless_asked(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
     run_sweep(Sweep("s", counting(fails=[(0, 4)]), AXES), tmp_path / "loud", progress=True)
     told = capsys.readouterr().err.split("\r")
-    assert re.match(r"s: 6 of 6 rows, \d+ s, 1 failed", told[-1])
+    assert re.match(r"s: 0 of 6 rows, \d+ s \[-{20}\]", told[1])
+    assert re.match(r"s: 3 of 6 rows, \d+ s, about \d+ s left, 1 failed \[#{10}-{10}\]", told[4])
+    assert re.match(r"s: 6 of 6 rows, \d+ s, 1 failed \[#{20}\]", told[-1])
 
 
 @pytest.mark.parametrize("rows_a_task", [1, 4])

@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.spark.sweeps.files import SweepFiles, SweepResult
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 TASKS_A_WAVE_AND_CORE: Final = 2
 UNDER_WAY: Final = 2
+BAR: Final = 20  # characters
 _SCHEMA: Final = "row string, figures string, error string"
 
 
@@ -169,10 +170,10 @@ def _reason(error: Exception) -> str:
 
 
 class _Progress:
-    """A line on standard error that is written over: rows done of all, failures, seconds."""
+    """A line on standard error that is written over: rows done of all, seconds, seconds left, failures, a bar."""
 
     def __init__(self, name: str, total: int, there: int, *, shown: bool | None) -> None:
-        self.name, self.total, self.done, self.failed = name, total, there, 0
+        self.name, self.total, self.there, self.done, self.failed = name, total, there, there, 0
         self.shown = sys.stderr.isatty() if shown is None else shown
         self.begin = monotonic()
         self._write()
@@ -187,8 +188,15 @@ class _Progress:
             sys.stderr.write("\n")
 
     def _write(self) -> None:
-        if self.shown:
-            told: list[Any] = [f"{self.done} of {self.total} rows", f"{monotonic() - self.begin:.0f} s"]
-            told += [f"{self.failed} failed"] if self.failed else []
-            sys.stderr.write(f"\r{self.name}: {', '.join(told)} ")
-            sys.stderr.flush()
+        if not self.shown:
+            return
+        seconds, made = monotonic() - self.begin, self.done - self.there
+        told = [f"{self.done} of {self.total} rows", f"{seconds:.0f} s"]
+        if made and self.done < self.total:
+            told.append(f"about {seconds / made * (self.total - self.done):.0f} s left")
+        if self.failed:
+            told.append(f"{self.failed} failed")
+        full = BAR * self.done // max(1, self.total)
+        # the spaces wipe out what is left of a longer line
+        sys.stderr.write(f"\r{self.name}: {', '.join(told)} [{'#' * full}{'-' * (BAR - full)}]          ")
+        sys.stderr.flush()
