@@ -1,7 +1,8 @@
 """`spark.read.format("rocketmq")`: a broker's store directory as tables, also as a stream (`register` first).
 
 Options: `path`, the store directory; `table`: `commitlog` (the default), `consumequeue`, `ext`, `index`, `offsets`,
-`subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`. The files must be where the tasks run.
+`subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`. The files must be where the tasks run. A frame keeps
+to the files that its first query found: load anew for those that a broker has made since.
 
 For the commit log, `columns`: names with commas between (or a schema given to Spark); only what is asked for is
 decoded, and Spark does not tell a Python source what a query needs. `topics` and `queues`, with commas between,
