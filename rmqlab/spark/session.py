@@ -39,6 +39,7 @@ _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
 ARCHIVE: Final = "rmqlab.zip"
 _DRIVER_OPTIONS: Final = "spark.driver.extraJavaOptions"
+LOGGING: Final = PACKAGE / "spark" / "log4j2.properties"
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
 REMOTE: Final = {"spark.sql.shuffle.partitions": "32"}
 _shipped: tempfile.TemporaryDirectory[str] | None = None
@@ -74,7 +75,10 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
     all_settings: dict[str, str] = {**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})}
-    if address and not connect and (options := with_archive(all_settings.get(_DRIVER_OPTIONS, ""))):
+    options = all_settings.get(_DRIVER_OPTIONS, "")
+    if local:
+        options = _quiet(options)
+    if address and not connect and (options := with_archive(options)):
         all_settings[_DRIVER_OPTIONS] = options
     builder = builder.config(map={**all_settings})
     try:
@@ -89,6 +93,15 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
             raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
         raise
     return session
+
+
+def _quiet(options: str) -> str:
+    """`options` of a local session's JVM, with this package's logging unless somebody has set their own."""
+    taken = "log4j2" in options or "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ
+    # An option is split at spaces
+    if taken or " " in str(LOGGING):
+        return options
+    return f"{options} -Dlog4j2.configurationFile={LOGGING.as_uri()}".strip()
 
 
 def notebook_session(address: str | None = None) -> SparkSession:

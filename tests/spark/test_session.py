@@ -48,6 +48,18 @@ def test_cores_of_an_address(address, count):
     assert cores(address) == count
 
 
+def test_a_local_jvm_tells_errors_only_unless_somebody_set_its_logging(spark, monkeypatch):
+    option = f"-Dlog4j2.configurationFile={module.LOGGING.as_uri()}"
+    assert option in spark.conf.get("spark.driver.extraJavaOptions").split()
+    assert "level = error" in module.LOGGING.read_text(encoding="utf-8")
+    for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert module._quiet("-Xmx1g") == f"-Xmx1g {option}"
+    assert module._quiet("-Dlog4j2.level=info") == "-Dlog4j2.level=info"
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    assert module._quiet("") == ""
+
+
 def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeypatch):
     asked = []
 
