@@ -31,6 +31,8 @@ HELD_MS: Final = 20_000
 """How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
 EXPIRED_MS: Final = 120_000 + 10_000 + HELD_MS
 """How long before a silent client left the list it may have stopped pulling."""
+SETTLED_MS: Final = 1_000
+"""How long after a member came or went the others may still tell the broker of it."""
 # The others ask for more than a store and the ids tell: the broker's name, rooms, a list of each member's own.
 _COMPUTED: Final[dict[str, type[AllocateMessageQueueStrategy]]] = {
     AVG: AllocateMessageQueueAveragely,
@@ -77,6 +79,13 @@ class Owners:
                 until = int(self._since[moment + 1]) if moment + 1 < len(self._since) else NEVER
                 found = np.where((found >= self._since[moment]) & (found < until), until, found)
         return found, early
+
+    def is_near_change(self, times: Numbers) -> Bools:
+        """Return which messages may have been looked at while members came or went."""
+        near = np.zeros(len(times), np.bool_)
+        for since in self._since[1:]:
+            near |= (times >= since - HELD_MS) & (times <= since + SETTLED_MS)
+        return near
 
     def at(self, times: Numbers, queues: Numbers) -> Numbers:
         """Return for each row the place in `clients` of its queue's owner, -1 where nothing tells."""
