@@ -143,6 +143,31 @@ def test_events_lie_in_one_file_or_in_one_for_each_scenario(tmp_path):
     assert one.select(["group", "key"]).to_pylist()[0] == {"group": "G_s-1", "key": "M1"}
 
 
+def test_what_a_member_registers_for_a_moment_may_have_met_a_message(store, tmp_path):
+    """A real client that asked for `*` joined, and took what the group's slot, as it was seen, would have dropped."""
+    given = (
+        {**GROUP, "expr": "tagA", "client": "A"},
+        {**GROUP, "expr": "*", "client": "B"},
+        {**GROUP, "expr": "tagA", "held": True, "from": 0},
+        {"group": "G", "clients": ["A"], "from": 0},
+        {"group": "G", "clients": ["A", "B"], "from": 260_000},
+    )
+    rows = judged(store, read_subscriptions(written(tmp_path / "given.jsonl", *given)))
+    assert rows[2][:2] == ("dropped_by_broker_tag", "unknown")
+    early = (*given[:4], {**given[4], "from": 290_000})
+    rows = judged(store, read_subscriptions(written(tmp_path / "early.jsonl", *early)))
+    assert rows[2] == ("dropped_by_broker_tag", "implied", None)
+
+
+def test_after_the_last_event_nobody_looked(tmp_path):
+    """At the end of a recording its members leave one after the other, and each takes over what another left."""
+    seen = {"ev": "broker", "group": "G", "view": {"clients": ["h@A"], "subs": {"T": "TAG:tagA@1"}}}
+    lines = [{**line, "id": "s-1"} for line in (*scenario(), {"t": 150, **seen}, {"t": 9_000, "ev": "offset"})]
+    found = read_subscriptions(written(tmp_path / "events.jsonl", *lines))
+    moments = [(one.since, one.clients) for one in found.present["G_s-1"]]
+    assert moments == [(10_150, ("h@A_s-1",)), (19_000, ())]
+
+
 def test_scenarios_tell_who_asked_for_what_and_not_when(tmp_path):
     steps = scenario()[0]["scenario"]["steps"]
     found = read_subscriptions(written(tmp_path / "scenarios.jsonl", {"id": "s-1", "topics": {"T": 4}, "steps": steps}))

@@ -43,6 +43,7 @@ class _Told:
         self._ids: dict[tuple[str, str], str] = {}
         self._ends: dict[tuple[str, str], int] = {}
         self._scenarios: dict[str, _Scenario] = {}
+        self._last: dict[str, int] = {}
 
     def take(self, event: dict[str, Any]) -> None:
         """Look at one event."""
@@ -51,6 +52,7 @@ class _Told:
             self._scenarios[scenario_id] = _Scenario(event if kind else {"scenario": event})
             return
         now = round(event["t"]) + (self._scenarios[scenario_id].zero if scenario_id in self._scenarios else 0)
+        self._last[scenario_id] = max(self._last.get(scenario_id, now), now)
         if kind == "starting" and scenario_id in self._scenarios:
             self._scenarios[scenario_id].begin(now)
         elif kind == "started" and "clientId" in event:
@@ -96,6 +98,9 @@ class _Told:
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]
             present[group] = [one._replace(strategy=strategy) for one in moments]
+            if moments and moments[-1].clients:
+                # Afterwards nobody looked: they may have left one by one, each taking over what another left.
+                present[group].append(Present(self._last[group.partition("_")[2]], (), strategy))
         slots = {key: held for key, held in self._held.items() if held}
         return Subscriptions(dict(asked), slots, frozenset(asked), present, reset)
 

@@ -177,9 +177,9 @@ class Judge:
         if slots and self.asked:
             # Who joins, and whoever gets other queues by that, registers its own: often for less than a look takes.
             near = self._owners.is_near_change(begin)
-            each = [self._filter(one.type, one.expression).broker_passes(batch) for one in self.asked]
-            some |= near & reduce(np.logical_or, each)
-            every &= ~near | reduce(np.logical_and, each)
+            passed = [self._filter(one.type, one.expression).broker_passes(batch) for one in self.asked]
+            some |= near & reduce(np.logical_or, passed)
+            every &= ~near | reduce(np.logical_and, passed)
         if not slots and self.complete and self.asked:
             # Whichever subscription the broker held: what none of them lets pass, it dropped.
             each = [self._filter(one.type, one.expression) for one in self.asked]

@@ -59,7 +59,9 @@ class Owners:
                     self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
         for before, now in pairwise(present):
             left = set(before.clients) - set(now.clients)
-            self._gone.append({place[client] for client in left if not _said_goodbye(client, now.since, asked)})
+            # When the last one leaves, nobody is there who might have waited for it to be missed.
+            missed = {place[client] for client in left if not _said_goodbye(client, now.since, asked)}
+            self._gone.append(missed if now.clients else set())
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
