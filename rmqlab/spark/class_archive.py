@@ -1,7 +1,8 @@
 """Spark's classes, read and checked once for all JVMs: an archive (Java's CDS) that each of them maps when it starts.
 
 A driver needs some eight thousand classes before its first job and spends half of its start on them. The archive is for
-one Java and one Spark, some 200 MB in the folder RMQLAB_CACHE names (`~/.cache/rmqlab`), and made only when asked for:
+one Java and one Spark: some 200 MB in the virtual environment that has this Spark, so that they go together (without
+one, or if RMQLAB_CACHE is set, where the real broker's jars are kept). It is made only when asked for, by
 `python -m rmqlab.spark.class_archive`, `./lab test`, the benchmark of the notebooks. Without it all is as it was.
 """
 
@@ -37,7 +38,12 @@ def archive_path(java: Path) -> Path:
     if modules.is_file():
         told += [modules.stat().st_mtime_ns, modules.stat().st_size]
     digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
-    return cache_folder() / f"spark-classes-{digest}.jsa"
+    return _folder() / f"spark-classes-{digest}.jsa"
+
+
+def _folder() -> Path:
+    virtual = sys.prefix != sys.base_prefix and "RMQLAB_CACHE" not in os.environ
+    return Path(sys.prefix) / "share" / "rmqlab" if virtual else cache_folder()
 
 
 def archive_options(environ: Mapping[str, str]) -> list[str]:

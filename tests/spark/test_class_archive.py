@@ -38,6 +38,14 @@ def test_a_jvm_uses_the_archive_if_there_is_one(cache, monkeypatch):
     assert archive_options(os.environ) == [], "Spark splits options at spaces"
 
 
+def test_it_goes_with_the_virtual_environment_that_has_this_spark(tmp_path, cache, monkeypatch):
+    monkeypatch.delenv("RMQLAB_CACHE")
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "environment"))
+    assert archive_path(tmp_path).is_relative_to(tmp_path / "environment")
+    monkeypatch.setattr("sys.base_prefix", str(tmp_path / "environment"))
+    assert not archive_path(tmp_path).is_relative_to(tmp_path)
+
+
 def test_another_java_has_another_archive(tmp_path, cache):
     homes = [tmp_path / name for name in ("a", "b")]
     for home in homes:
