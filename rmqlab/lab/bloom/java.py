@@ -5,19 +5,16 @@ A witness for the bloom profile: our stages cost what Python makes of them, and 
 
 from __future__ import annotations
 
-import os
 import struct
-import subprocess
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.bloom.workload import TOPIC
-from rmqlab.lab.real.filter import RealFilterMissingError, set_up
+from rmqlab.lab.real.filter import RealProgram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from rmqlab.lab.bloom.workload import Workload
 
@@ -65,33 +62,12 @@ class RealStages:
         return {**times, "matched": self.matched, "passed": self.passed}
 
 
-class RealBloom:
-    """A Java process that times stages; a context manager. Raises `RealFilterMissingError` when it cannot be set up."""
+class RealBloom(RealProgram):
+    """The real classes that time stages."""
 
     def __init__(self, heap: str = "512m") -> None:
         """Start it with that much heap."""
-        java, folder = set_up()
-        command = [
-            str(java / "bin" / "java"), f"-Xmx{heap}", "-XX:+UseSerialGC", *_OPENS,
-            f"-Dlogback.configurationFile={folder / 'logback.xml'}", f"-Duser.home={folder}",
-            "-cp", f"{folder / 'classes'}{os.pathsep}{folder / 'lib' / '*'}", "BloomStages",
-        ]  # fmt: skip
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-
-    def __enter__(self) -> Self:
-        """Give itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the process."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._process.wait()
+        super().__init__("BloomStages", "filters", f"-Xmx{heap}", *_OPENS)
 
     def measure(
         self, workload: Workload, records: Sequence[bytes], warm_up: int = WARM_UP, rounds: int = ROUNDS
@@ -108,18 +84,9 @@ class RealBloom:
                 *map(_packed, records),
             ]
         )
-        process = self._process
-        if process.stdin is None or process.stdout is None:
-            raise RealFilterMissingError("the Java process was started without pipes")
-        try:
-            process.stdin.write(job)
-            process.stdin.flush()
-        except BrokenPipeError as error:
-            raise RealFilterMissingError("the Java process with the real filters has ended") from error
+        self._send(job)
         size = 16 + 8 * rounds * len(NAMES)
-        told = process.stdout.read(size)
-        if len(told) < size:
-            raise RealFilterMissingError(f"the Java process with the real filters ended: {process.wait()}")
+        told = self._receive(size)
         numbers = struct.unpack(f">{size // 8}q", told)
         times = [numbers[2 + stage :: len(NAMES)] for stage in range(len(NAMES))]
         return RealStages(*(median(one) / len(records) for one in times), *numbers[:2])

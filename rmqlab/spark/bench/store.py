@@ -234,23 +234,21 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
     """Decode and add up inside the tasks."""
 
     def measure() -> Measurement:
+        import pyarrow as pa
+
+        from rmqlab.spark.audit.tasks import over_ranges
         from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-        from rmqlab.spark.loaded import settle
 
         one = bench(size)
         path, records = one.store(kind)
         parts = log_ranges(log_files(path), _FILE)
+        schema = pa.schema([("records", pa.int64()), ("total", pa.int64())])
 
-        import pyarrow as pa
-
-        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    yield pa.record_batch([[one] for one in scan_sums(parts[number])], ["records", "total"])
-            settle()
+        def work(part: LogRange) -> Iterator[pa.RecordBatch]:
+            yield pa.record_batch([[figure] for figure in scan_sums(part)], schema=schema)
 
         begin = perf_counter()
-        frame = one.session.range(0, len(parts), 1, len(parts)).mapInArrow(work, "records long, total long")
+        frame = over_ranges(one.session, parts, work, schema)
         found = sum(row.records for row in frame.collect())
         return _checked(found, records), perf_counter() - begin
 

@@ -25,18 +25,12 @@ def stored_sweep(name: str) -> SweepResult:
     Raises:
         BadInput: no such sweep, or none kept; the text says how to make it.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from rmqlab.spark.sweeps.files import SweepResult
 
     if name not in CATALOGUE:
         raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
     path = stored_path(name)
-    try:
-        return SweepResult(pq.read_table(path).to_pylist())
-    except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path} cannot be read ({error}); ./lab sweep {name} --table {path} makes it") from error
+    return SweepResult(_records(path, f"./lab sweep {name} --table {path} makes it"))
 
 
 def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = None) -> list[dict[str, Any]]:
@@ -45,15 +39,20 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     Raises:
         BadInput: they cannot be read, or are rows of another sweep.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from rmqlab.spark.sweeps.files import kept_in
 
     if table is not None:
-        try:
-            records: list[dict[str, Any]] = pq.read_table(table).to_pylist()
-        except (OSError, pa.ArrowException) as error:
-            raise BadInput(f"{table} cannot be read ({error}); give a file that sweep --table has written") from error
-        return records
+        return _records(table, "give a file that sweep --table has written")
     return stored_sweep(name).records if folder is None else kept_in(folder, name)
+
+
+def _records(path: Path, right: str) -> list[dict[str, Any]]:
+    """The rows of a Parquet file; `right` says how to have one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{path} cannot be read ({error}); {right}") from error
+    return records
