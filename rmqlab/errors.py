@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class BadInput(Exception):
     """Input that a verb cannot work with; the text names what, where, and what would be right.
 
     Rooms derive their own classes from it. The command line prints the text to standard error and exits with 2.
     """
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean NAME?" for the known word nearest to `word`, or nothing when none is near.
+
+    >>> did_you_mean("enableProprtyFilter", ["enablePropertyFilter", "listenPort"])
+    '; did you mean enablePropertyFilter?'
+    """
+    lower = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), lower, n=1)
+    return f"; did you mean {lower[near[0]]}?" if near else ""
