@@ -17,17 +17,31 @@ from rmqlab.protocol.frame_error import FrameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SPACE = re.compile(r"(?:[\x00-\x20\x7f]+|/\*.*?\*/|//[^\n]*(?:\n|$))*", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
-# After a field of the outermost object fastjson passes over one token that is no word, whatever it is.
-_STRAY = re.compile(r"[+-]?\d+|[-+;.()\]]")
+_COMMENT = r"/\*.*?(?:\*/|\Z)|//[^\n]*(?:\n|\Z)"
+_SPACE = re.compile(rf"(?:[\x00-\x20\x7f]+|{_COMMENT})*", re.DOTALL)
+# After a value U+001A is fastjson's mark of the end: what follows it is not read.
+_SPACE_AFTER_VALUE = re.compile(rf"(?:[\x00-\x19\x1b-\x20\x7f]+|\x1a.*|{_COMMENT})*", re.DOTALL)
+# Before a name and its colon fewer characters are blanks (`skipWhitespace`).
+_SPACE_AT_NAME = re.compile(rf"(?:[ \b\t\n\f\r]+|{_COMMENT})*", re.DOTALL)
+_SPACE_AT_COLON = re.compile(r"[ \b\t\n\f\r]*")
+_NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)[LSBFD]?")  # Java's letters for the type are passed over
+# After a field of the outermost object fastjson passes over one token, unless it is an unknown word.
+_STRAY = re.compile(r"[+-]?\d+(\.\d*)?|(?:null|true|false|undefined|new|TreeSet)(?![\w$])|[-+;.()\[\]{]")
+_BYTE_ORDER_MARK = "\ufeff"
 _MOST_PLACES = 100
 _MOST_DIGITS = 4_300  # ours: as many as Python takes of an integer
 _TRAILING_ZEROS = re.compile(r"\.0*$")
 _PLAIN_IN = {quote: re.compile(f"[^{quote}\\\\]+") for quote in "\"'"}
 _HEX = re.compile(r"[0-9a-fA-F]+")
-_NAME = re.compile(r"(?!\d)[\w$]+")
-_WORDS: Final[dict[str, object]] = {"null": None, "undefined": None, "NaN": None, "true": True, "false": False}
+_NAME = re.compile("[A-Za-z_$\u0100-\U0010ffff][A-Za-z0-9_$\u0100-\U0010ffff]*")
+_WORDS: Final[dict[str, object]] = {
+    "null": None,
+    "NULL": None,
+    "undefined": None,
+    "NaN": None,
+    "true": True,
+    "false": False,
+}
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "F": "\f", "r": "\r", **{c: c for c in "\"'/\\"}}
 _ESCAPES |= {str(digit): chr(digit) for digit in range(8)}
 _SPECIAL = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
@@ -70,7 +84,7 @@ def _read(
             raise FrameError(
                 "JSONException", f"{len(data)} bytes that are no plain JSON; at most {longest_odd} are read with care"
             ) from None
-    text = from_utf8(data)
+    text = from_utf8(data).removeprefix(_BYTE_ORDER_MARK)  # one of them, as `JSONScanner` does
     try:
         return decoder.decode(text)
     except (ValueError, RecursionError):
@@ -229,13 +243,13 @@ class _Parser:
         if not self._peek():
             return None
         value = self._value()
-        if self._peek():
+        if self._peek(_SPACE_AFTER_VALUE):
             raise self._error("the end")
         return value
 
-    def _peek(self) -> str:
+    def _peek(self, blanks: re.Pattern[str] = _SPACE) -> str:
         """Pass over blanks and comments; return the next character, or nothing at the end."""
-        match = _SPACE.match(self._text, self._at)
+        match = blanks.match(self._text, self._at)
         if match:
             self._at = match.end()
         return self._text[self._at : self._at + 1]
@@ -251,7 +265,7 @@ class _Parser:
         number = _NUMBER.match(self._text, self._at)
         if number:
             self._at = number.end()
-            return Decimal(number[0]) if number[1] or number[2] else int(number[0])
+            return Decimal(number[1]) if number[2] or number[3] else int(number[1])
         word = _NAME.match(self._text, self._at)
         if word and word[0] in _WORDS:
             self._at = word.end()
@@ -262,23 +276,30 @@ class _Parser:
         pairs = Pairs()
         self._at += 1
         self._depth += 1
-        while (mark := self._peek()) != "}":
+        while (mark := self._peek(_SPACE_AT_NAME)) != "}":
             if mark == ",":
                 self._at += 1
                 continue
             name = self._name(mark)
-            if self._peek() != ":":
+            if self._peek(_SPACE_AT_COLON if self._depth == 1 else _SPACE_AT_NAME) != ":":
                 raise self._error("':'")
             self._at += 1
-            pairs.append((name, self._value()))
-            if self._peek() not in {",", "}"}:
-                stray = _STRAY.match(self._text, self._at)
-                if not stray or self._depth > 1:
-                    raise self._error("',' or '}'")
-                self._at = stray.end()
+            value = self._value()
+            pairs.append((name, value))
+            if self._peek(_SPACE_AFTER_VALUE) not in {",", "}"}:
+                self._pass_over_a_token(value)
         self._at += 1
         self._depth -= 1
         return self._make(pairs)
+
+    def _pass_over_a_token(self, before: Any) -> None:
+        is_possible = self._depth == 1 and before.__class__ is not list and before != self._make(Pairs())
+        if is_possible and self._text[self._at : self._at + 1] in {'"', "'"}:
+            self._string()
+        elif is_possible and (stray := _STRAY.match(self._text, self._at)):
+            self._at = stray.end()
+        else:
+            raise self._error("',' or '}'")
 
     def _name(self, mark: str) -> Any:
         if mark and mark in "\"'":
@@ -288,7 +309,7 @@ class _Parser:
         number = _NUMBER.match(self._text, self._at)
         if number:
             self._at = number.end()
-            return Decimal(number[0]) if number[1] or number[2] else int(number[0])
+            return Decimal(number[1]) if number[2] or number[3] else int(number[1])
         name = _NAME.match(self._text, self._at)
         if not name:
             raise self._error("a name")

@@ -79,9 +79,9 @@ def two(golden):
     return [next(one for one in vectors if one["kind"] == kind) for kind in ("to_string", "from_string")]
 
 
-@pytest.mark.parametrize("family", IMPLEMENTED)
-def test_all_golden_vectors_pass(golden, family):
-    [result] = conform(golden / "vectors" / f"{family}.jsonl").values()
+@pytest.mark.parametrize("path", [*(f"vectors/{family}" for family in IMPLEMENTED), "vectors-2/remoting"])
+def test_all_golden_vectors_pass(golden, path):
+    [result] = conform(golden / f"{path}.jsonl").values()
     assert result.failures == []
     assert result.passed == result.total > 0
 
