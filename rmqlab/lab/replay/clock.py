@@ -6,7 +6,8 @@
 - The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, or
   the address in an answer about the members of a group.
 - When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
-  are answered at such a moment. Between and beyond these moments the period is taken as even.
+  are answered at such a moment; where there are none, pulls that were told to go on without a message. Between and
+  beyond these moments the period is taken as even.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
   was closed by a scan. Where there is none, no scan found anything.
 - When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.
@@ -45,6 +46,8 @@ _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_C
 _LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
 _CLOSING_MS = 1.0
+# From a message's frame to the answers of the pulls that it woke, at most.
+_WAKING_MS = 200.0
 
 
 @dataclass(slots=True)
@@ -214,9 +217,36 @@ def _stamp(exchange: Exchange) -> int:
     return number_of(fields.get("subVersion") or fields.get("bornTimestamp") or fields.get("g")) or 0
 
 
+def _stragglers(exchanges: Collection[Exchange]) -> list[float]:
+    """When held pulls were told to go on although no message had come to their queue: only a look does that.
+
+    It knows no tags code, so it wakes pulls whose filter no message passed (row S-91). A recording shorter than the
+    time that pulls may be held, 15 s, shows its looks in no other way.
+    """
+    arrivals: dict[tuple[str, str], list[float]] = {}
+    for exchange in exchanges:
+        if exchange.put_at is not None and exchange.expected is not None:
+            topic = exchange.fields.get("topic") or exchange.fields.get("b") or ""
+            queue = (exchange.expected.ext_fields or {}).get("queueId") or ""
+            arrivals.setdefault((topic, queue), []).append(exchange.line.t)
+    return sorted(
+        exchange.answered_at
+        for exchange in exchanges
+        if exchange.suspend_ms is not None
+        and exchange.expected is not None
+        and exchange.expected.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+        and exchange.answered_at - exchange.line.t > _WAKING_MS
+        and not any(
+            exchange.answered_at - _WAKING_MS <= t <= exchange.answered_at
+            for t in arrivals.get((exchange.queue[0], str(exchange.queue[1])), ())
+        )
+    )
+
+
 def _looks(clock: RecordedClock, exchanges: Collection[Exchange]) -> Iterator[float]:
-    """The looks of the hold service, from those that time-outs show, back and forth to both ends of the recording."""
+    """The looks of the hold service, from those that answers show, back and forth to both ends of the recording."""
     seen = sorted(exchange.answered_at for exchange in exchanges if clock.has_timed_out(exchange))
+    seen = seen or _stragglers(exchanges)
     if not seen:
         return
     every = clock.look_every
