@@ -133,10 +133,10 @@ def started(*arguments):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_verb(tmp_path, number):
     conf = tmp_path / "broker.conf"
-    conf.write_text("brokerName=broker-x\n# a comment\nbrokerClusterName = C\\\n  1\n", encoding="utf-8")
+    conf.write_text("brokerName=broker-x\n# a comment\nbrokerClusterName = C\\\n  1\nlistenPrt=1\n", encoding="utf-8")
     ready = tmp_path / "ready.json"
     process = started(
-        "-c", str(conf), "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0", "--json", str(ready), "--set", "nix=1"
+        "-c", str(conf), "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0", "--json", str(ready)
     )  # fmt: skip
     try:
         line = process.stdout.readline()
@@ -156,7 +156,9 @@ def test_the_verb(tmp_path, number):
     finally:
         process.kill()
     assert (process.returncode, out) == (0, "")
-    assert err == "rmqlab serve: no setting of a 4.8.0 broker is called nix; it has no effect\n"
+    assert err == (
+        "rmqlab serve: no setting of a 4.8.0 broker is called listenPrt; it has no effect; did you mean listenPort?\n"
+    )
 
 
 def test_the_verb_warns_when_others_can_connect():
@@ -175,6 +177,11 @@ def test_the_verb_warns_when_others_can_connect():
     [
         (["--listen", "x"], "--listen 'x': host:port is wanted"),
         (["--set", "x"], "NAME=VALUE is wanted"),
+        (["--set", "enableProprtyFilter=true"], "called enableProprtyFilter; did you mean enablePropertyFilter?"),
+        (["--topic", "T"], "--topic 'T': NAME:QUEUES is wanted, Orders:4 for example"),
+        (["--topic", "T:0"], "--topic 'T:0': NAME:QUEUES is wanted"),
+        (["--topic", "Bad topic!:4", "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0"], "illegal characters"),
+        (["--topic", "TBW102:4", "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0"], "conflict with system topic"),
         (["-c", "no/such/file"], "no/such/file"),
         (["--set", "flushDiskType=SOMETIMES"], "SYNC_FLUSH"),
     ],
@@ -184,3 +191,171 @@ def test_the_verb_refuses(arguments, text):
     _, err = process.communicate(timeout=20)
     assert process.returncode == 2
     assert text in err
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda broker: broker.send("Bad topic!", "x"), "illegal characters"),
+        (lambda broker: broker.send("", "x"), "blank"),
+        (lambda broker: broker.send("T" * 128, "x"), "longer than topic max length"),
+        (lambda broker: broker.send(5, "x"), "no text"),
+        (lambda broker: broker.send("SCHEDULE_TOPIC_XXXX", "x"), "conflict with system topic"),
+        (lambda broker: broker.send("T", "x", queue=-1), "queue=-1: a whole number of 0 or more"),
+        (lambda broker: broker.send("T", "x", queue=4), "topic T has 4 queues, numbered from 0; create_topic"),
+        (lambda broker: broker.send("T", "x", size=3), "size=3: a property is text, size='3'"),
+        (lambda broker: broker.send("T", "x", tags=3), "tags=3: a property is text"),
+        (lambda broker: broker.send("T", "x", KEYS="k"), "used by system"),
+        (lambda broker: broker.send("T", 3), "body must be bytes or text, not 3"),
+        (lambda broker: broker.create_topic("Bad topic!"), "illegal characters"),
+        (lambda broker: broker.create_topic("T", queues=0), "queues=0: a whole number of 1 or more"),
+        (lambda broker: broker.create_topic("T", queues=True), "queues=True: a whole number"),
+        (lambda broker: broker.create_topic("RMQ_SYS_TRACE_TOPIC"), "conflict with system topic"),
+    ],
+)
+def test_what_no_producer_could_ask_for_is_refused_and_changes_nothing(quiet_broker, ask, text):
+    topics = quiet_broker.call(lambda broker: set(broker.topic_config_manager.topic_config_table))
+    with pytest.raises(BadInput, match=text):
+        ask(quiet_broker)
+    after = quiet_broker.call(lambda broker: set(broker.topic_config_manager.topic_config_table))
+    assert after - topics <= {"T"}
+    assert quiet_broker.messages("T") == []
+
+
+@pytest.fixture(scope="module")
+def quiet_broker():
+    with rmqlab.serve() as broker:
+        yield broker
+
+
+def test_a_misspelled_setting_is_refused_with_the_right_one():
+    with pytest.raises(BadInput, match=r"called enableProprtyFilter; did you mean enablePropertyFilter\?"):
+        rmqlab.serve(enableProprtyFilter=True)
+    with pytest.raises(BadInput, match="called listen_port; did you mean listenPort"):
+        rmqlab.serve(listen_port=1)
+
+
+def test_where_it_is_can_be_read():
+    broker = rmqlab.serve()
+    assert repr(broker) == "<rmqlab broker, not running>"
+    with broker:
+        assert repr(broker) == f"<rmqlab broker {broker.broker_addr}, name server {broker.namesrv_addr}>"
+
+
+def test_messages_go_round_the_queues():
+    with rmqlab.serve() as broker:
+        for number in range(6):
+            broker.send("T", str(number))
+        broker.send("T", "there", queue=3)
+        places = [(message.queue_id, message.body) for message in broker.messages("T")]
+        assert places == [(0, b"0"), (0, b"4"), (1, b"1"), (1, b"5"), (2, b"2"), (3, b"3"), (3, b"there")]
+
+
+def test_without_automatic_topics_a_message_needs_one():
+    with rmqlab.serve(autoCreateTopicEnable=False) as broker:
+        with pytest.raises(ServeError, match="topic 'T' does not exist, and autoCreateTopicEnable=false"):
+            broker.send("T", "x")
+        broker.create_topic("T", 1)
+        broker.send("T", "x")
+        assert len(broker.messages("T")) == 1
+
+
+def collect(got):
+    def listener(messages, context):
+        got.extend(message.body for message in messages)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    return listener
+
+
+async def pulled_up_to(broker, *ends):
+    """Wait until somebody's pull is held at the end of queue 0 and of queue 1, and offsets are corrected.
+
+    A client moves its offset past what a filter dropped when a pull comes back while it has nothing to consume.
+    """
+    wanted = {0: {ends[0]}, 1: {ends[-1]}}
+
+    def held(core):
+        return {queue: {pull.pull_from for pull in core.pull_request_hold_service.held("T", queue)} for queue in (0, 1)}
+
+    for _ in range(2):
+        async with asyncio.timeout(60):
+            while await asyncio.to_thread(broker.call, held) != wanted:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # whoever still consumes
+        broker.call(lambda core: core.pull_request_hold_service.check_hold_request(core.now + 60_000))
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(broker.call, held) != wanted:
+            await asyncio.sleep(0.01)
+
+
+def test_a_message_without_a_producer_wakes_held_pulls_at_once():
+    """It took until the hold service looked, up to 5 s. A look in between would answer with `timeout` or `arrived`."""
+    with rmqlab.serve() as broker:
+        broker.create_topic("T", 1)
+
+        async def run():
+            got = []
+            async with SocketClients(broker.namesrv_addr) as clients:
+                await clients.push_consumer("G", {"T": "*"}, collect(got))
+                held = lambda: broker.call(lambda core: core.pull_request_hold_service.held("T", 0))  # noqa: E731
+                async with asyncio.timeout(20):
+                    while not await asyncio.to_thread(held):
+                        await asyncio.sleep(0.01)
+                looks = broker.call(lambda core: core.timers.next_due())
+                await asyncio.to_thread(broker.send, "T", "x")
+                async with asyncio.timeout(20):
+                    while not got:  # noqa: ASYNC110 - a listener has no event
+                        await asyncio.sleep(0.01)
+                return got, broker.call(lambda core: core.timers.next_due()) == looks
+
+        assert asyncio.run(run()) == ([b"x"], True)
+
+
+def test_what_was_lost_and_what_was_waited_for():
+    with rmqlab.serve() as broker:
+        broker.create_topic("T", 2)
+        with pytest.raises(ServeError, match="no member of group 'G' has subscribed 'T'"):
+            broker.lost("G", "T")
+        with pytest.raises(ServeError, match="topic 'T' holds no message"):
+            broker.wait_consumed("G", "T", timeout=0)
+
+        async def run():
+            got = []
+            async with SocketClients(broker.namesrv_addr) as one, SocketClients(broker.namesrv_addr) as two:
+                await one.push_consumer("G", {"T": "tagA"}, collect(got))
+                await two.push_consumer("G", {"T": "tagB"}, collect(got))
+                for number, tag in enumerate(("tagA", "tagB", "tagC", "tagB", "tagA", "tagB")):
+                    await asyncio.to_thread(broker.send, "T", f"{number} {tag}", tags=tag)
+                with pytest.raises(ServeError, match=r"did not consume 'T' in 0 s: queue 0: committed \d of 3"):
+                    await asyncio.to_thread(broker.wait_consumed, "G", "T", 0)
+                await pulled_up_to(broker, 3)
+            await asyncio.to_thread(broker.wait_consumed, "G", "T", 20)  # committed at the shutdown
+            return got
+
+        got = {body.decode() for body in asyncio.run(run())}
+        lost = broker.lost("G", "T")
+        asked = {"0 tagA", "1 tagB", "3 tagB", "4 tagA", "5 tagB"}  # tagC was asked for by nobody
+        certain = {one.fate.body for one in lost if one.certainty != "unknown"}
+        assert not certain & got
+        assert certain | got | {one.fate.body for one in lost} == asked
+        assert {one.fate.fate for one in lost} <= {"dropped_by_broker_tag", "dropped_by_client", "skipped_by_offset"}
+        assert lost
+
+
+def test_nothing_lost_is_said_of_messages_that_were_got():
+    with rmqlab.serve() as broker:
+        broker.create_topic("T", 2)
+
+        async def run():
+            got = []
+            async with SocketClients(broker.namesrv_addr) as clients:
+                await clients.push_consumer("G", {"T": "tagA || tagB"}, collect(got))
+                for tag in ("tagA", "tagB", "tagC"):
+                    await asyncio.to_thread(broker.send, "T", tag, tags=tag)
+                await pulled_up_to(broker, 2, 1)
+            await asyncio.to_thread(broker.wait_consumed, "G", "T", 20)  # committed at the shutdown
+            return got
+
+        assert sorted(asyncio.run(run())) == [b"tagA", b"tagB"]
+        assert broker.lost("G", "T") == []

@@ -165,10 +165,16 @@ def _property_name(item: Field[object]) -> str | None:
     return None if "name" in item.metadata else wire_name(item.name)
 
 
+def known_keys() -> set[str]:
+    """Return the names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
+    own = {_property_name(item) for item in fields(BrokerConfig)}
+    stores = {property_name(item) for item in fields(MessageStoreConfig)}
+    return {*INERT, *OF_MACHINE} | {name for name in own | stores if name is not None}
+
+
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:
-    """Return the keys that no setting of a 4.8.0 broker has: its own, its store's and its network's."""
-    known: set[str | None] = {*INERT, *OF_MACHINE, *(_property_name(item) for item in fields(BrokerConfig))}
-    known.update(property_name(field) for field in fields(MessageStoreConfig))
+    """Return the keys that no setting of a 4.8.0 broker has."""
+    known = known_keys()
     return [key for key in properties if key not in known]
 
 

@@ -6,17 +6,21 @@ import logging
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import text_stream, write_json
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from rmqlab.broker.broker import Broker
+    from rmqlab.lab.gauges import Flips
     from rmqlab.runtime.broker_startup import BrokerStartup
     from rmqlab.runtime.serve_config import ServeConfig
+    from rmqlab.runtime.teller import Teller
 
+TOLD = frozenset({"register", "unregister", "expired", "subscription"})
 MOST_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
 
 
@@ -30,6 +34,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--store", metavar="DIR", type=Path, help="keep messages in this folder (else: in memory)")
     parser.add_argument("--acl", metavar="FILE", type=Path, help="check every request by these rules, a plain_acl.yml")
     parser.add_argument(
+        "--topic",
+        metavar="NAME:QUEUES",
+        action="append",
+        default=[],
+        help="make this topic, or change its number of queues; repeatable. Else a topic comes with its first message, "
+        "and consumers that wait for it find it up to 50 s later: they ask for routes every 30 s, rebalance every 20 s",
+    )
+    parser.add_argument("--quiet", action="store_true", help="do not tell who joins, leaves and changes subscriptions")
+    parser.add_argument(
         "--gauges",
         metavar="SECONDS",
         type=int,
@@ -41,11 +54,13 @@ def run(args: Namespace) -> int:
     """Serve until SIGINT or SIGTERM. A second signal does not wait."""
     import asyncio
 
+    from rmqlab.broker.broker_config import known_keys
     from rmqlab.runtime.serve_config import ServeConfig
+    from rmqlab.runtime.teller import Teller, TellerHandler
 
     if args.gauges is not None and args.gauges < 1:
         raise BadInput(f"--gauges {args.gauges}: give the seconds between two readings, 1 or more")
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    topics = dict(map(_topic, args.topic))
     config = ServeConfig.of_file(
         args.config,
         dict(_setting(text) for text in args.set),
@@ -56,7 +71,8 @@ def run(args: Namespace) -> int:
         acl=args.acl,
     )
     for name in config.unknown:
-        print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name}; it has no effect", file=sys.stderr)
+        hint = did_you_mean(name, known_keys())
+        print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name}; it has no effect{hint}", file=sys.stderr)
     for what, endpoint in (("broker", config.listen), ("name server", config.namesrv)):
         if not endpoint.is_loopback and not (what == "name server" and config.name_servers):
             print(
@@ -64,7 +80,12 @@ def run(args: Namespace) -> int:
                 "delete, unless aclEnable=true; nothing is encrypted",
                 file=sys.stderr,
             )
-    return asyncio.run(_serve(config, args))
+    teller = Teller(sys.stderr)
+    logging.basicConfig(level=logging.WARNING, handlers=[TellerHandler(teller)])
+    try:
+        return asyncio.run(_serve(config, topics, teller, args))
+    finally:
+        teller.close()
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -74,20 +95,45 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-async def _serve(config: ServeConfig, args: Namespace) -> int:
+def _topic(text: str) -> tuple[str, int]:
+    name, colon, queues = text.rpartition(":")
+    if not colon or not queues.isdecimal() or int(queues) < 1:
+        raise BadInput(f"--topic {text!r}: NAME:QUEUES is wanted, Orders:4 for example")
+    return name, int(queues)
+
+
+async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, args: Namespace) -> int:
     import asyncio
 
+    from rmqlab.lab.gauges import Flips
     from rmqlab.runtime.broker_startup import BrokerStartup
+    from rmqlab.runtime.clock import epoch_ms
     from rmqlab.runtime.process_limits import allow_many_connections
+    from rmqlab.serving import make_topic
 
     allow_many_connections()
-    startup = BrokerStartup(config)
+    flips = Flips()
+
+    def on_broker(broker: Broker) -> None:
+        for name, queues in topics.items():
+            make_topic(broker, name, queues)
+
+        def observe(kind: str, fields: dict[str, Any]) -> None:
+            if kind == "subscription":
+                flips.saw(epoch_ms(), fields)
+            if kind in TOLD and not args.quiet and (line := _told(broker, kind, fields)):
+                teller.tell(f"rmqlab serve: {line}")
+
+        if not args.quiet or args.gauges is not None:
+            broker.observe = observe
+
+    startup = BrokerStartup(config, on_broker=on_broker)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     await startup.start()
     _tell_ready(startup, args)
-    watch = None if args.gauges is None else asyncio.create_task(_print_gauges(startup, args.gauges))
+    watch = None if args.gauges is None else asyncio.create_task(_print_gauges(startup, args.gauges, flips))
     await stop.wait()
     if watch is not None:
         watch.cancel()
@@ -97,28 +143,51 @@ async def _serve(config: ServeConfig, args: Namespace) -> int:
     return 0
 
 
-async def _print_gauges(startup: BrokerStartup, seconds: int) -> None:
+def _told(broker: Broker, kind: str, fields: dict[str, Any]) -> str | None:
+    """What is worth a line: who joins, leaves, and what a group's subscriptions become."""
+    from rmqlab.lab.gauges import says
+    from rmqlab.message.topics import is_retry_topic
+
+    group, client = fields["group"], fields["client"]
+    info = broker.consumer_manager.get_consumer_group_info(group)
+    if info is None:  # a group of producers
+        return None
+    count = len(info.channel_info_table)
+    if kind == "register":
+        return f"{group}: {client} joins, {count} online" if client in info.all_client_ids() else None
+    if kind != "subscription":
+        why = "" if kind == "unregister" else ", its heartbeats stopped"
+        return f"{group}: {client} leaves{why}, {count} online"
+    old, new, topic = fields["old"], fields["new"], str(fields["topic"])
+    if is_retry_topic(topic) or (old is not None and new is not None and says(old) == says(new)):
+        return None
+    if old is None or new is None:
+        one, verb = (old, "no longer asks for") if new is None else (new, "asks for")
+        return f"{group} {topic}: {client} {verb} {one.expression_type} {one.sub_string}"
+    return (
+        f"{group} {topic}: {old.expression_type} {old.sub_string} -> {new.expression_type} {new.sub_string} by {client}; "
+        f"the broker filters by it for the whole group now ({count} online)"
+    )
+
+
+async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> None:
     """A line for each group, read from the broker: it does not know the owners of queues."""
     import asyncio
     import json
 
-    from rmqlab.lab.gauges import Flips, gauges
+    from rmqlab.lab.gauges import gauges
     from rmqlab.runtime.clock import epoch_ms
+    from rmqlab.runtime.teller import Teller
 
-    broker, flips = startup.broker, Flips()
+    broker = startup.broker
     if broker is None:
         return
-
-    def observe(kind: str, fields: dict[str, object]) -> None:
-        if kind == "subscription":
-            flips.saw(epoch_ms(), fields)
-
-    broker.observe = observe
+    lines = Teller(sys.stdout, a_second=None, dropped=lambda count: json.dumps({"dropped": count}))
     while True:
         await asyncio.sleep(seconds)
         now = epoch_ms()
         for gauge in gauges(broker, now, flips=flips, most=MOST_LOOKED_AT):
-            print(json.dumps({"t": now, **gauge.as_event()}), flush=True)
+            lines.tell(json.dumps({"t": now, **gauge.as_event()}))
 
 
 def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:

@@ -119,7 +119,7 @@ class Flips:
     def saw(self, t: float, fields: dict[str, Any]) -> None:
         """Take a "subscription" fact at ``t`` ms: a new stamp alone is no flip, another expression is."""
         old, new = fields["old"], fields["new"]
-        if old is None or new is None or _says(old) == _says(new):
+        if old is None or new is None or says(old) == says(new):
             return
         self._times.setdefault((fields["group"], new.topic), deque()).append(t)
 
@@ -134,7 +134,8 @@ class Flips:
         return found
 
 
-def _says(subscription: SubscriptionData) -> tuple[object, ...]:
+def says(subscription: SubscriptionData) -> tuple[object, ...]:
+    """What a subscription asks for, without its stamp: equal for two that ask alike."""
     if is_tag_type(subscription.expression_type):
         return ("TAG", frozenset(subscription.tags_set))
     return (subscription.expression_type, subscription.sub_string)

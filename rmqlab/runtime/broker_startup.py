@@ -10,7 +10,7 @@ import socket
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.plain_access import PlainPermissionManager
@@ -37,14 +37,23 @@ if TYPE_CHECKING:
     from rmqlab.store.recovery import RecoveryReport
     from rmqlab.store.segments import SegmentFactory
 
+T = TypeVar("T")
 _EVERY_ADDRESS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, never bound without being asked for
 
 
 class BrokerStartup:
     """One broker, and a name server unless others are named. Start and stop it on the same loop."""
 
-    def __init__(self, config: ServeConfig, *, choose: Callable[[str, int], int] | None = None) -> None:
+    def __init__(
+        self,
+        config: ServeConfig,
+        *,
+        choose: Callable[[str, int], int] | None = None,
+        on_broker: Callable[[Broker], None] | None = None,
+    ) -> None:
+        """`on_broker` gets the broker with what its folder held, before anybody can connect."""
         self.config = config
+        self._on_broker = on_broker
         self._choose = choose or (lambda _label, n: random.randrange(n))
         self._runtime = SocketRuntime()
         self._name_server: SocketServer | None = None
@@ -100,6 +109,8 @@ class BrokerStartup:
             self.broker.configuration.persist = partial(rewrite_properties, config.settings_file)
         durable = self._load(self.broker)
         self._control_access(self.broker)
+        if self._on_broker is not None:
+            self._on_broker(self.broker)
         self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
         self._outer.broker = self.broker
         self.broker.on_register = self._outer.register_broker_all
@@ -151,6 +162,17 @@ class BrokerStartup:
         """Pulls that a lost connection holds would wait until their time is over, for nobody."""
         if self.broker is not None:
             self.broker.pull_request_hold_service.forget(channel)
+
+    def call(self, function: Callable[[Broker], T]) -> T:
+        """Return `function(broker)`, called now; held pulls that it wakes are answered at once."""
+        broker, server = self.broker, self._broker_server
+        if broker is None or server is None:
+            raise RuntimeError("the broker does not run")
+        broker.now = max(epoch_ms(), broker.now)
+        try:
+            return function(broker)
+        finally:
+            server.settle()
 
     async def stop(self) -> None:
         """Unregister, let answers leave, close everything."""

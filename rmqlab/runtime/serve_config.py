@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
-from rmqlab.errors import BadInput
+from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.runtime.acl_file import NAME as ACL_FILE
 from rmqlab.runtime.properties_file import read_properties
 from rmqlab.runtime.socket_server import IDLE_SECONDS
@@ -133,7 +133,12 @@ class ServeConfig:
 
     @classmethod
     def of_file(cls, path: Path | None, extra: Mapping[str, str], **addresses: Any) -> ServeConfig:
-        """Read a settings file, put `extra` over it, and go on with `of`. Raises BadInput."""
+        """Read a settings file, put `extra` over it, and go on with `of`.
+
+        Raises BadInput. A name in `extra` that no broker of 4.8.0 has is one; in a file it has no effect, as in 4.8.0.
+        """
+        for name in unknown_keys(extra):
+            raise BadInput(f"no setting of a 4.8.0 broker is called {name}{did_you_mean(name, known_keys())}")
         properties = {} if path is None else read_properties(path)
         properties = {**properties, **extra}
         if path is not None and addresses.get("acl") is None and properties.get("aclEnable", "").lower() == "true":

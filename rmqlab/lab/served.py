@@ -1,0 +1,191 @@
+"""Which messages a group lost on a running broker, as far as the broker itself can know.
+
+The broker sees what its filters drop, whom it hands which messages, and which offsets are committed; it never sees a
+listener. The fates are the ledger's: a message that was handed to a member whose own subscription keeps it counts as
+delivered once the group's offset has passed it, as in an audit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.tags import client_keeps
+from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.fates import Fate, MessageFate, SentMessage
+from rmqlab.lab.ledger import FinalState, Ledger, Member
+from rmqlab.message.java import from_utf8
+from rmqlab.runtime.clock import epoch_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.broker.broker import Broker
+    from rmqlab.message.message import MessageExt
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+_Queue = tuple[str, str, int]  # group, topic, queue id
+
+
+class LostMessage(NamedTuple):
+    """A message that a member asked for and no member got; `fate` tells where it went, who took part, and when.
+
+    `certainty`: "proved", the broker dropped it or an offset went past it, and it was handed to nobody; "implied", a
+    member got it whose own tags do not name its tag, and 4.8.0's clients drop that; "unknown", it had been handed to
+    another member before, which may have consumed it without committing.
+    """
+
+    fate: MessageFate
+    certainty: str
+
+
+class ServedWatch:
+    """Listens to one broker from its start on (`observe`); times are epoch ms.
+
+    It keeps an entry for each message that was handed out or dropped, and for each commit.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._facts: list[Fact] = []
+        self._drops: dict[tuple[_Queue, int], Fact] = {}
+        self._dropped_now: dict[_Queue, set[int]] = defaultdict(set)
+        self._handed: dict[_Queue, dict[int, str]] = defaultdict(dict)  # offset to client, not committed yet
+        self._got: dict[tuple[_Queue, int], str] = {}  # the same, when an offset has passed them
+        self._doubtful: set[tuple[_Queue, int]] = set()
+        self._members: dict[tuple[str, str], Member] = {}
+        self._gone: list[Member] = []
+        self._own: dict[tuple[str, str], dict[str, SubscriptionData]] = {}
+        self._owners: dict[_Queue, str] = {}
+        self._began = {key: dict(queues) for key, queues in broker.consumer_offset_manager.offset_table.items()}
+
+    def observe(self, kind: str, fields: dict[str, Any]) -> None:
+        """Hear what the broker did."""
+        t = epoch_ms()
+        match kind:
+            case "heartbeat":
+                self._heartbeat(t, fields)
+            case "unregister" | "expired":
+                self._leave(t, fields["group"], fields["client"])
+            case "subscription":
+                self._facts.append(Fact(t, BROKER, kind, fields))
+            case "commit":
+                self._facts.append(Fact(t, BROKER, kind, fields))
+                queue = (fields["group"], fields["topic"], fields["queue"])
+                handed = self._handed[queue]
+                for offset in [offset for offset in handed if offset < fields["offset"]]:
+                    self._got[queue, offset] = handed.pop(offset)
+            case "filtered":
+                queue = (fields["group"], fields["topic"], fields["queue"])
+                self._dropped_now[queue].add(fields["offset"])
+                self._drop((queue, fields["offset"]), Fact(t, BROKER, kind, fields))
+            case "pull":
+                self._pull(t, fields)
+
+    def _heartbeat(self, t: int, fields: dict[str, Any]) -> None:
+        told: dict[str, dict[str, SubscriptionData]] = {group: {} for group in fields["consumers"]}
+        for group, subscription in fields["subscriptions"]:
+            told[group][subscription.topic] = subscription
+        for group, subscriptions in told.items():
+            key = (group, fields["client"])
+            if self._own.get(key, {}).keys() - subscriptions.keys():  # it no longer asks for a topic
+                self._leave(t, *key)
+            before = self._own.get(key, {})
+            member = self._members.setdefault(key, Member(fields["client"], group, broadcasting=False))
+            for topic, one in subscriptions.items():
+                old = before.get(topic)
+                if old is None or (old.expression_type, old.sub_string) != (one.expression_type, one.sub_string):
+                    member.asked.append((t, topic, one.expression_type or "TAG", one.sub_string or "*"))
+            self._own[key] = subscriptions
+
+    def _leave(self, t: int, group: str, client: str) -> None:
+        self._own.pop((group, client), None)
+        member = self._members.pop((group, client), None)
+        if member is not None:
+            member.until = t
+            self._gone.append(member)
+            self._owners = {
+                queue: owner for queue, owner in self._owners.items() if (queue[0], owner) != (group, client)
+            }
+
+    def _drop(self, at: tuple[_Queue, int], fact: Fact) -> None:
+        queue, offset = at
+        if at in self._got:
+            return  # it is read once more
+        if self._handed[queue].pop(offset, None) is not None:
+            self._doubtful.add(at)
+        self._drops[at] = fact
+
+    def _pull(self, t: int, fields: dict[str, Any]) -> None:
+        group, topic, client = fields["group"], fields["topic"], fields["client"]
+        queue = (group, topic, fields["queue"])
+        dropped = self._dropped_now.pop(queue, set())
+        if (group, client) in self._members:
+            self._owners[queue] = client
+        if not fields["count"]:
+            return
+        own = self._own.get((group, client), {}).get(topic)
+        keeps = None
+        if own is not None and is_tag_type(own.expression_type):
+            # the sets of codes and tags do not always travel: they follow from the text
+            keeps = filter_api.build(topic, own.sub_string, own.expression_type)
+        for offset in range(fields["offset"], fields["next"]):
+            if offset in dropped:
+                continue
+            tag = None if keeps is None else self._tag(topic, fields["queue"], offset)
+            if own is None or keeps is None or client_keeps(keeps, tag):
+                self._handed[queue][offset] = client
+                self._drops.pop((queue, offset), None)
+                continue
+            place = {"group": group, "topic": topic, "queue": fields["queue"], "offset": offset, "tag": tag}
+            said = {"client": client, "subscription": own.sub_string, "version": own.sub_version}
+            self._drop((queue, offset), Fact(t, client, "client_filtered", place | said))
+
+    def _tag(self, topic: str, queue: int, offset: int) -> str | None:
+        store = self._broker.message_store
+        entries = store.get_consume_queue(topic, queue)
+        entry = None if entries is None else entries.entry(offset)
+        message = None if entry is None else store.look_message_by_offset(entry[0], entry[1])
+        return None if message is None else message.tags
+
+    def knows(self, group: str, topic: str) -> bool:
+        """Tell whether a member of the group subscribed the topic since the broker started."""
+        return any(
+            member.group == group and any(entry[1] == topic for entry in member.asked)
+            for member in (*self._members.values(), *self._gone)
+        )
+
+    def fates(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[MessageFate]:
+        """Return the fates of a topic's messages, without those that the group had passed before the broker started."""
+        began = self._began.get(f"{topic}@{group}", {})
+        sent = [_sent(message) for message in messages if message.queue_offset >= began.get(message.queue_id, 0)]
+        facts = [*self._facts, *(fact for (queue, _), fact in self._drops.items() if queue[:2] == (group, topic))]
+        for message in sent:
+            client = self._got.get(((group, topic, message.queue), message.offset))
+            if client is not None:
+                got = {"group": group, "message_id": message.message_id, "success": True}
+                facts.append(Fact(message.t, client, "consumed", got))
+        # what an owner has pulled and not committed is not passed
+        state = FinalState(owners={queue: {client: 0} for queue, client in self._owners.items()})
+        members = [one for one in (*self._members.values(), *self._gone) if one.group == group]
+        return Ledger(facts, state).fates(sent, members)
+
+    def lost(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[LostMessage]:
+        """Return the lost ones among them, each with its certainty."""
+        return [
+            LostMessage(fate, self._certainty(fate)) for fate in self.fates(group, topic, messages) if fate.lost
+        ]
+
+    def _certainty(self, fate: MessageFate) -> str:
+        if ((fate.group, fate.topic, fate.queue), fate.offset) in self._doubtful:
+            return "unknown"
+        return "implied" if fate.fate is Fate.DROPPED_BY_CLIENT else "proved"
+
+
+def _sent(message: MessageExt) -> SentMessage:
+    return SentMessage(
+        message.topic, message.queue_id, message.queue_offset, from_utf8(message.body or b""), message.tags,
+        str(message.msg_id), message.store_timestamp, dict(message.properties),
+    )  # fmt: skip
