@@ -6,20 +6,28 @@ import contextlib
 import logging
 import signal
 import sys
+from argparse import ArgumentTypeError
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from rmqlab.runtime.tap import Tap, TapConfig
+    from rmqlab.runtime.teller import Teller
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Where the recording goes, whom to tap, where to listen."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="a new folder for frames.jsonl and broker.conf")
+    parser.epilog = (
+        "Begin before the first message: what the broker held already, and what does not come through the tap, is not "
+        "in the recording, and a replay cannot answer with it."
+    )
     parser.add_argument("--namesrv", metavar="HOST:PORT", default="127.0.0.1:9876", help="the real name server (9876)")
     parser.add_argument("--broker", metavar="HOST:PORT", help="the broker to record (else: the first one in a route)")
     parser.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:19876", help="name server for the clients")
@@ -28,8 +36,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--control", metavar="HOST:PORT", help='take lines "freeze CLIENT", "cut CLIENT", "mark TEXT"')
     parser.add_argument("--with-namesrv", action="store_true", help="record the name server's frames too")
-    parser.add_argument("--seconds", type=float, metavar="N", help="stop after so long (else: at SIGINT or SIGTERM)")
+    parser.add_argument("--seconds", type=_seconds, metavar="N", help="stop after so long (else: at SIGINT or SIGTERM)")
     parser.add_argument("--quiet", action="store_true", help="no live lines")
+
+
+def _seconds(text: str) -> float:
+    """Read a time to wait; argparse names the option and exits with 2."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < inf:
+        raise ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted")
+    return seconds
 
 
 def run(args: Namespace) -> int:
@@ -38,8 +57,8 @@ def run(args: Namespace) -> int:
 
     from rmqlab.runtime.serve_config import Endpoint
     from rmqlab.runtime.tap import TapConfig
+    from rmqlab.runtime.teller import Teller, TellerHandler
 
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     config = TapConfig(
         namesrv=Endpoint.parse(args.namesrv, "--namesrv"),
         broker=None if args.broker is None else Endpoint.parse(args.broker, "--broker"),
@@ -55,39 +74,40 @@ def run(args: Namespace) -> int:
                 "send is written down",
                 file=sys.stderr,
             )
-    return asyncio.run(_record(config, args))
+    teller, errors = Teller(text_stream(args)), Teller(sys.stderr)
+    logging.basicConfig(level=logging.WARNING, handlers=[TellerHandler(errors)])
+    try:
+        tap = asyncio.run(_record(config, args, teller))
+    finally:
+        teller.close()
+        errors.close()
+    _tell_end(tap, args)
+    return 0
 
 
-async def _record(config: TapConfig, args: Namespace) -> int:
+async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
     import asyncio
 
     from rmqlab.runtime.tap import Tap
     from rmqlab.runtime.tap_recording import TapRecording
 
-    stream = text_stream(args)
-
-    def tell(line: str) -> None:
-        if not args.quiet:
-            print(line.encode("ascii", "backslashreplace").decode(), file=stream, flush=True)
-
     recording = TapRecording(args.dir)
-    tap = Tap(config, recording, tell)
+    tap = Tap(config, recording, None if args.quiet else teller.tell)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
-        await tap.start()
-        print(
-            f"rmqlab tap: name server for clients {tap.namesrv_addr}, broker {tap.broker_addr}, into {args.dir}",
-            file=stream,
-            flush=True,
-        )
+        try:
+            await tap.start()
+        except BadInput:
+            recording.discard()
+            raise
+        teller.tell(f"rmqlab tap: name server for clients {tap.namesrv_addr}, broker {tap.broker_addr}, into {args.dir}")
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), args.seconds)
     finally:
         await tap.stop()
-    _tell_end(tap, args)
-    return 0
+    return tap
 
 
 def _tell_end(tap: Tap, args: Namespace) -> None:

@@ -21,6 +21,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import FRAME_MAX_LENGTH
 from rmqlab.runtime.runtime import RemotingError
 from rmqlab.runtime.serve_config import Endpoint
@@ -98,6 +99,7 @@ class Tap:
         self.broker_addr = await self._serve(config.broker_listen, self._to_broker)
         if config.control is not None:
             await self._serve(config.control, self._controlled)
+        self.recording.control(self._now(), "began", str(epoch_ms()), [])
         self._spawn(self._flush_now_and_then())
         if self.broker is not None:
             self._ask_settings()

@@ -5,6 +5,7 @@ While a recording runs its lines are in `frames.jsonl.part`; only a finished one
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ class TapRecording:
         self._write({"t": t, "conn": conn, "client": client_id})
 
     def control(self, t: float, verb: str, argument: str, conns: list[int]) -> None:
-        """Connections were frozen, cut or marked."""
+        """Connections were frozen, cut or marked; or the tap "began", at the epoch ms in `argument`."""
         self._write({"t": t, "control": verb, "arg": argument, "conns": conns})
         self.flush()
 
@@ -74,6 +75,13 @@ class TapRecording:
         """Hand what was written to the system."""
         if self.is_open:
             self._file.flush()
+
+    def discard(self) -> None:
+        """Leave nothing of a recording that could not begin."""
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # something else is in it
+            self.folder.rmdir()
 
     def finish(self) -> None:
         """End the recording and give it its name; a second call does nothing."""

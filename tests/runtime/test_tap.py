@@ -8,10 +8,12 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 import rmqlab
+from rmqlab.cli import main
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
@@ -89,6 +91,56 @@ def test_a_recording_replays_with_the_same_answers(tmp_path, kind):
     assert any(" G T: None -> TAG:tagA@" in line for line in tap.told)
     assert {(pull["group"], pull["topic"]) for pull in told["pulls"]} >= {("G", "T")}
     assert tap.told[-1].split(" s ")[1].endswith("(0 left)")
+
+
+def test_pulls_that_a_look_told_to_go_on_replay_in_a_recording_that_no_pull_outlasts(tmp_path):
+    """Nobody asks for tagB: its messages wake no pull, the hold service does, and no time-out shows when it looked."""
+
+    async def run(broker):
+        async with tapped(tmp_path / "set", broker.namesrv_addr) as tap:
+            async with SocketClients(tap.namesrv_addr) as clients:
+                producer = await clients.producer("PG")
+                await producer.create_topic("TBW102", "T", 2)
+                await clients.push_consumer("G", {"T": "tagA"}, lambda *_: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+                service = broker.call(lambda core: core.pull_request_hold_service)
+                async with asyncio.timeout(60):
+                    while not (service.held("T", 0) and service.held("T", 1)):
+                        await asyncio.sleep(0.01)
+                for number in range(2):
+                    await producer.send(Message.of("T", b"x", "tagB"), MessageQueue("T", "broker-a", number))
+                await asyncio.sleep(0.3)
+                broker.call(lambda core: service.check_hold_request(core.now))
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)
+        return tap
+
+    with rmqlab.serve() as broker:
+        tap = asyncio.run(run(broker))
+    assert [pull["answers"].get("PULL_RETRY_IMMEDIATELY") for pull in tap.summary.as_json()["pulls"]
+            if pull["topic"] == "T"] == [1, 1]  # fmt: skip
+    result = replay(tmp_path / "set")
+    assert result.differing == []
+    assert result.requests == result.identical > 10
+
+
+@pytest.mark.parametrize("seconds", ["-3", "0", "nan", "inf", "x"])
+def test_a_time_that_is_none_is_refused_before_anything_is_made(tmp_path, seconds, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["tap", str(tmp_path / "set"), f"--seconds={seconds}"])
+    assert caught.value.code == 2
+    assert "a number of seconds above 0 is wanted" in capsys.readouterr().err
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_tap_that_cannot_listen_leaves_no_recording(tmp_path):
+    with rmqlab.serve() as broker:
+        told = subprocess.run(
+            [sys.executable, "-m", "rmqlab", "tap", str(tmp_path / "set"), "--listen", broker.namesrv_addr],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "cannot listen" in told.stderr
+    assert not (tmp_path / "set").exists()
 
 
 def test_what_was_changed_in_a_recording_is_noticed(tmp_path):
@@ -183,7 +235,9 @@ def test_a_client_is_cut_off_and_another_frozen(tmp_path):
         broker.create_topic("T")
         answers = asyncio.run(run(broker.namesrv_addr))
     assert answers == [0, 1, 0]
-    controls = [row for row in rows(tmp_path / "set") if "control" in row]
+    began, *controls = [row for row in rows(tmp_path / "set") if "control" in row]
+    assert began["control"] == "began"
+    assert abs(int(began["arg"]) - time.time() * 1000) < 600_000
     assert [(row["control"], row["arg"], len(row["conns"])) for row in controls] == [
         ("freeze", "nobody", 0), ("cut", "127.0.0.1@", 1), ("mark", "here", 0),
     ]  # fmt: skip
