@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.served import ServedWatch
-from rmqlab.message.message import Message, MessageExtBrokerInner, UserPropertyError
+from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import topic_filter_type
@@ -271,8 +271,8 @@ class ServedBroker:
         while missing := self.call(behind):
             if time.monotonic() >= deadline:
                 told = ", ".join(f"queue {queue}: committed {at} of {end}" for queue, (at, end) in missing.items())
-                online = ", ".join(self.members(group)) or "nobody"
-                raise ServeError(f"group {group!r} did not consume {topic!r} in {timeout:g} s: {told}; online: {online}")
+                told += f"; online: {', '.join(self.members(group)) or 'nobody'}"
+                raise ServeError(f"group {group!r} did not consume {topic!r} in {timeout:g} s: {told}")
             time.sleep(_POLL_SECONDS)
 
     def lost(self, group: str, topic: str) -> list[LostMessage]:
@@ -304,8 +304,10 @@ def make_topic(broker: Broker, topic: str, queues: int) -> None:
     broker.register_broker_all(check_order_config=False, oneway=True, force_register=True)
 
 
-def _check_topic(broker: Broker, topic: str) -> None:
-    remark = validate_topic(topic) if isinstance(topic, str) else "The specified topic is no text."
+def _check_topic(broker: Broker, topic: object) -> None:
+    if not isinstance(topic, str):
+        raise BadInput(f"topic {topic!r}: a name is text")
+    remark = validate_topic(topic)
     if remark is None and broker.topic_config_manager.is_system_topic(topic):
         remark = f"The topic[{topic}] is conflict with system topic."
     if remark is not None:
@@ -337,10 +339,10 @@ def _message(topic: str, body: bytes | str, tags: str | None, keys: str | None, 
     for name, value in {"tags": tags or "", "keys": keys or "", **user}.items():
         if not isinstance(value, str):
             raise BadInput(f"{name}={value!r}: a property is text, {name}={str(value)!r} for example")
-    try:
-        return Message.of(topic, body.encode() if isinstance(body, str) else body, tags, keys, **user)
-    except UserPropertyError as error:
-        raise BadInput(f"{error} (properties {', '.join(user)})") from None
+    message = Message.of(topic, body.encode() if isinstance(body, str) else body, tags, keys)
+    for name, value in user.items():
+        message.put_user_property(name, value)
+    return message
 
 
 def _ends(broker: Broker, topic: str) -> dict[int, int]:

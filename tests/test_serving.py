@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -199,7 +200,7 @@ def test_the_verb_refuses(arguments, text):
         (lambda broker: broker.send("Bad topic!", "x"), "illegal characters"),
         (lambda broker: broker.send("", "x"), "blank"),
         (lambda broker: broker.send("T" * 128, "x"), "longer than topic max length"),
-        (lambda broker: broker.send(5, "x"), "no text"),
+        (lambda broker: broker.send(5, "x"), "a name is text"),
         (lambda broker: broker.send("SCHEDULE_TOPIC_XXXX", "x"), "conflict with system topic"),
         (lambda broker: broker.send("T", "x", queue=-1), "queue=-1: a whole number of 0 or more"),
         (lambda broker: broker.send("T", "x", queue=4), "topic T has 4 queues, numbered from 0; create_topic"),
@@ -280,12 +281,12 @@ async def pulled_up_to(broker, *ends):
 
     for _ in range(2):
         async with asyncio.timeout(60):
-            while await asyncio.to_thread(broker.call, held) != wanted:
+            while await asyncio.to_thread(broker.call, held) != wanted:  # noqa: ASYNC110 - a broker has no event
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # whoever still consumes
         broker.call(lambda core: core.pull_request_hold_service.check_hold_request(core.now + 60_000))
     async with asyncio.timeout(60):
-        while await asyncio.to_thread(broker.call, held) != wanted:
+        while await asyncio.to_thread(broker.call, held) != wanted:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -300,7 +301,7 @@ def test_a_message_without_a_producer_wakes_held_pulls_at_once():
                 await clients.push_consumer("G", {"T": "*"}, collect(got))
                 held = lambda: broker.call(lambda core: core.pull_request_hold_service.held("T", 0))  # noqa: E731
                 async with asyncio.timeout(20):
-                    while not await asyncio.to_thread(held):
+                    while not await asyncio.to_thread(held):  # noqa: ASYNC110
                         await asyncio.sleep(0.01)
                 looks = broker.call(lambda core: core.timers.next_due())
                 await asyncio.to_thread(broker.send, "T", "x")
@@ -359,3 +360,90 @@ def test_nothing_lost_is_said_of_messages_that_were_got():
 
         assert sorted(asyncio.run(run())) == [b"tagA", b"tagB"]
         assert broker.lost("G", "T") == []
+
+
+def test_the_verb_says_who_joins_leaves_and_changes_a_subscription():
+    process = started("--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0", "--topic", "T:3", "--topic", "U:1")
+    try:
+        namesrv = process.stdout.readline().split("name server ")[1].split(",")[0]
+
+        async def run():
+            async with SocketClients(namesrv) as one, SocketClients(namesrv) as two:
+                first = await one.push_consumer("G", {"T": "tagA"}, collect([]))
+                await asyncio.sleep(1)  # it stamps its subscription once more when it has the route
+                second = await two.push_consumer("G", {"T": "tagB"}, collect([]))
+                return first.instance.client_id, second.instance.client_id
+
+        one, two = asyncio.run(run())
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (0, "")
+    told = [line.removeprefix("rmqlab serve: ") for line in err.splitlines()]
+    assert told[:4] == [
+        f"G: {one} joins, 1 online",
+        f"G T: {one} asks for TAG tagA",
+        f"G: {two} joins, 2 online",
+        f"G T: TAG tagA -> TAG tagB by {two}; the broker filters by it for the whole group now (2 online)",
+    ]
+    assert f"G: {two} leaves, 1 online" in told
+    assert f"G: {one} leaves, 0 online" in told
+
+
+def test_the_verb_goes_on_when_nobody_reads_what_it_says():
+    """3,000 refused connections said 300 KB, and a pipe holds 64 KB: the server stopped with its 700th line."""
+    process = started("--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0", "--topic", "T:1", "--quiet")
+    try:
+        ready = process.stdout.readline()
+        host, port = ready.split("broker ")[1].split(",")[0].split(":")
+        for _ in range(3_000):
+            with socket.create_connection((host, int(port))) as bad:
+                bad.sendall(b"\xff" * 8)
+        namesrv = ready.split("name server ")[1].split(",")[0]
+
+        async def run():
+            async with SocketClients(namesrv) as clients:
+                producer = await clients.producer("PG")
+                return await producer.send(Message("T", b"x"))
+
+        assert asyncio.run(run()).message_queue.topic == "T"
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    closed = [line for line in err.splitlines() if " WARNING connection " in line]
+    dropped = sum(int(line.split()[0]) for line in err.splitlines() if "more lines were not written" in line)
+    assert len(closed) + dropped == 3_000
+    assert 50 <= len(closed) < 1_000
+
+
+def test_the_code_of_the_readme_does_what_it_says():
+    text = (ROOT / "README.md").read_text("utf-8").partition("## A broker for your tests")[2]
+    code = text.partition("```python\n")[2].partition("```")[0]
+    services = []
+
+    def start_my_service(namesrv):
+        """A service that consumes one message and ends: it commits then."""
+        started = threading.Event()
+
+        async def serve():
+            got = []
+            async with SocketClients(namesrv) as clients:
+                await clients.push_consumer("my-group", {"Orders": ("SQL92", "colour = 'red'")}, collect(got))
+                started.set()
+                async with asyncio.timeout(60):
+                    while not got:  # noqa: ASYNC110 - a listener has no event
+                        await asyncio.sleep(0.01)
+                await asyncio.sleep(0.1)
+
+        service = threading.Thread(target=asyncio.run, args=(serve(),))
+        services.append(service)
+        service.start()
+        assert started.wait(60)
+
+    names = {"start_my_service": start_my_service}
+    exec(compile(code, "README.md", "exec"), names)  # noqa: S102 - our own README
+    services[0].join()
+    assert repr(names["broker"]) == "<rmqlab broker, not running>"  # it ran

@@ -164,10 +164,8 @@ def _told(broker: Broker, kind: str, fields: dict[str, Any]) -> str | None:
     if old is None or new is None:
         one, verb = (old, "no longer asks for") if new is None else (new, "asks for")
         return f"{group} {topic}: {client} {verb} {one.expression_type} {one.sub_string}"
-    return (
-        f"{group} {topic}: {old.expression_type} {old.sub_string} -> {new.expression_type} {new.sub_string} by {client}; "
-        f"the broker filters by it for the whole group now ({count} online)"
-    )
+    change = f"{old.expression_type} {old.sub_string} -> {new.expression_type} {new.sub_string} by {client}"
+    return f"{group} {topic}: {change}; the broker filters by it for the whole group now ({count} online)"
 
 
 async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> None:

@@ -102,7 +102,8 @@ async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
         except BadInput:
             recording.discard()
             raise
-        teller.tell(f"rmqlab tap: name server for clients {tap.namesrv_addr}, broker {tap.broker_addr}, into {args.dir}")
+        addresses = f"name server for clients {tap.namesrv_addr}, broker {tap.broker_addr}"
+        teller.tell(f"rmqlab tap: {addresses}, into {args.dir}")
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), args.seconds)
     finally:

@@ -174,9 +174,7 @@ class ServedWatch:
 
     def lost(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[LostMessage]:
         """Return the lost ones among them, each with its certainty."""
-        return [
-            LostMessage(fate, self._certainty(fate)) for fate in self.fates(group, topic, messages) if fate.lost
-        ]
+        return [LostMessage(fate, self._certainty(fate)) for fate in self.fates(group, topic, messages) if fate.lost]
 
     def _certainty(self, fate: MessageFate) -> str:
         if ((fate.group, fate.topic, fate.queue), fate.offset) in self._doubtful:

@@ -104,11 +104,11 @@ def test_pulls_that_a_look_told_to_go_on_replay_in_a_recording_that_no_pull_outl
                 await clients.push_consumer("G", {"T": "tagA"}, lambda *_: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
                 service = broker.call(lambda core: core.pull_request_hold_service)
                 async with asyncio.timeout(60):
-                    while not (service.held("T", 0) and service.held("T", 1)):
+                    while not (service.held("T", 0) and service.held("T", 1)):  # noqa: ASYNC110
                         await asyncio.sleep(0.01)
                 for number in range(2):
                     await producer.send(Message.of("T", b"x", "tagB"), MessageQueue("T", "broker-a", number))
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(0.8)
                 broker.call(lambda core: service.check_hold_request(core.now))
                 await asyncio.sleep(0.1)
             await asyncio.sleep(0.1)
