@@ -112,19 +112,19 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
     from rmqlab.serving import make_topic
 
     allow_many_connections()
-    flips = Flips()
+    flips = None if args.gauges is None else Flips()
 
     def on_broker(broker: Broker) -> None:
         for name, queues in topics.items():
             make_topic(broker, name, queues)
 
         def observe(kind: str, fields: dict[str, Any]) -> None:
-            if kind == "subscription":
+            if kind == "subscription" and flips is not None:
                 flips.saw(epoch_ms(), fields)
             if kind in TOLD and not args.quiet and (line := _told(broker, kind, fields)):
                 teller.tell(f"rmqlab serve: {line}")
 
-        if not args.quiet or args.gauges is not None:
+        if not args.quiet or flips is not None:
             broker.observe = observe
 
     startup = BrokerStartup(config, on_broker=on_broker)
@@ -133,7 +133,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
         loop.add_signal_handler(number, stop.set)
     await startup.start()
     _tell_ready(startup, args)
-    watch = None if args.gauges is None else asyncio.create_task(_print_gauges(startup, args.gauges, flips))
+    watch = None if flips is None else asyncio.create_task(_print_gauges(startup, args.gauges, flips))
     await stop.wait()
     if watch is not None:
         watch.cancel()
