@@ -1,7 +1,10 @@
 """A RocketMQ broker as a pytest fixture; installed with the package (entry point `pytest11`).
 
     def test_orders(rocketmq_broker):
+        rocketmq_broker.create_topic("Orders")  # before consumers start: else they find it up to 50 s later
         client.connect(rocketmq_broker.namesrv_addr)
+        rocketmq_broker.wait_consumed("my-group", "Orders")
+        assert rocketmq_broker.lost("my-group", "Orders") == []
 
 `@pytest.mark.rocketmq_broker(enablePropertyFilter=True)` gives it settings; see `rmqlab.serve`.
 """

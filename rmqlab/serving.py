@@ -11,7 +11,7 @@ import threading
 import time
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.served import ServedWatch
@@ -162,13 +162,11 @@ class ServedBroker:
 
     def call(self, function: Callable[[Broker], T]) -> T:
         """Run `function(broker)` on the broker's thread and return what it returns."""
-        startup, loop = self._running(), self._loop
+        startup, loop = self._running(), cast("asyncio.AbstractEventLoop", self._loop)
 
         async def on_the_loop() -> T:
             return startup.call(function)
 
-        if loop is None:
-            raise ServeError("the broker does not run")
         return asyncio.run_coroutine_threadsafe(on_the_loop(), loop).result()
 
     def create_topic(self, topic: str, queues: int = 4) -> None:

@@ -29,9 +29,12 @@ from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.tap_summary import TapSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+    from typing import Any
 
     from rmqlab.runtime.tap_recording import TapRecording
+
+    _Work = Coroutine[Any, Any, None]
 
 logger = logging.getLogger(__name__)
 
@@ -121,24 +124,21 @@ class Tap:
         return round((time.monotonic() - self._began) * 1000, 1)
 
     async def _serve(
-        self, endpoint: Endpoint, handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]
+        self, endpoint: Endpoint, handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], _Work]
     ) -> str:
         listening = endpoint.bind()
         port = listening.getsockname()[1]
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            coroutine = handler(reader, writer)
-            if asyncio.iscoroutine(coroutine):
-                self._spawn(coroutine)
+            self._spawn(handler(reader, writer))
 
         self._servers.append(await asyncio.start_server(connected, sock=listening))
         return f"{endpoint.host}:{port}"
 
-    def _spawn(self, coroutine: object) -> None:
-        if asyncio.iscoroutine(coroutine):
-            task: asyncio.Task[None] = asyncio.get_running_loop().create_task(coroutine)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _spawn(self, work: _Work) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _flush_now_and_then(self) -> None:
         while True:
