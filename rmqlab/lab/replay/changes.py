@@ -209,7 +209,7 @@ class Changes:
         """Let the hold service look after the held pulls, at its estimated time or at `t`, where an answer shows it."""
         stage = self._stage
         estimate = self._looks.popleft()
-        self._looked_at = estimate if t is None else t
+        self._looked_at = estimate if t is None else min(t, estimate)
         now = stage.clock.epoch_ms(self._looked_at)
         stage.uses[Undetermined.LOOK_PHASE] += 1
         stage.broker.now = now

@@ -253,6 +253,9 @@ def _looks(clock: RecordedClock, exchanges: Collection[Exchange]) -> Iterator[fl
     shown = [seen[0]]
     shown.extend(t for before, t in pairwise(seen) if t - before > every / 2)
     steps = [max(1, round((b - a) / every)) for a, b in pairwise(shown)]
+    for index in reversed(range(len(steps))):
+        # The pause before the next look was a whole one: where answers were seen late, the look was earlier.
+        shown[index] = min(shown[index], shown[index + 1] - every * steps[index])
     period = (shown[-1] - shown[0]) / sum(steps) if steps else every
     for step in range(int(shown[0] / period), 0, -1):
         yield shown[0] - period * step
