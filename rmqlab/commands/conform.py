@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
 from rmqlab.lab.conform.conformance import FamilyResult, conform
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print passed/total of each family and its first differences; return 0 if nothing differs, else 1.
 
-    Raise `BadInput` for vectors that cannot be run.
+    Raise `BadInput` for vectors that cannot be run, and for less than 0 differences.
     """
+    if args.show < 0:
+        raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
     results = conform(args.dir)
     out = text_stream(args)
     for result in results.values():

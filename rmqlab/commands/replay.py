@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,9 +26,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print the result; return 0 if nothing differs, else 1. Raise `BadInput` for a set that cannot be read."""
+    """Print the result; return 0 if nothing differs, else 1.
+
+    Raise `BadInput` for a set that cannot be read or holds no request to a broker, and for less than 0 differences.
+    """
     from rmqlab.lab.replay.replay import replay
 
+    if args.show < 0:
+        raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
     result = replay(args.dir)
     _print(result, args.show, text_stream(args))
     write_json(result.as_json(), args.json)
@@ -42,6 +48,9 @@ def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
 
     say(f"{result.name}: {result.requests} requests, {result.identical} identical, {len(result.differing)} differences")
     say(f"{len(result.reorderings)} reordered: {result.near} within 1 ms, the widest gap {result.widest_ms} ms")
+    say(f"passes over the recording: {result.passes}; orders that only later answers tell: {len(result.orders)}")
+    if result.late:
+        say(f"{len(result.late)} messages became visible late, up to {result.latest_ms} ms after they were stored")
     clock = result.clock
     say(f"t = 0 is epoch {clock.epoch:.1f} ms ({clock.epoch_from}); {_looks(clock)}")
     say("")

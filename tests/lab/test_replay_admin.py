@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from rmqlab.lab.replay import replay as replay_module
+from rmqlab.lab.replay import search as search_module
 from rmqlab.lab.replay.frames import BadRecording, Kind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay_recording
 from rmqlab.lab.replay.undetermined import Undetermined
@@ -21,7 +21,7 @@ def admin(golden):
 
 @pytest.fixture(autouse=True)
 def _few_passes(monkeypatch):
-    monkeypatch.setattr(replay_module, "PASSES", 1)
+    monkeypatch.setattr(search_module, "PASSES", 1)
 
 
 def answers_to(lines, code):

@@ -49,13 +49,14 @@ class ReplayedStore(MessageStore):
     """A store that takes a message's store time from the recording where it is known there, and possible.
 
     `window` says what is possible: the commit log offset that a recorded answer tells (else None), and the earliest
-    and latest epoch ms. `times_taken` counts. `stored` has topic and queue of every put since somebody emptied it.
+    and latest epoch ms. `times_taken` counts. `stored` has topic and queue, offset there and commit log offset of every
+    put since somebody emptied it (of a batch, the commit log offset of its first message).
     """
 
     clock: RecordedClock
     window: tuple[int | None, int, int] = None, 0, 0
     times_taken = 0
-    stored: list[tuple[str, int]]
+    stored: list[tuple[tuple[str, int], int, int]]
 
     def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store a message of the broker's own."""
@@ -70,8 +71,11 @@ class ReplayedStore(MessageStore):
         return self._note(super().async_put_messages(batch, self._time(now)), batch)
 
     def _note(self, result: PutMessageResult, msg: MessageExt) -> PutMessageResult:
-        if result.append_result is not None:
-            self.stored.extend([(msg.topic, msg.queue_id)] * result.append_result.msg_num)
+        put = result.append_result
+        if put is not None:
+            self.stored += [
+                ((msg.topic, msg.queue_id), put.logics_offset + index, put.wrote_offset) for index in range(put.msg_num)
+            ]
         return result
 
     def _time(self, now: int) -> int:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay.clock import LOOK_LASTS_MS
 from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, State, number_of
 from rmqlab.lab.replay.log import RecordedLog
-from rmqlab.lab.replay.stage import SETTLE_MS, Choice
+from rmqlab.lab.replay.stage import SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.reads import Reads
     from rmqlab.lab.replay.stage import Stage
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.protocol.subscription_data import SubscriptionData
 
 LOOK_BEFORE_MS, LOOK_AFTER_MS = 60.0, 40.0
 """How far before and after its estimate a look of the hold service may be."""
@@ -35,7 +32,7 @@ _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LA
 class Changes:
     """Changes seen and not made yet, looks of the hold service and scans of the housekeeping to come.
 
-    Changes to the same part of the broker are made in the order seen, or as `Stage.after` says; messages are stored as
+    Changes to the same part of the broker are made in the order seen, or as the stage assumes; messages are stored as
     `RecordedLog` says.
     """
 
@@ -49,6 +46,7 @@ class Changes:
 
     def see(self, change: Exchange) -> None:
         """A change is seen."""
+        self._stage.seen(change)
         self._stage.pending.append(change)
 
     def see_close(self, line: Line) -> None:
@@ -61,7 +59,7 @@ class Changes:
         for change in self._stage.pending:
             if change.line.conn == line.conn:
                 domains |= change.domains - {LOG}
-        self._stage.pending.append(Exchange(line, domains=frozenset(domains)))
+        self.see(Exchange(line, domains=frozenset(domains)))
 
     def advance(self, t: float) -> None:
         """Come to the moment `t`: what has been put off for too long happens first, in the order of time."""
@@ -86,7 +84,7 @@ class Changes:
     def _latest(self, change: Exchange) -> float:
         """When a change was made at the latest, as far as anything but its answer tells (ms)."""
         if change.expected is None:
-            return change.line.t + SETTLE_MS
+            return change.line.t + (UNDER_WAY_MS if self._stage.must_wait(change) else SETTLE_MS)
         told = None if change.put_at is None else self._stage.clock.store_times.get(change.put_at)
         stored = inf if told is None else told + 1 - self._stage.clock.epoch
         return stored if change.line.t <= stored <= change.answered_at else inf
@@ -153,31 +151,31 @@ class Changes:
         if LOG in change.domains:
             self.log.store(change)
             return
-        stage = self._stage
-        for other in self._before(change):
-            if other.number > change.number:
-                stage.reordered(change, other)
-            self._make(other)
-        for other in self._stage.pending:
-            if other.number > change.number and (shared := other.domains & change.domains):
-                stage.choices.append(Choice(min(shared), change, other, likely=_is_tie(change, other)))
-        self._make(change)
+        for one in [*self._before(change), change]:
+            self._make(one)
 
     def _before(self, change: Exchange) -> list[Exchange]:
-        """Pending changes that come before this one: seen earlier on the same domains, or told to be first."""
-        first = self._stage.after.get(change.number, frozenset())
+        """Pending changes that come before this one: seen earlier on the same domains, or assumed to be first."""
+        stage = self._stage
         before = []
-        for other in self._stage.pending:
-            if other is change or not other.domains & change.domains or LOG in other.domains:
+        for other in stage.pending:
+            if other is change or not other.domains & change.domains - {LOG}:
                 continue
-            follows = change.number in self._stage.after.get(other.number, frozenset())
-            if other.number in first or (other.number < change.number and not follows):
-                before.append(other)
-        return sorted(before, key=lambda other: (other.number not in first, other.number))
+            first = stage.comes_first(other, change)
+            if first or (other.number < change.number and not stage.comes_first(change, other)):
+                before.append((not first, other.number, other))
+        return [other for _, _, other in sorted(before)]
 
     def _make(self, change: Exchange) -> None:
         stage, broker = self._stage, self._stage.broker
-        self._stage.pending.remove(change)
+        stage.pending.remove(change)
+        for other in stage.pending:
+            if other.number > change.number:
+                stage.choose(change, other)
+            elif other.domains & change.domains - {LOG}:
+                stage.reordered(other, change)
+        if change.expected is None:
+            stage.unanswered.append(change)
         got: RemotingCommand | None = None
         if change.command is None:
             broker.on_channel_close(stage.channel(change), stage.now)
@@ -190,7 +188,6 @@ class Changes:
         if got is None and change.code in CALLS:
             stage.asking[change.line.conn, change.opaque] = change
         stage.settle(change, got)
-        stage.made.add(change.number)
         self.log.collect()
         self._reads.changed(change.domains - {LOG}, change)
 
@@ -221,24 +218,3 @@ class Changes:
         stage = self._stage
         stage.broker.now = now = stage.clock.epoch_ms(self._scans.popleft())
         stage.broker.client_housekeeping_service.scan_exception_channel(now)
-
-
-def _is_tie(one: Exchange, other: Exchange) -> bool:
-    """Tell whether two heartbeats bring different subscriptions of the same version: the first to come stays."""
-    mine = {subscription.topic: subscription for subscription in _subscriptions(one)}
-    return any(
-        (other_one := mine.get(subscription.topic)) is not None
-        and other_one.sub_version == subscription.sub_version
-        and other_one != subscription
-        for subscription in _subscriptions(other)
-    )
-
-
-def _subscriptions(change: Exchange) -> list[SubscriptionData]:
-    if change.command is None or change.code != RequestCode.HEART_BEAT:
-        return []
-    try:
-        data = HeartbeatData.decode(change.command.body or b"")
-    except FrameError:
-        return []
-    return [subscription for consumer in data.consumer_data_set for subscription in consumer.subscription_data_set]

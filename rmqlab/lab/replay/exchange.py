@@ -128,9 +128,9 @@ class Exchange:
         return self.state is State.DONE
 
     @property
-    def groups(self) -> set[str]:
-        """The consumer groups it has to do with."""
-        return {domain[1] for domain in self.domains if domain[0] in {"group", "offset", "lock"}}
+    def subjects(self) -> frozenset[str]:
+        """The groups and topics it has to do with."""
+        return frozenset(domain[1] for domain in self.domains - {LOG}) or frozenset({self.queue[0]})
 
     @property
     def fields(self) -> Mapping[str, str | None]:

@@ -12,6 +12,7 @@ import json
 import zlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
@@ -67,6 +68,8 @@ class Recording:
 
 def read_recording(folder: Path) -> Recording:
     """Read a recorded set; raise `BadRecording` for a folder, file, line or field that is not as described above."""
+    if not folder.is_dir():
+        raise BadRecording(f"{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]")
     properties = _properties(folder / "broker.conf")
     packed, plain = folder / "frames.jsonl.gz", folder / "frames.jsonl"
     path = packed if packed.is_file() or not plain.is_file() else plain
@@ -124,7 +127,7 @@ def _lines(path: Path, text: str) -> Iterator[tuple[Line, str]]:
 
 def _line(where: str, number: int, fields: dict[str, object]) -> Line:
     t = fields.get("t")
-    if isinstance(t, bool) or not isinstance(t, int | float):
+    if isinstance(t, bool) or not isinstance(t, int | float) or not 0 <= t < inf:
         raise BadRecording(f"{where}, field t: expected milliseconds, got {t!r}")
     if "control" in fields:
         conns = fields.get("conns", [])

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.exchange import LOG
-from rmqlab.lab.replay.stage import SETTLE_MS
+from rmqlab.lab.replay.stage import SETTLE_MS, STALL_MS, Stored
 from rmqlab.lab.replay.undetermined import Undetermined
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class RecordedLog:
         self._make = make
         # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
         self.sent: list[tuple[float, int, RemotingCommand]] = []
-        # Messages stored and not visible yet: topic and queue, when stored (ms).
-        self._stored: deque[tuple[tuple[str, int], float]] = deque()
+        # Messages stored and not visible yet.
+        self._stored: deque[Stored] = deque()
         # The places of all messages that a client sent and got an answer for.
         self._places = {exchange.put_at for exchange in stage.exchanges.by_request.values()} - {None}
 
@@ -43,7 +43,8 @@ class RecordedLog:
     def overdue(self) -> Iterator[tuple[float, Callable[[], object]]]:
         """What happens at the latest when (ms): the next message becomes visible, the next timer runs."""
         if self._stored:
-            yield self._stored[0][1] + SETTLE_MS, self.dispatch
+            message = self._stored[0]
+            yield message.t + (STALL_MS if message.at in self._stage.stalls else SETTLE_MS), self.dispatch
         due = self._stage.broker.timers.next_due()
         if due is not None and self._end not in self._places:
             told = self._stage.clock.store_times.get(self._end, 0)
@@ -54,9 +55,9 @@ class RecordedLog:
         """Note what the broker has stored and sent; return how many messages it has stored."""
         stage, broker = self._stage, self._stage.broker
         stored = len(broker.store.stored)
-        for queue in broker.store.stored:
-            self._stored.append((queue, stage.t))
-            stage.invisible.setdefault(queue, deque()).append(stage.t)
+        for queue, offset, at in broker.store.stored:
+            message = stage.messages[queue, offset] = Stored(queue, offset, at, stage.t)
+            self._stored.append(message)
         broker.store.stored.clear()
         for conn, command in broker.outgoing:
             asked = stage.asking.pop((conn, command.opaque), None) if command.is_response else None
@@ -136,11 +137,11 @@ class RecordedLog:
         queue = self._stage.broker.dispatch_one(self._stage.now)
         if queue is None:
             self._stored.clear()
-            self._stage.invisible.clear()
             return False
-        for waiting in (self._stored, self._stage.invisible.get(queue)):
-            if waiting:
-                waiting.popleft()
+        if self._stored:
+            message = self._stored.popleft()
+            message.visible = self._stage.t
+        self._stage.visible[queue] += 1
         self._reads.dispatched(queue)
         return True
 

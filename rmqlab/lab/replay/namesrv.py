@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.frames import Kind, Line
 from rmqlab.lab.replay.measured import settle_config
+from rmqlab.lab.replay.stage import SETTLE_MS, Difference
 from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.codes import RequestCode
@@ -28,12 +29,7 @@ CHANGES = frozenset({
     RequestCode.DELETE_KV_CONFIG, RequestCode.WIPE_WRITE_PERM_OF_BROKER, RequestCode.DELETE_TOPIC_IN_NAMESRV,
     RequestCode.UPDATE_NAMESRV_CONFIG,
 })  # fmt: skip
-SETTLE_MS = 10.0
-"""How late something that nobody answers may take effect."""
 _ADDRESSES = re.compile(r'(?<=")[^"\s]+:\d{1,5}(?=")')
-
-# Connection, opaque, request code, field, recorded, ours.
-Found = tuple[int, int, int, str, object, object]
 
 
 @dataclass(slots=True)
@@ -43,7 +39,7 @@ class NamesrvResult:
     requests: int = 0
     identical: int = 0
     codes: dict[int, tuple[int, int]] = field(default_factory=dict)
-    differing: list[Found] = field(default_factory=list)
+    differing: list[Difference] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -164,7 +160,7 @@ class NamesrvReplay:
         requests, identical = result.codes.get(code, (0, 0))
         result.codes[code] = requests + 1, identical + (not differences)
         for name, left, right in differences:
-            result.differing.append((request.line.conn, request.command.opaque, int(code), name, left, right))
+            result.differing.append(Difference(request.line.conn, request.command.opaque, int(code), name, left, right))
 
     def _take_from(self, code: int, expected: RemotingCommand, got: RemotingCommand) -> None:
         """Put what the recorder rewrote, and what belongs to the installation, into our answer."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay.broker import NO_QUEUE
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, State
-from rmqlab.lab.replay.stage import ANSWER_MS, SETTLE_MS, Choice
+from rmqlab.lab.replay.stage import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.stats import SAMPLED
 from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _LONG_LOOK_MS = 30
 # How long after its frame a pull may have been held.
 _LATE_MS = 10
-# How long after its frame a pull may still be on its way through the broker.
-_UNDER_WAY_MS = 200.0
 # How long after its frame a pull may look at the queue and be held behind the back of a message.
 _MISSED_MS = 20.0
 
@@ -42,6 +40,7 @@ class Reads:
     def see(self, read: Exchange) -> None:
         """A request is seen."""
         self._by_key[read.line.conn, read.opaque] = read
+        self._stage.seen(read)
         earlier = {change for change in self._stage.pending if change.domains & read.domains - {LOG}}
         if self._stage.must_wait(read) or not self.ask(read) or read.state is State.HELD:
             self._open.append(read)
@@ -52,8 +51,8 @@ class Reads:
         """Pulls that have been held for long enough are held for good."""
         if self._stage.t < self._forget_at:
             return
-        limit = self._stage.t - _UNDER_WAY_MS
-        self._forget_at = self._stage.t + _UNDER_WAY_MS / 10
+        limit = self._stage.t - UNDER_WAY_MS
+        self._forget_at = self._stage.t + UNDER_WAY_MS / 10
         self._open = [read for read in self._open if read.state is not State.HELD or read.line.t >= limit]
 
     def changed(self, domains: frozenset[Domain], change: Exchange) -> None:
@@ -63,9 +62,9 @@ class Reads:
             before = read.state
             if stage.must_wait(read):
                 continue
-            if before is State.HELD and (shared := change.domains & read.domains - {LOG}):
+            if before is State.HELD:
                 # The filter that is kept with a held pull is that of the moment it was held.
-                stage.choices.append(Choice(min(shared), read, change))
+                stage.choose(read, change)
             self.ask(read)
             if before is State.WAITING and read.state is not before and change.number > read.number:
                 stage.reordered(read, change)
@@ -90,7 +89,7 @@ class Reads:
 
     def is_fresh(self, read: Exchange) -> bool:
         """Tell whether a request was seen so shortly ago that it may still be on its way."""
-        return self._stage.t - read.line.t <= _UNDER_WAY_MS
+        return self._stage.t - read.line.t <= UNDER_WAY_MS
 
     def give_up(self, read: Exchange) -> None:
         """The recorded answer is here: if the read is still open, ours is another one or none."""
@@ -163,6 +162,7 @@ class Reads:
             return
         broker.handle(stage.channel(read), read.command, stage.clock.epoch_ms(read.line.t))
         read.state, read.got = State.HELD, None
+        stage.handled.add(read.number)
         pull = broker.last_held(read.queue)
         shift = self._shift(read, hold_ms)
         if shift:

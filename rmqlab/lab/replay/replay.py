@@ -6,33 +6,37 @@ so on (`undetermined` lists all of it). A replay takes the order of the recordin
 answer demands it and only as far as those reasons allow: changes are put off until something recorded shows that they
 have happened, and what only reads is asked again after each. An answer that our broker does not give is never taken.
 
-Two changes under way at the same moment are made in the order seen. Where that shows its effect only much later (two
-heartbeats with subscriptions of the same version: the first stays), another pass tries the other order.
+Where only later answers tell what happened, `search` makes other passes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.clock import RecordedClock, read_clock
-from rmqlab.lab.replay.exchange import Exchange, pair
+from rmqlab.errors import BadInput
+from rmqlab.lab.replay.clock import RecordedClock
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.namesrv import NamesrvReplay, NamesrvResult
-from rmqlab.lab.replay.run import ReplayRun
-from rmqlab.lab.replay.stage import Choice, Difference, Reordering, Stage
+from rmqlab.lab.replay.search import Search
+from rmqlab.lab.replay.stage import SETTLE_MS, Choice, Difference, Reordering, Stored
 from rmqlab.lab.replay.undetermined import Undetermined, Uses
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import Recording
-    from rmqlab.lab.replay.stage import After
+    from rmqlab.lab.replay.stage import Stage
 
-PASSES = 8
 _NEAR_MS = 1.0
+
+
+def _nobody(_: str) -> None:
+    """Hear what a replay does next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,8 @@ class ReplayResult:
 
     `identical` counts requests with the recorded outcome, be it an answer or none. `codes`: request code to how many
     requests and how many of them identical. `differing` also has what the broker sent by itself, or failed to.
-    `namesrv` is the name server's part, whose differences are in `differing` as well.
+    `namesrv` is the name server's part, whose differences are in `differing` as well. `orders` are pairs of requests
+    whose order only later answers tell; `late` are the messages that became visible late, as answers say.
     """
 
     name: str
@@ -54,6 +59,8 @@ class ReplayResult:
     clock: RecordedClock
     passes: int
     namesrv: NamesrvResult
+    orders: list[Choice]
+    late: list[Stored]
 
     @property
     def near(self) -> int:
@@ -65,6 +72,11 @@ class ReplayResult:
         """How far apart the frames of a reordering were at most."""
         return round(max((reordering.gap_ms for reordering in self.reorderings), default=0.0), 1)
 
+    @property
+    def latest_ms(self) -> float:
+        """How long after it was stored a message became visible at most, where that was late; else 0."""
+        return round(max((message.visible - message.t for message in self.late), default=0.0), 1)
+
     def as_json(self) -> dict[str, object]:
         """Return everything as JSON values."""
         return {
@@ -72,17 +84,7 @@ class ReplayResult:
             "requests": self.requests,
             "identical": self.identical,
             "reordered": len(self.reorderings),
-            "differing": [
-                {
-                    "conn": difference.conn,
-                    "opaque": difference.opaque,
-                    "code": difference.code,
-                    "field": difference.field,
-                    "expected": difference.expected,
-                    "got": difference.got,
-                }
-                for difference in self.differing
-            ],
+            "differing": [asdict(difference) for difference in self.differing],
             "codes": _codes(self.codes),
             "namesrv": {
                 "requests": self.namesrv.requests,
@@ -92,7 +94,22 @@ class ReplayResult:
             "reorderings": {
                 "within_1_ms": self.near,
                 "widest_ms": self.widest_ms,
-                "requests": [_reordering(reordering) for reordering in self.reorderings],
+                "requests": [
+                    {
+                        "seen_first": _request(one.seen_first),
+                        "handled_first": _request(one.handled_first),
+                        "gap_ms": round(one.gap_ms, 1),
+                    }
+                    for one in self.reorderings
+                ],
+            },
+            "assumed": {
+                "orders": [
+                    {"handled_first": _request(choice.second), "handled_second": _request(choice.first)}
+                    for choice in self.orders
+                ],
+                "late_messages": len(self.late),
+                "latest_ms": self.latest_ms,
             },
             "undetermined": self.uses.as_json(),
             "clock": {
@@ -117,99 +134,22 @@ def code_name(code: int) -> str:
     return RequestCode(code).name if code in RequestCode.__members__.values() else str(code)
 
 
-def replay(folder: Path) -> ReplayResult:
-    """Replay the recorded set in `folder`; raises `BadInput` when it cannot be read."""
-    return replay_recording(read_recording(folder))
+def replay(folder: Path, tell: Callable[[str], None] = _nobody) -> ReplayResult:
+    """Replay the recorded set in `folder`; `tell` hears what is done next.
 
-
-def replay_recording(recording: Recording) -> ReplayResult:
-    """Replay a recording, in several passes where the order of changes is open."""
-    after: After = {}
-    tried: set[tuple[int, int]] = set()
-    best = _pass(recording, after)
-    passes = 1
-    while best.differing and passes < PASSES:
-        proposals = _proposals(best, tried)
-        if not proposals:
-            break
-        tried.update((choice.earlier.number, choice.later.number) for choice in proposals)
-        trial = _pass(recording, _with(after, proposals))
-        passes += 1
-        was, now = _by_group(best), _by_group(trial)
-        better = [choice for choice in proposals if now[choice.domain[1]] < was[choice.domain[1]]]
-        if not better:
-            continue
-        after = _with(after, better)
-        if len(better) < len(proposals):
-            trial = _pass(recording, after)
-            passes += 1
-        best = trial
-    return _result(best, passes)
-
-
-def _pass(recording: Recording, after: After) -> Stage:
-    exchanges = pair(recording)
-    stage = Stage(recording, exchanges, read_clock(recording, exchanges.by_request.values()), after)
-    ReplayRun(stage).run()
-    return stage
-
-
-def _with(after: After, choices: list[Choice]) -> After:
-    result = dict(after)
-    for choice in choices:
-        result[choice.earlier.number] = result.get(choice.earlier.number, frozenset()) | {choice.later.number}
-    return result
-
-
-def _by_group(stage: Stage) -> Counter[str]:
-    """How many differences each consumer group has."""
-    return Counter(group for difference, exchange in stage.differing for group in _groups(difference, exchange))
-
-
-def _groups(difference: Difference, exchange: Exchange | None) -> set[str]:
-    if exchange is not None:
-        return exchange.groups
-    fields = difference.expected if isinstance(difference.expected, dict) else difference.got
-    return {str(fields.get("consumerGroup"))} if isinstance(fields, dict) else set()
-
-
-def _proposals(stage: Stage, tried: set[tuple[int, int]]) -> list[Choice]:
-    """Return choices made before the differences of a group that are most likely to be behind them.
-
-    For each group: the latest tie of two heartbeats; else, for every pull that differs, the change next to the moment
-    it was held; else the latest choice of any kind.
+    Raises `BadInput` when it cannot be read or has no request to a broker.
     """
-    first: dict[str, float] = {}
-    differing: set[int] = set()
-    for difference, exchange in stage.differing:
-        for group in _groups(difference, exchange):
-            moment = stage.clock.end if exchange is None else exchange.done_at
-            first[group] = min(first.get(group, moment), moment)
-        if exchange is not None:
-            differing.add(exchange.number)
-    ties: dict[str, Choice] = {}
-    holds: dict[str, dict[int, Choice]] = {}
-    others: dict[str, Choice] = {}
-    for choice in stage.choices:
-        group = choice.domain[1]
-        pair_of_lines = choice.earlier.number, choice.later.number
-        if pair_of_lines in tried or choice.later.line.t > first.get(group, -1.0):
-            continue
-        if choice.likely:
-            ties[group] = choice
-        elif choice.earlier.number in differing:
-            holds.setdefault(group, {}).setdefault(choice.earlier.number, choice)
-        else:
-            others[group] = choice
-    proposals: list[Choice] = []
-    for group in first:
-        if group in ties:
-            proposals.append(ties[group])
-        elif group in holds:
-            proposals.extend(holds[group].values())
-        elif group in others:
-            proposals.append(others[group])
-    return proposals
+    tell(f"reading {folder}")
+    recording = read_recording(folder)
+    if not any(line.to_broker and line.command and not line.command.is_response for line in recording.lines):
+        raise BadInput(f"{folder}: its frames hold no request to a broker, so there is nothing to compare")
+    return replay_recording(recording, tell)
+
+
+def replay_recording(recording: Recording, tell: Callable[[str], None] = _nobody) -> ReplayResult:
+    """Replay a recording, in several passes where later answers ask for other orders than the one seen."""
+    search = Search(recording, tell)
+    return _result(search.run(), search.passes)
 
 
 def _result(stage: Stage, passes: int) -> ReplayResult:
@@ -222,27 +162,22 @@ def _result(stage: Stage, passes: int) -> ReplayResult:
     stage.uses[Undetermined.STORE_TIME] = stage.broker.store.times_taken
     stage.uses[Undetermined.BORN_PORT] = len(stage.clock.ports)
     stage.uses[Undetermined.SCAN_PHASE] = len(stage.clock.scanned)
+    late = [message for message in stage.messages.values() if SETTLE_MS < message.visible - message.t < inf]
+    stage.uses[Undetermined.REPUT_STALL] = len(late)
     return ReplayResult(
         name=stage.recording.name,
         requests=len(exchanges),
         identical=sum(exchange.agrees for exchange in exchanges),
-        differing=[difference for difference, _ in stage.differing]
-        + [Difference(*found) for found in namesrv.differing],
+        differing=[*(found.difference for found in stage.differing), *namesrv.differing],
         reorderings=stage.reorderings,
         codes=dict(sorted(codes.items())),
         uses=stage.uses,
         clock=stage.clock,
         passes=passes,
         namesrv=namesrv,
+        orders=[one for one in stage.assumed if isinstance(one, Choice)],
+        late=late,
     )
-
-
-def _reordering(reordering: Reordering) -> dict[str, object]:
-    return {
-        "seen_first": _request(reordering.seen_first),
-        "handled_first": _request(reordering.handled_first),
-        "gap_ms": round(reordering.gap_ms, 1),
-    }
 
 
 def _request(exchange: Exchange) -> dict[str, int]:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay.broker import RecordedChannel
 from rmqlab.lab.replay.changes import LOOK_AFTER_MS, Changes
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.frames import Kind
+from rmqlab.lab.replay.frames import Kind, Line
 from rmqlab.lab.replay.reads import Reads
-from rmqlab.lab.replay.stage import ANSWER_MS, NOTHING, SETTLE_MS, Difference, Stage
+from rmqlab.lab.replay.stage import ANSWER_MS, NOTHING, SETTLE_MS, Difference, Found, Stage
 from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
     from rmqlab.lab.replay.exchange import Exchange
-    from rmqlab.lab.replay.frames import Line
 
 EVE_MS = 100.0
 """How long before the recorder saw it the broker may have closed a connection by itself."""
@@ -52,10 +51,10 @@ class ReplayRun:
 
     def _line(self, line: Line) -> None:
         stage, command = self.stage, line.command
-        if line.kind is Kind.OPEN:
+        if line.kind in {Kind.OPEN, Kind.FRAME} and line.conn not in stage.channels:
             address = f"127.0.0.1:{stage.clock.ports.get(line.conn, 0)}"
             stage.channels[line.conn] = RecordedChannel(line.conn, address, stage.broker.outgoing)
-        elif line.kind is Kind.CLOSE:
+        if line.kind is Kind.CLOSE:
             self.changes.see_close(line)
         elif line.kind is Kind.FRAME and command is not None:
             if line.number in self.exchanges.by_request:
@@ -93,14 +92,14 @@ class ReplayRun:
         """The real broker sent something by itself: so must ours, if pending changes make it."""
         stage = self.stage
         if command.is_response:
-            stage.differing.append((self._own(line, command, "answer", command.code, "no such request"), None))
+            self._differs(line, command, "answer", command.code, "no such request")
             return
         fields = dict(command.ext_fields or {})
-        group = str(fields.get("consumerGroup") or fields.get("group"))
+        group = _group(command)
         while not self._take_sent(line, command):
             change = next((change for change in stage.pending if ("group", group) in change.domains), None)
             if change is None:
-                stage.differing.append((self._own(line, command, "frame", fields, NOTHING), None))
+                self._differs(line, command, "frame", fields, NOTHING)
                 return
             self.changes.handle(change)
 
@@ -114,13 +113,14 @@ class ReplayRun:
                 self.stage.own[conn, command.opaque] = ours.opaque
                 self.stage.uses[Undetermined.NOTIFY_OPAQUE] += ours.opaque != command.opaque
                 for name, expected, got in compare(0, command, ours):
-                    self.stage.differing.append((self._own(line, command, name, expected, got), None))
+                    self._differs(line, command, name, expected, got)
                 return True
         return False
 
-    @staticmethod
-    def _own(line: Line, command: RemotingCommand, field: str, expected: object, got: object) -> Difference:
-        return Difference(line.conn, command.opaque, int(command.code), field, expected, got)
+    def _differs(self, line: Line, command: RemotingCommand, field: str, expected: object, got: object) -> None:
+        """Note a difference of something that the real broker, or ours, sent by itself."""
+        difference = Difference(line.conn, command.opaque, int(command.code), field, expected, got)
+        self.stage.differing.append(Found(difference, frozenset({_group(command)}), line.t))
 
     def _finish(self) -> None:
         """After the last line: nothing is put off any longer, and nothing of ours may be left over."""
@@ -129,9 +129,8 @@ class ReplayRun:
         self.changes.advance(stage.clock.end + 2 * SETTLE_MS)
         for t, conn, command in self.changes.log.sent:
             if not stage.cut_off(conn, t):
-                fields = dict(command.all_ext_fields() or {})
-                difference = Difference(conn, command.opaque, int(command.code), "frame", NOTHING, fields)
-                stage.differing.append((difference, None))
+                line = Line(0, t, Kind.FRAME, conn)
+                self._differs(line, command, "frame", NOTHING, dict(command.all_ext_fields() or {}))
         for exchange in self.exchanges.by_request.values():
             request = exchange.command
             if exchange.expected is not None or exchange.got is None or request is None or request.is_oneway:
@@ -140,3 +139,8 @@ class ReplayRun:
             late = 0.0 if exchange.run is None else LOOK_AFTER_MS
             if not stage.cut_off(exchange.line.conn, exchange.done_at + late):
                 stage.differs(exchange, "answer", NOTHING, int(exchange.got.code))
+
+
+def _group(command: RemotingCommand) -> str:
+    fields = command.all_ext_fields() or {}
+    return str(fields.get("consumerGroup") or fields.get("group"))

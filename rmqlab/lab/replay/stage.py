@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.broker import ReplayedBroker
@@ -13,8 +15,7 @@ from rmqlab.lab.replay.undetermined import Undetermined, Uses
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
-    from collections import deque
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from rmqlab.lab.replay.broker import RecordedChannel
     from rmqlab.lab.replay.clock import RecordedClock
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
 
 SETTLE_MS = 10.0
-"""How late something that nobody answers may take effect: one-way requests, closes, timers, dispatch."""
+"""How late something that nobody answers takes effect: one-way requests, closes, timers, dispatch."""
+UNDER_WAY_MS = 200.0
+"""How long a request may be on its way through the broker, if a later answer asks for it."""
+STALL_MS = 1_000.0
+"""How long the reput thread may stand still, if later answers ask for it; the longest known to us was 289 ms."""
 ANSWER_MS = 400.0
 """How late the recorder may see what our broker has sent; the slowest wake-up known to us took 164 ms."""
 LAST_MS = 5.0
 """How long before a connection's end the recorder may miss what the broker has sent."""
 NOTHING = "(nothing)"
-
-# Who comes first against the order seen: line number to the line numbers that must be handled before.
-After = dict[int, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,76 @@ class Reordering:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Two requests under way at the same moment on the same part of the broker; `later` was seen later.
-
-    They were handled in the order seen. `likely`: in the other order, other subscriptions would be in force.
-    """
+    """Two requests under way at the same moment on the same part of the broker: `second` may have been the first."""
 
     domain: Domain
-    earlier: Exchange
-    later: Exchange
-    likely: bool = False
+    first: Exchange
+    second: Exchange
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same in every pass."""
+        return self.first.number, self.second.number
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The reput thread stands still before the message at a commit log offset, until an answer shows it or a later one.
+
+    At the latest it goes on `STALL_MS` after that message was stored.
+    """
+
+    at: int
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same in every pass."""
+        return (self.at,)
+
+
+@dataclass(eq=False, slots=True)
+class Stored:
+    """A message in the log: topic and queue, its offset there, its commit log offset, when it was stored and visible.
+
+    Times are ms of the recording.
+    """
+
+    queue: tuple[str, int]
+    offset: int
+    at: int
+    t: float
+    visible: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A difference, the request it is one of (None: the broker sent something by itself), and when it showed (ms).
+
+    `subjects` are the groups and topics it has to do with.
+    """
+
+    difference: Difference
+    subjects: frozenset[str]
+    t: float
+    exchange: Exchange | None = None
 
 
 class Stage:
     """One run over a recording. `t` is the moment reached (ms of the recording)."""
 
     def __init__(
-        self, recording: Recording, exchanges: Exchanges, clock: RecordedClock, after: Mapping[int, frozenset[int]]
+        self, recording: Recording, exchanges: Exchanges, clock: RecordedClock, assumed: Iterable[Choice | Stall]
     ) -> None:
         self.recording = recording
         self.exchanges = exchanges
         self.clock = clock
-        self.after = after
+        self.assumed = list(assumed)
+        # Line numbers that come first against the order seen, by that of the request which waits for them.
+        self._after: dict[int, set[int]] = {}
+        for one in self.assumed:
+            if isinstance(one, Choice):
+                self._after.setdefault(one.first.number, set()).add(one.second.number)
+        self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
         self.broker = ReplayedBroker(recording.properties, clock)
         self.phases = Phases(self.broker, clock.boot or clock.epoch_ms(0.0))
         self.t = 0.0
@@ -89,14 +140,17 @@ class Stage:
         self.own: dict[tuple[int, int], int] = {}
         self.channels: dict[int, RecordedChannel] = {}
         self.uses = Uses()
-        self.differing: list[tuple[Difference, Exchange | None]] = []
+        self.differing: list[Found] = []
         self.reorderings: list[Reordering] = []
         self.choices: list[Choice] = []
-        # Changes seen and not made yet, in the order seen; the line numbers of those made.
+        # Changes seen and not made yet, in the order seen; those made a moment ago that nobody answered.
         self.pending: list[Exchange] = []
-        self.made: set[int] = set()
-        # For each queue, when its messages were stored that are not visible yet.
-        self.invisible: dict[tuple[str, int], deque[float]] = {}
+        self.unanswered: deque[Exchange] = deque()
+        # The line numbers of all requests that have been handled.
+        self.handled: set[int] = set()
+        # Every message of the log by queue and offset; the next offset of each queue that will be visible.
+        self.messages: dict[tuple[tuple[str, int], int], Stored] = {}
+        self.visible: Counter[tuple[str, int]] = Counter()
 
     @property
     def now(self) -> int:
@@ -119,17 +173,35 @@ class Stage:
             exchange.given_at = self.t if exchange.run is None else exchange.done_at
         return exchange.code != RequestCode.PULL_MESSAGE or exchange.answered_at - exchange.given_at <= ANSWER_MS
 
+    def seen(self, exchange: Exchange) -> None:
+        """A request is seen: what nobody answers and was made a moment ago may have come after it."""
+        while self.unanswered and self.unanswered[0].line.t < exchange.line.t - UNDER_WAY_MS:
+            self.unanswered.popleft()
+        for change in self.unanswered:
+            self.choose(change, exchange)
+
+    def choose(self, first: Exchange, second: Exchange) -> None:
+        """Note that `first` is handled before `second`, if they have to do with each other."""
+        shared = first.domains & second.domains - {LOG}
+        if shared:
+            self.choices.append(Choice(min(shared), first, second))
+
+    def comes_first(self, one: Exchange, other: Exchange) -> bool:
+        """Tell whether `one` is assumed to be handled before `other`."""
+        return one.number in self._after.get(other.number, ())
+
     def must_wait(self, exchange: Exchange) -> bool:
-        """Tell whether something was told to come before a request and has not been handled."""
-        return bool(self.after.get(exchange.number, frozenset()) - self.made)
+        """Tell whether something is assumed to come before a request and has not been handled."""
+        return bool(self._after.get(exchange.number, set()) - self.handled)
 
     def settle(self, exchange: Exchange, got: RemotingCommand | None) -> None:
         """Take our answer as final and note where it differs."""
         exchange.got, exchange.state, exchange.done_at = got, State.DONE, self.t
+        self.handled.add(exchange.number)
         self.phases.delivered(exchange, self.now)
         if exchange.expected is not None and got is not None:
-            stored = self.invisible.get(exchange.queue)
-            if stored and LOG in exchange.domains and stored[0] < exchange.line.t:
+            missed = self.messages.get((exchange.queue, self.visible[exchange.queue]))
+            if missed is not None and LOG in exchange.domains and missed.t < exchange.line.t:
                 self.uses[Undetermined.DISPATCH_LAG] += 1
             for name, expected, ours in compare(exchange.code, exchange.expected, got, self.uses):
                 self.differs(exchange, name, expected, ours)
@@ -138,7 +210,7 @@ class Stage:
         """Note a difference of an exchange."""
         exchange.agrees = False
         difference = Difference(exchange.line.conn, exchange.opaque, exchange.code, field, expected, got)
-        self.differing.append((difference, exchange))
+        self.differing.append(Found(difference, exchange.subjects, exchange.done_at, exchange))
 
     def reordered(self, seen_first: Exchange, handled_first: Exchange) -> None:
         """Note that an answer demanded the other order of two requests."""

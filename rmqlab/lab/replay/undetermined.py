@@ -23,11 +23,15 @@ class Undetermined(Enum):
     )
     OVERTAKEN = (
         "requests under way at the same moment are handled by different threads: one may be handled after another that "
-        "was seen later, if its own answer had not been seen by then"
+        "was seen later, if its own answer had not been seen by then, and an answer asks for it"
     )
     DISPATCH_LAG = (
         "the reput thread makes a stored message visible a moment after it is stored: a pull may still miss it for a "
         "while, in the order of the commit log"
+    )
+    REPUT_STALL = (
+        "the reput thread may stand still for up to 1 s: a message stays invisible, and all after it in the commit "
+        "log, until the first answer that shows one of them, if answers ask for it"
     )
     MISSED_WAKE_UP = (
         "a message that becomes visible between a pull's look at the queue and its being held does not wake it: the "

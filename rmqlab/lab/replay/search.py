@@ -1,0 +1,173 @@
+"""What later answers ask for: another order of requests under way at once, a reput thread that stood still.
+
+A pass over a recording handles such requests in the order seen. Where that was wrong it may show much later only: of
+two heartbeats with subscriptions of one version the first one stays, and pulls tell which it was. So a pass notes every
+pair that may have been handled the other way round and every message that may have become visible later, and what
+differs is looked at together with those before it: other passes assume the other order, or that the reput thread stood
+still. What brings a group fewer differences, or later ones, is kept; all else is taken back. An assumption changes
+only when our broker does what it does, never what it answers.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.replay.clock import read_clock
+from rmqlab.lab.replay.exchange import LOG, number_of, pair
+from rmqlab.lab.replay.run import ReplayRun
+from rmqlab.lab.replay.stage import STALL_MS, Choice, Found, Stage, Stall
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.heartbeat import HeartbeatData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rmqlab.lab.replay.exchange import Exchange
+    from rmqlab.lab.replay.frames import Recording
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+PASSES = 12
+"""How many passes over a recording are made at most."""
+
+Assumption = Choice | Stall
+# How many differences a group or topic has, and when (ms) the first of them showed.
+_NONE = (0, inf)
+
+
+class Search:
+    """Passes over a recording, until nothing differs or nothing is left to assume. `tell` hears of each."""
+
+    def __init__(self, recording: Recording, tell: Callable[[str], None]) -> None:
+        self._recording = recording
+        self._tell = tell
+        # What was taken back, by group or topic, since that one last kept something.
+        self._tried: dict[str, set[tuple[int, ...]]] = {}
+        self.passes = 0
+
+    def run(self) -> Stage:
+        """Return the pass with the fewest differences."""
+        best = fewest = self.run_pass(())
+        while best.differing and self.passes < PASSES:
+            proposals = self._proposals(best)
+            if not proposals:
+                break
+            was = _by_subject(best)
+            trial = self.run_pass(_all(best, proposals))
+            better = {subject: ones for subject, ones in proposals.items() if _is_better(trial, was, subject)}
+            if not better:
+                continue
+            for subject in better:
+                self._tried.pop(subject)
+            if len(better) < len(proposals):
+                trial = self.run_pass(_all(best, better))
+            best = trial
+            if len(best.differing) < len(fewest.differing):
+                fewest = best
+        return fewest
+
+    def run_pass(self, assumed: tuple[Assumption, ...]) -> Stage:
+        """Go over the recording once."""
+        self.passes += 1
+        self._tell(f"pass {self.passes}")
+        exchanges = pair(self._recording)
+        clock = read_clock(self._recording, exchanges.by_request.values())
+        stage = Stage(self._recording, exchanges, clock, assumed)
+        ReplayRun(stage).run()
+        return stage
+
+    def _proposals(self, stage: Stage) -> dict[str, list[Assumption]]:
+        """For each group or topic that differs, what is most likely behind it and was not tried.
+
+        That is the latest tie of two heartbeats; else, for every request that differs, the order of it and a change,
+        and the message that it may not have seen; else the latest pair of any kind.
+        """
+        shown = {subject: moment for subject, (_, moment) in _by_subject(stage).items()}
+        differing = {found.exchange.number for found in stage.differing if found.exchange is not None}
+        assumed = {one.key for one in stage.assumed}
+        proposals: dict[str, dict[int, Assumption]] = {}
+        ranks: dict[str, int] = {}
+
+        def propose(subject: str, rank: int, place: int, one: Assumption) -> None:
+            if one.key in assumed or one.key in self._tried.get(subject, ()) or rank > ranks.get(subject, rank):
+                return
+            if rank < ranks.get(subject, inf):
+                ranks[subject], proposals[subject] = rank, {}
+            proposals[subject][place] = one
+
+        for choice in stage.choices:
+            subject, first, second = choice.domain[1], choice.first.number, choice.second.number
+            if choice.second.line.t > shown.get(subject, -inf):
+                continue
+            if _is_tie(choice):
+                propose(subject, 0, 0, choice)
+            elif first in differing:
+                # of all changes after it, the one next to it
+                if first not in proposals.get(subject, ()):
+                    propose(subject, 1, first, choice)
+            elif second in differing:
+                propose(subject, 1, second, choice)
+            else:
+                propose(subject, 3, 0, choice)
+        unseen = {
+            (at, subject) for found in stage.differing for at in _unseen(stage, found) for subject in found.subjects
+        }
+        for at, subject in sorted(unseen, reverse=True):
+            # the first of them in the log: a thread that stands still there shows none of the others
+            propose(subject, 2, 0, Stall(at))
+        for subject, ones in proposals.items():
+            self._tried.setdefault(subject, set()).update(one.key for one in ones.values())
+        return {subject: list(ones.values()) for subject, ones in proposals.items()}
+
+
+def _all(stage: Stage, proposals: dict[str, list[Assumption]]) -> tuple[Assumption, ...]:
+    return (*stage.assumed, *(one for ones in proposals.values() for one in ones))
+
+
+def _by_subject(stage: Stage) -> dict[str, tuple[int, float]]:
+    scores: dict[str, tuple[int, float]] = {}
+    for found in stage.differing:
+        for subject in found.subjects:
+            count, moment = scores.get(subject, _NONE)
+            scores[subject] = count + 1, min(moment, found.t)
+    return scores
+
+
+def _is_better(trial: Stage, was: dict[str, tuple[int, float]], subject: str) -> bool:
+    count, moment = _by_subject(trial).get(subject, _NONE)
+    return count < was[subject][0] or moment > was[subject][1]
+
+
+def _unseen(stage: Stage, found: Found) -> Iterator[int]:
+    """Where those messages are in the log that our broker showed to a request, and the real one may not have had."""
+    exchange = found.exchange
+    if exchange is None or exchange.expected is None or LOG not in exchange.domains:
+        return
+    fields = exchange.expected.ext_fields or {}
+    highest = number_of(fields.get("offset" if exchange.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
+    for offset in (highest, number_of(exchange.fields.get("queueOffset"))):
+        message = None if offset is None else stage.messages.get((exchange.queue, offset))
+        if message and message.visible < exchange.answered_at and exchange.line.t - message.t <= STALL_MS:
+            yield message.at
+
+
+def _is_tie(choice: Choice) -> bool:
+    """Tell whether two heartbeats bring different subscriptions of the same version: the first to come stays."""
+    mine = {subscription.topic: subscription for subscription in _subscriptions(choice.first)}
+    return any(
+        (other := mine.get(subscription.topic)) is not None
+        and other.sub_version == subscription.sub_version
+        and other != subscription
+        for subscription in _subscriptions(choice.second)
+    )
+
+
+def _subscriptions(change: Exchange) -> list[SubscriptionData]:
+    if change.command is None or change.code != RequestCode.HEART_BEAT:
+        return []
+    try:
+        data = HeartbeatData.decode(change.command.body or b"")
+    except FrameError:
+        return []
+    return [subscription for consumer in data.consumer_data_set for subscription in consumer.subscription_data_set]
