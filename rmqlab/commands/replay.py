@@ -53,14 +53,11 @@ def _print(result: ReplayResult, show: int, stream: TextIO) -> None:
         say(f"{len(result.late)} messages became visible late, up to {result.latest_ms} ms after they were stored")
     clock = result.clock
     say(f"t = 0 is epoch {clock.epoch:.1f} ms ({clock.epoch_from}); {_looks(clock)}")
-    say("")
-    say(f"  {'request':<34} {'requests':>8} {'identical':>9}")
-    for code, (requests, identical) in result.codes.items():
-        say(f"  {code:>3} {code_name(code):<30} {requests:>8} {identical:>9}")
-    if result.namesrv.requests:
-        say("")
-        say(f"  {'to the name server':<34} {result.namesrv.requests:>8} {result.namesrv.identical:>9}")
-        for code, (requests, identical) in sorted(result.namesrv.codes.items()):
+    for title, codes in (("request", result.codes), ("to the name server", result.namesrv.codes)):
+        if codes:
+            say("")
+            say(f"  {title:<34} {'requests':>8} {'identical':>9}")
+        for code, (requests, identical) in codes.items():
             say(f"  {code:>3} {code_name(code):<30} {requests:>8} {identical:>9}")
     say("")
     say("Taken from the recording, or let pass:")

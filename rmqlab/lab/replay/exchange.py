@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
-from typing import TYPE_CHECKING
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay.frames import Kind, Line
@@ -17,9 +16,6 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.pull_sys_flag import has_suspend_flag
-
-if TYPE_CHECKING:
-    from rmqlab.lab.replay.frames import Recording
 
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
@@ -158,11 +154,20 @@ def number_of(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() else None
 
 
-def pair(recording: Recording) -> Exchanges:
-    """Pair the requests of clients with the broker's answers."""
+def tally(exchanges: Iterable[Exchange]) -> dict[int, tuple[int, int]]:
+    """Return for every request code, in order, how many requests there were and how many of them agree."""
+    codes: dict[int, tuple[int, int]] = {}
+    for exchange in exchanges:
+        requests, identical = codes.get(exchange.code, (0, 0))
+        codes[exchange.code] = requests + 1, identical + exchange.agrees
+    return dict(sorted(codes.items()))
+
+
+def pair(lines: Iterable[Line]) -> Exchanges:
+    """Pair the requests of clients with the answers."""
     exchanges = Exchanges()
     under_way: dict[tuple[int, int], Exchange] = {}
-    for line in recording.lines:
+    for line in lines:
         command = line.command
         if line.kind is not Kind.FRAME or command is None:
             continue

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.replay.clock import RecordedClock
+from rmqlab.lab.replay.exchange import Exchange, tally
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.namesrv import NamesrvReplay, NamesrvResult
 from rmqlab.lab.replay.search import Search
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.lab.replay.stage import Stage
 
@@ -154,10 +154,6 @@ def replay_recording(recording: Recording, tell: Callable[[str], None] = _nobody
 
 def _result(stage: Stage, passes: int) -> ReplayResult:
     exchanges = stage.exchanges.by_request.values()
-    codes: dict[int, tuple[int, int]] = {}
-    for exchange in exchanges:
-        requests, identical = codes.get(exchange.code, (0, 0))
-        codes[exchange.code] = requests + 1, identical + exchange.agrees
     namesrv = NamesrvReplay(stage.recording, stage.clock, stage.uses).run()
     stage.uses[Undetermined.STORE_TIME] = stage.broker.store.times_taken
     stage.uses[Undetermined.BORN_PORT] = len(stage.clock.ports)
@@ -170,7 +166,7 @@ def _result(stage: Stage, passes: int) -> ReplayResult:
         identical=sum(exchange.agrees for exchange in exchanges),
         differing=[*(found.difference for found in stage.differing), *namesrv.differing],
         reorderings=stage.reorderings,
-        codes=dict(sorted(codes.items())),
+        codes=tally(exchanges),
         uses=stage.uses,
         clock=stage.clock,
         passes=passes,

@@ -71,7 +71,7 @@ class Search:
         """Go over the recording once."""
         self.passes += 1
         self._tell(f"pass {self.passes}")
-        exchanges = pair(self._recording)
+        exchanges = pair(self._recording.lines)
         clock = read_clock(self._recording, exchanges.by_request.values())
         stage = Stage(self._recording, exchanges, clock, assumed)
         ReplayRun(stage).run()
