@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,19 @@ def run(args: Namespace) -> int:
 
     if args.show < 0:
         raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
-    result = replay(args.dir)
+    try:
+        result = replay(args.dir, _tell)
+    finally:
+        _tell("")
     _print(result, args.show, text_stream(args))
     write_json(result.as_json(), args.json)
     return 1 if result.differing else 0
+
+
+def _tell(text: str) -> None:
+    """Show what is done now on the last line of a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _print(result: ReplayResult, show: int, stream: TextIO) -> None:

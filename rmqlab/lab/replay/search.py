@@ -70,8 +70,8 @@ class Search:
     def run_pass(self, assumed: tuple[Assumption, ...]) -> Stage:
         """Go over the recording once."""
         self.passes += 1
-        self._tell(f"pass {self.passes}")
         exchanges = pair(self._recording.lines)
+        self._tell(f"pass {self.passes} over {len(exchanges.by_request)} requests")
         clock = read_clock(self._recording, exchanges.by_request.values())
         stage = Stage(self._recording, exchanges, clock, assumed)
         ReplayRun(stage).run()
