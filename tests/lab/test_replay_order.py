@@ -131,6 +131,17 @@ def message(tag, offset, at, t, late=0):
     )
 
 
+def two_members(*tags):
+    """A on connection 1 and B on connection 2, registered one after the other with version 1, and told about it."""
+    tape = Tape()
+    for conn, name, tag in zip((1, 2), "AB", tags, strict=True):
+        tape.open(conn)
+        tape.beat(10 * conn, conn, tag, EPOCH, client=name, answered=10 * conn + 1)
+        for told in range(1, conn + 1):
+            tape.notice(10 * conn + 0.5, told)
+    return tape
+
+
 @pytest.fixture
 def tape():
     """One consumer, connected and registered with version 1, and told about it."""
@@ -200,12 +211,7 @@ def test_of_two_beats_of_one_version_that_came_at_once_pulls_tell_which_was_firs
     tmp_path, handled_first, first_answered
 ):
     """Both members are known, so nobody is told of anything; 0.8 s later a message shows whose tags are in force."""
-    tape = Tape()
-    for conn, name in ((1, "A"), (2, "B")):
-        tape.open(conn)
-        tape.beat(10 * conn, conn, "tagA", EPOCH, client=name, answered=10 * conn + 1)
-        for told in range(1, conn + 1):
-            tape.notice(10 * conn + 0.5, told)
+    tape = two_members("tagA", "tagA")
     beats = {}
     for conn, name, t in ((1, "A", 1_000.0), (2, "B", 1_000.1)):
         answered = 1_000.5 if name == first_answered else 1_000.7
@@ -224,13 +230,28 @@ def test_of_two_beats_of_one_version_that_came_at_once_pulls_tell_which_was_firs
     assert len(result.reorderings) == len(result.orders)
 
 
+def test_each_of_several_such_pairs_is_put_right(tmp_path):
+    """In three pairs of heartbeats B's was handled first, though A's was seen first; B's pulls say so every time."""
+    tape = two_members("tagA", "tagA")
+    tape.open(3)
+    size = len(message("tagB", 0, 0, 0))
+    for index, t in enumerate((1_000, 2_000, 3_000)):
+        tape.beat(t, 1, "tagA", EPOCH + t, client="A", answered=t + 0.5)
+        tape.beat(t + 0.1, 2, "tagB", EPOCH + t, client="B", answered=t + 0.5)
+        tape.send(t + 100, 3, "tagB", t + 100.9, index * size, index)
+        pull = tape.pull(t + 200, 2, index, version=EPOCH + t)
+        record = message("tagB", index, index * size, t + 100)
+        tape.pulled(t + 200.5, 2, pull, 0, "FOUND", (index + 1, 0, index + 1), record)
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert [(order.second.line.t, order.first.line.t) for order in result.orders] == [
+        (t + 0.1, t) for t in (1_000, 2_000, 3_000)
+    ]
+    assert result.passes == 4
+
+
 def test_a_beat_that_was_answered_before_the_other_came_was_the_first(tmp_path):
-    tape = Tape()
-    for conn, name in ((1, "A"), (2, "B")):
-        tape.open(conn)
-        tape.beat(10 * conn, conn, f"tag{name}", EPOCH, client=name, answered=10 * conn + 1)
-        for told in range(1, conn + 1):
-            tape.notice(10 * conn + 0.5, told)
+    tape = two_members("tagA", "tagB")
     record = sent(tape, 200.0, 200.9, "tagB")
     pull = tape.pull(300.0, 2, version=EPOCH)
     tape.pulled(300.5, 2, pull, 0, "FOUND", (1, 0, 1), record)

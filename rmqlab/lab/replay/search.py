@@ -4,8 +4,8 @@ A pass over a recording handles such requests in the order seen. Where that was 
 two heartbeats with subscriptions of one version the first one stays, and pulls tell which it was. So a pass notes every
 pair that may have been handled the other way round and every message that may have become visible later, and what
 differs is looked at together with those before it: other passes assume the other order, or that the reput thread stood
-still. What brings a group fewer differences, or later ones, is kept; all else is taken back. An assumption changes
-only when our broker does what it does, never what it answers.
+still. What moves the first difference of a group further away, or leaves fewer after the same first one, is kept; all
+else is taken back. An assumption changes only when our broker does what it does, never what it answers.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ PASSES = 12
 """How many passes over a recording are made at most."""
 
 Assumption = Choice | Stall
-# How many differences a group or topic has, and when (ms) the first of them showed.
-_NONE = (0, inf)
+# When (ms) the first difference of a group or topic showed, and how many it has, below 0: the greater, the better.
+Score = tuple[float, int]
+_NONE: Score = inf, 0
 
 
 class Search:
@@ -55,7 +56,8 @@ class Search:
                 break
             was = _by_subject(best)
             trial = self.run_pass(_all(best, proposals))
-            better = {subject: ones for subject, ones in proposals.items() if _is_better(trial, was, subject)}
+            now = _by_subject(trial)
+            better = {subject: ones for subject, ones in proposals.items() if now.get(subject, _NONE) > was[subject]}
             if not better:
                 continue
             for subject in better:
@@ -83,7 +85,7 @@ class Search:
         That is the latest tie of two heartbeats; else, for every request that differs, the order of it and a change,
         and the message that it may not have seen; else the latest pair of any kind.
         """
-        shown = {subject: moment for subject, (_, moment) in _by_subject(stage).items()}
+        shown = {subject: moment for subject, (moment, _) in _by_subject(stage).items()}
         differing = {found.exchange.number for found in stage.differing if found.exchange is not None}
         assumed = {one.key for one in stage.assumed}
         proposals: dict[str, dict[int, Assumption]] = {}
@@ -125,18 +127,13 @@ def _all(stage: Stage, proposals: dict[str, list[Assumption]]) -> tuple[Assumpti
     return (*stage.assumed, *(one for ones in proposals.values() for one in ones))
 
 
-def _by_subject(stage: Stage) -> dict[str, tuple[int, float]]:
-    scores: dict[str, tuple[int, float]] = {}
+def _by_subject(stage: Stage) -> dict[str, Score]:
+    scores: dict[str, Score] = {}
     for found in stage.differing:
         for subject in found.subjects:
-            count, moment = scores.get(subject, _NONE)
-            scores[subject] = count + 1, min(moment, found.t)
+            moment, count = scores.get(subject, _NONE)
+            scores[subject] = min(moment, found.t), count - 1
     return scores
-
-
-def _is_better(trial: Stage, was: dict[str, tuple[int, float]], subject: str) -> bool:
-    count, moment = _by_subject(trial).get(subject, _NONE)
-    return count < was[subject][0] or moment > was[subject][1]
 
 
 def _unseen(stage: Stage, found: Found) -> Iterator[int]:

@@ -210,7 +210,8 @@ class Stage:
         """Note a difference of an exchange."""
         exchange.agrees = False
         difference = Difference(exchange.line.conn, exchange.opaque, exchange.code, field, expected, got)
-        self.differing.append(Found(difference, exchange.subjects, exchange.done_at, exchange))
+        t = exchange.done_at if exchange.expected is None else exchange.answered_at
+        self.differing.append(Found(difference, exchange.subjects, t, exchange))
 
     def reordered(self, seen_first: Exchange, handled_first: Exchange) -> None:
         """Note that an answer demanded the other order of two requests."""
