@@ -100,7 +100,7 @@ def test_a_wrong_rule_of_locks_is_found(locks, monkeypatch, wrong):
 
 @pytest.mark.row("S-77")
 def test_two_beats_of_one_version_that_change_places_in_a_recording_are_put_right(recorded):
-    """Two heartbeats of base, seen in the same tenth of a millisecond: pulls tell which one the real broker had first."""
+    """Two heartbeats of base, seen in one tenth of a millisecond: pulls tell which one the real broker had first."""
     base = recorded("base")
     frames = [line for line in base.lines if line.number in {4383, 4386}]
     assert [line.command.code for line in frames] == [RequestCode.HEART_BEAT] * 2
