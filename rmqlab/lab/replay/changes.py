@@ -9,11 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.clock import LOOK_LASTS_MS
-from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, State, number_of
+from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, State
 from rmqlab.lab.replay.log import RecordedLog
 from rmqlab.lab.replay.stage import SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.undetermined import Undetermined
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import ResponseCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,10 +93,8 @@ class Changes:
         """The recorded answer to a read is here: let happen what may have happened, step by step, until we agree."""
         if read.expected is None or read.is_done:
             return
-        fields = read.expected.ext_fields or {}
-        offset = number_of(fields.get("offset" if read.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
-        if offset is not None:
-            self._reach(read, offset)
+        if read.highest is not None:
+            self._reach(read, read.highest)
         elif not self._reads.is_fresh(read):
             # Woken by a message, and refused for another reason: the answer does not tell which message.
             while read.state is State.HELD and self.log.step():

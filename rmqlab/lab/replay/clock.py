@@ -6,8 +6,8 @@
 - The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, or
   the address in an answer about the members of a group.
 - When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
-  are answered at such a moment; where there are none, pulls that were told to go on without a message. Between and
-  beyond these moments the period is taken as even.
+  are answered at such a moment; where there are none, pulls that were told to go on without a message. Each is a whole
+  pause before the next one, however late its answers were seen. Between and beyond them the period is taken as even.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
   was closed by a scan. Where there is none, no scan found anything.
 - When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.

@@ -129,6 +129,12 @@ class Exchange:
         return frozenset(domain[1] for domain in self.domains - {LOG}) or frozenset({self.queue[0]})
 
     @property
+    def highest(self) -> int | None:
+        """The next offset of its queue that the recorded answer tells, None when it tells none."""
+        fields = (None if self.expected is None else self.expected.ext_fields) or {}
+        return number_of(fields.get("offset" if self.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
+
+    @property
     def fields(self) -> Mapping[str, str | None]:
         """The request's header fields as text."""
         return (None if self.command is None else self.command.ext_fields) or {}

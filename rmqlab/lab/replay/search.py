@@ -139,11 +139,9 @@ def _by_subject(stage: Stage) -> dict[str, Score]:
 def _unseen(stage: Stage, found: Found) -> Iterator[int]:
     """Where those messages are in the log that our broker showed to a request, and the real one may not have had."""
     exchange = found.exchange
-    if exchange is None or exchange.expected is None or LOG not in exchange.domains:
+    if exchange is None or LOG not in exchange.domains:
         return
-    fields = exchange.expected.ext_fields or {}
-    highest = number_of(fields.get("offset" if exchange.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
-    for offset in (highest, number_of(exchange.fields.get("queueOffset"))):
+    for offset in (exchange.highest, number_of(exchange.fields.get("queueOffset"))):
         message = None if offset is None else stage.messages.get((exchange.queue, offset))
         if message and message.visible < exchange.answered_at and exchange.line.t - message.t <= STALL_MS:
             yield message.at
