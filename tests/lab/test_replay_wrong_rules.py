@@ -11,7 +11,7 @@ from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
 from rmqlab.broker.rebalance_lock_manager import LockEntry, RebalanceLockManager
 from rmqlab.lab.replay.frames import Kind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay_recording
-from rmqlab.lab.replay.search import PASSES, Search
+from rmqlab.lab.replay.search import PASSES
 from rmqlab.protocol.codes import RequestCode
 
 LOCKS = {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}
@@ -110,7 +110,7 @@ def test_two_beats_of_one_version_that_change_places_in_a_recording_are_put_righ
     changed = Recording(
         base.name, base.properties, [place.get(line.number, line) for line in base.lines], base.namesrv_lines
     )
-    assert Search(changed, print).run_pass(()).differing
     result = replay_recording(changed)
     assert result.differing == []
+    assert result.passes > 1
     assert (4383, 4386) in {order.key for order in result.orders}
