@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
 from rmqlab.lab.bloom.java import measured
 from rmqlab.lab.bloom.profile import LOAD_TEST, PULL, RUNS, profile
@@ -125,9 +126,9 @@ def _map(args: Namespace, out: TextIO) -> int:
     from rmqlab.spark.sweeps.bloom_map import bloom_map
     from rmqlab.spark.sweeps.running import run_sweep
 
-    with TemporaryDirectory() as made:
-        sweep = bloom_map(real=not args.no_java)
-        result = run_sweep(sweep, args.folder or made, session=open_session())
+    sweep = bloom_map(real=not args.no_java)
+    with TemporaryDirectory() as made, Progress(sweep.name, len(sweep.parameters), unit="rows") as progress:
+        result = run_sweep(sweep, args.folder or made, session=open_session(), progress=progress.rows)
     for record in result.failed:
         print(f"{record['row']}: {record['error']}", file=out)
     if args.store:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -85,7 +86,11 @@ def run(args: Namespace) -> int:
         session = open_session(args.spark)
     folder = args.out or Path(f"sweep-{args.name}")
     try:
-        result = run_sweep(sweep, folder, session=session, rows_a_task=args.rows_a_task or named.rows_a_task)
+        with Progress(args.name, len(sweep.parameters), unit="rows") as progress:
+            result = run_sweep(
+                sweep, folder, session=session, rows_a_task=args.rows_a_task or named.rows_a_task,
+                progress=progress.rows,
+            )  # fmt: skip
     finally:
         if session is not None:
             session.stop()

@@ -9,10 +9,8 @@ that row is lost.
 from __future__ import annotations
 
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
@@ -20,7 +18,7 @@ from rmqlab.spark.sweeps.files import SweepFiles, SweepResult
 from rmqlab.spark.sweeps.sweep import ERROR, Outcome, SweepRow, run_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
 TASKS_A_WAVE_AND_CORE: Final = 2
 UNDER_WAY: Final = 2
-BAR: Final = 20  # characters
 _SCHEMA: Final = "row string, figures string, error string"
 
 
@@ -49,14 +46,14 @@ def run_sweep(
     session: SparkSession | None = None,
     rows_a_task: int = 1,
     retry_failed: bool = True,
-    progress: bool | None = None,
+    progress: Callable[[int, int, int], None] | None = None,
 ) -> SweepResult:
     """Run the rows of `sweep` that are not in `folder` yet, and give all of them in the sweep's order.
 
     Without a `session` they run in this process, one after the other; the figures are the same. `rows_a_task`: a task
     costs Spark some 30 ms, and a file of finished rows some ms, so quick rows should share one. Rows that failed before
-    are tried again unless `retry_failed` is false. `progress`: a line on standard error; by default where that is a
-    terminal, so that notebooks stay as they are.
+    are tried again unless `retry_failed` is false. `progress` hears, at the beginning and after each wave, how many
+    rows are done, how many of them `folder` had before, and how many failed in this run.
 
     Raises:
         BadInput: a wrong row, a folder of another sweep, `rows_a_task` below 1.
@@ -69,13 +66,18 @@ def run_sweep(
     files = SweepFiles(folder, sweep)
     kept = files.read()
     left = [row for row in rows if row.id not in kept or (retry_failed and kept[row.id][ERROR] is not None)]
-    line = _Progress(sweep.name, len(rows), len(rows) - len(left), shown=progress)
+    there, failed = len(rows) - len(left), 0
+    done = there
+    if progress is not None:
+        progress(done, there, failed)
     for outcomes in (
         _here(sweep, left, rows_a_task) if session is None else _in_spark(sweep, left, session, rows_a_task)
     ):
         files.add(outcomes)
-        line.add(outcomes)
-    line.end()
+        done += len(outcomes)
+        failed += sum(outcome.error is not None for outcome in outcomes)
+        if progress is not None:
+            progress(done, there, failed)
     kept = files.read()
     return SweepResult(kept[row.id] for row in rows if row.id in kept)
 
@@ -167,36 +169,3 @@ def _reason(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if "Error:" in line or "Exception:" in line or "exited" in line]
     return (telling or lines or [type(error).__name__])[-1 if telling else 0][:300]
-
-
-class _Progress:
-    """A line on standard error that is written over: rows done of all, seconds, seconds left, failures, a bar."""
-
-    def __init__(self, name: str, total: int, there: int, *, shown: bool | None) -> None:
-        self.name, self.total, self.there, self.done, self.failed = name, total, there, there, 0
-        self.shown = sys.stderr.isatty() if shown is None else shown
-        self.begin = monotonic()
-        self._write()
-
-    def add(self, outcomes: Sequence[Outcome]) -> None:
-        self.done += len(outcomes)
-        self.failed += sum(outcome.error is not None for outcome in outcomes)
-        self._write()
-
-    def end(self) -> None:
-        if self.shown:
-            sys.stderr.write("\n")
-
-    def _write(self) -> None:
-        if not self.shown:
-            return
-        seconds, made = monotonic() - self.begin, self.done - self.there
-        told = [f"{self.done} of {self.total} rows", f"{seconds:.0f} s"]
-        if made and self.done < self.total:
-            told.append(f"about {seconds / made * (self.total - self.done):.0f} s left")
-        if self.failed:
-            told.append(f"{self.failed} failed")
-        full = BAR * self.done // max(1, self.total)
-        # the spaces wipe out what is left of a longer line
-        sys.stderr.write(f"\r{self.name}: {', '.join(told)} [{'#' * full}{'-' * (BAR - full)}]          ")
-        sys.stderr.flush()
