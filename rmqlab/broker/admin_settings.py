@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_stats_manager import DAY, HOUR, MINUTE
-from rmqlab.broker.configuration import read_properties
 from rmqlab.message.java import from_utf8, hash_map_order, to_utf8
+from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_bodies import BrokerStatsData, BrokerStatsItem, KVTable
@@ -35,7 +35,10 @@ class AdminSettings:
     def update_broker_config(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Answer 25: take over `name=value` lines; another permission is told to the name servers."""
         if command.body is not None:
-            properties = read_properties(from_utf8(command.body))
+            try:
+                properties = load_properties(to_utf8(from_utf8(command.body)))
+            except MalformedEscapeError:
+                return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "string2Properties error")
             self._broker.configuration.update(properties, now)
             if "brokerPermission" in properties:
                 self._broker.topic_config_manager.data_version.next_version(now)

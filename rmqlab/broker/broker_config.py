@@ -128,8 +128,8 @@ class BrokerConfig:
         for item in fields(self):
             name = _property_name(item)
             if name is not None and name in properties:
-                setattr(self, item.name, _parse(f"{where}: {name}", properties[name].strip(), str(item.type)))
-        self.inert.update({name: properties[name].strip() for name in (*INERT, *OF_MACHINE) if name in properties})
+                setattr(self, item.name, _parse(f"{where}: {name}", properties[name], str(item.type)))
+        self.inert.update({name: properties[name] for name in (*INERT, *OF_MACHINE) if name in properties})
 
     def properties(self) -> dict[str, str]:
         """Return every setting that is not null under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
@@ -176,6 +176,13 @@ def unknown_keys(properties: Mapping[str, str]) -> list[str]:
     """Return the keys that no setting of a 4.8.0 broker has."""
     known = known_keys()
     return [key for key in properties if key not in known]
+
+
+def known_keys() -> set[str]:
+    """Return the names of all settings of a 4.8.0 broker: its own, its store's and its network's."""
+    known = {*INERT, *OF_MACHINE, *(_property_name(item) for item in fields(BrokerConfig))}
+    known.update(property_name(field) for field in fields(MessageStoreConfig))
+    return {name for name in known if name is not None}
 
 
 def _parse(key: str, text: str, kind: str) -> str | int | bool:

@@ -54,16 +54,3 @@ class Configuration:
         self.data_version.next_version(now)
         if self.persist is not None:
             self.persist(self.text())
-
-
-def read_properties(text: str) -> dict[str, str]:
-    """Read `name=value` lines as java.util.Properties does, without its escapes; comments are passed over."""
-    table = {}
-    for line in text.splitlines():
-        row = line.lstrip()
-        if not row or row[0] in "#!":
-            continue
-        cut = min((index for index in map(row.find, "=: \t") if index >= 0), default=len(row))
-        name, value = row[:cut], row[cut:].lstrip(" \t")
-        table[name] = value[1:].lstrip(" \t") if value[:1] in {"=", ":"} else value
-    return table

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
-from rmqlab.errors import BadInput
+from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.runtime.properties_file import read_properties
 from rmqlab.store.config import MessageStoreConfig
 
 if TYPE_CHECKING:
@@ -17,39 +18,22 @@ FILE_NAME = "broker.conf"
 
 
 class BrokerConfError(BadInput):
-    """A file of settings that cannot be read, or a line or key in it that 4.8.0 does not have."""
-
-
-def read_properties(path: Path) -> dict[str, str]:
-    """Read lines of key=value; empty lines and comments (# or !) are passed over. Raises BrokerConfError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BrokerConfError(f"{path}: cannot be read ({error}); give a file of lines key=value") from error
-    properties: dict[str, str] = {}
-    for number, row in enumerate(text.split("\n"), 1):
-        line = row.strip()
-        if not line or line[0] in "#!":
-            continue
-        key, equals, value = line.partition("=")
-        if not equals or not key.strip():
-            raise BrokerConfError(f"{path}, line {number}: {line!r} is no setting; it must be key=value")
-        properties[key.strip()] = value.strip()
-    return properties
+    """A file of settings with a name in it that 4.8.0 does not have."""
 
 
 def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     """The cluster of one broker with the settings of ``path``.
 
     Raises:
-        BrokerConfError: the file cannot be read; if ``strict``, also for a key that a 4.8.0 broker does not know (the
-            broker itself says nothing about it).
-        BadInput: a value that is not of its setting's kind; the text names file and key.
+        BrokerConfError: if ``strict``, for a name that a 4.8.0 broker does not know (the broker itself says nothing).
+        BadInput: the file cannot be read, or a value is not of its setting's kind; the text names file and setting.
     """
     properties = read_properties(path)
     unknown = unknown_keys(properties) if strict else []
     if unknown:
-        raise BrokerConfError(f"{path}: {', '.join(unknown)}: no setting of a 4.8.0 broker; check the spelling")
+        named = ", ".join(repr(name) if not name.isalnum() else name for name in unknown)
+        meant = did_you_mean(unknown[0], known_keys()) or "; check the spelling"
+        raise BrokerConfError(f"{path}: {named}: no setting of a 4.8.0 broker{meant}")
     broker = BrokerConfig.from_properties(properties, where=str(path))
     store = MessageStoreConfig.from_properties(properties, where=str(path))
     config = ClusterConfig(broker=broker, store=store)

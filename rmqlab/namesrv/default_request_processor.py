@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import astuple
 
 from rmqlab.message.java import from_utf8, to_utf8
+from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.namesrv.kv_config_manager import NAMESPACE_ORDER_TOPIC_CONFIG
 from rmqlab.protocol import namesrv_headers as headers
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -169,7 +170,11 @@ class DefaultRequestProcessor:
         return RemotingCommand.response(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {_text(namespace)}")
 
     def _update_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        self._server.config.update(from_utf8(request.body or b""))
+        try:
+            properties = load_properties(to_utf8(from_utf8(request.body or b"")))
+        except MalformedEscapeError:
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "string2Properties error")
+        self._server.config.update(properties)
         return _success()
 
     def _get_config(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.message.java import hash_map_order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # 4.8.0 NamesrvConfig and NettyServerConfig, the listening port as NamesrvStartup sets it
 _DEFAULTS: Final = {
@@ -39,12 +42,9 @@ class NamesrvConfig:
         """Whether routes tell how many queues of an ordered topic each broker has."""
         return self.properties["orderMessageEnable"].lower() == "true"
 
-    def update(self, text: str) -> None:
-        """Take over `name=value` lines; names that are no setting are passed over."""
-        for line in text.splitlines():
-            name, equals, value = line.partition("=")
-            if equals and not name.startswith(("#", "!")) and name.strip() in self.properties:
-                self.properties[name.strip()] = value.lstrip()
+    def update(self, properties: Mapping[str, str]) -> None:
+        """Take over settings; names that are no setting are passed over (4.8.0 `Configuration.update`)."""
+        self.properties.update({name: value for name, value in properties.items() if name in self.properties})
 
     def to_text(self) -> str:
         """Return `name=value` lines in the order of java.util.Properties."""

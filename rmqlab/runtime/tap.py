@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.configuration import read_properties
+from rmqlab.message.java_properties import load_properties
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
@@ -272,7 +272,7 @@ class Tap:
             self._tell(f"the broker's settings are not known: {error}; a replay needs them in broker.conf")
             return
         if answer.code == ResponseCode.SUCCESS and answer.body:
-            self.recording.settings(read_properties(answer.body.decode("utf-8", "replace")))
+            self.recording.settings(load_properties(answer.body.decode("utf-8", "replace")))
         else:
             self._tell(f"the broker does not tell its settings ({answer.remark}); a replay needs them in broker.conf")
 

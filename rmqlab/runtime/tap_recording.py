@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.message.java_properties import properties_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,9 +67,9 @@ class TapRecording:
 
     def settings(self, properties: Mapping[str, str]) -> None:
         """Write the broker's settings, without its folders."""
-        lines = [f"{name}={value}\n" for name, value in properties.items() if not name.startswith(_LEFT_OUT)]
+        lines = [properties_line(*one) for one in properties.items() if not one[0].startswith(_LEFT_OUT)]
         part = self.folder / f"{SETTINGS}.part"
-        part.write_text("".join(lines), encoding="utf-8")
+        part.write_text("".join(lines), encoding="ascii")
         part.replace(self.folder / SETTINGS)
 
     def flush(self) -> None:

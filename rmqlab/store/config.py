@@ -120,7 +120,7 @@ class MessageStoreConfig:
         for item in fields(self):
             name = property_name(item)
             if name is not None and name in properties:
-                setattr(self, item.name, _parse(getattr(self, item.name), f"{where}: {name}", properties[name].strip()))
+                setattr(self, item.name, _parse(getattr(self, item.name), f"{where}: {name}", properties[name]))
 
     def properties(self) -> dict[str, str]:
         """Return every setting that is not None under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""

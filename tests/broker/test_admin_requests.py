@@ -62,6 +62,13 @@ def test_settings_are_shown_and_changed(bench):
     assert channel.sent[-1].code == ResponseCode.PULL_NOT_FOUND
 
 
+def test_settings_that_java_cannot_read_are_refused(bench):
+    body = b"longPollingEnable=false\nbrokerName=\\u00\n"
+    answer = bench.ask(bench.channel(), RequestCode.UPDATE_BROKER_CONFIG, None, body)
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "string2Properties error")
+    assert settings_of(bench.ask(bench.channel(), RequestCode.GET_BROKER_CONFIG))["longPollingEnable"] == "true"
+
+
 def test_another_permission_is_told_to_the_name_servers(bench):
     bench.registrations.clear()
     bench.ask(bench.channel(), RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerPermission=4\n")

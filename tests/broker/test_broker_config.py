@@ -9,10 +9,17 @@ from rmqlab.broker.broker_config import BrokerConfig, BrokerConfigError, unknown
 
 def test_names_are_those_of_broker_conf():
     config = BrokerConfig.from_properties(
-        {"brokerIP1": "10.0.0.1", "brokerName": "b", "enablePropertyFilter": "TRUE", "listenPort": " 20911 "}
+        {"brokerIP1": "10.0.0.1", "brokerName": "b", "enablePropertyFilter": "TRUE", "listenPort": "20911"}
     )
     assert (config.broker_addr, config.broker_name, config.enable_property_filter) == ("10.0.0.1:20911", "b", True)
     assert config.ha_server_addr == "127.0.0.1:20912"
+
+
+@pytest.mark.parametrize(("name", "value"), [("listenPort", "20911 "), ("enablePropertyFilter", "true ")])
+def test_blanks_at_the_end_of_a_value_are_part_of_it(name, value):
+    # 4.8.0 keeps the default for the one and takes false for the other, in silence
+    with pytest.raises(BrokerConfigError, match=f"{name} must be .*, not '{value}'"):
+        BrokerConfig.from_properties({name: value})
 
 
 @pytest.mark.parametrize("kept", ["base", "bitmap", "noprop", "audit", "lite", "admin"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.broker_conf import read_cluster_config, read_properties
+from rmqlab.lab.broker_conf import read_cluster_config
 from rmqlab.lab.explorer.compare import settings_beside
 
 
@@ -24,19 +24,24 @@ def test_without_a_file_sql_is_allowed_as_it_was_recorded(tmp_path):
     assert settings_beside(tmp_path).broker.enable_property_filter
 
 
-def test_comments_blanks_and_the_last_of_two_values(tmp_path):
+def test_it_is_read_as_java_reads_it(tmp_path):
     path = tmp_path / "broker.conf"
-    path.write_text("# a comment\n! another\n\n brokerName = b = c \nlistenPort=1\nlistenPort=2\n")
-    assert read_properties(path) == {"brokerName": "b = c", "listenPort": "2"}
+    path.write_text(
+        "# a comment\n! one\n\n brokerName = b \\\n   c\nlistenPort:1\nlistenPort 2\nfilterSupportRetry\\\n=true\n"
+    )
+    config = read_cluster_config(path).broker
+    assert (config.broker_name, config.listen_port, config.filter_support_retry) == ("b c", 2, True)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("brokerName\n", "line 1: 'brokerName' is no setting; it must be key=value"),
-        ("x=1\n=2\n", "line 2"),
-        ("brokerNmae=x\n", "brokerNmae: no setting of a 4.8.0 broker"),
+        ("listenPort\n", "listenPort must be a whole number, not ''"),
+        ("x=1\n=2\n", "x, '': no setting of a 4.8.0 broker"),
+        ("brokerNmae=x\n", "brokerNmae: no setting of a 4.8.0 broker; did you mean brokerName?"),
         ("listenPort=x\n", "listenPort must be a whole number, not 'x'"),
+        ("enablePropertyFilter=true \n", "enablePropertyFilter must be true or false, not 'true '"),
+        ("brokerName=\\u00\n", "needs four hexadecimal digits"),
         ("mappedFileSizeCommitLog=big\n", "mappedFileSizeCommitLog must be a whole number"),
     ],
 )

@@ -276,6 +276,11 @@ def test_ordered_topics_reach_brokers_and_clients(channel):
     assert "unknown" not in text
 
 
+def test_settings_that_java_cannot_read_are_refused(channel):
+    answer = ask(NameServer(0), channel, RequestCode.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=\\u12\n")
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "string2Properties error")
+
+
 def test_settings_can_be_given():
     assert "listenPort=1234\n" in NameServer(0, NamesrvConfig(listenPort="1234")).config.to_text()
 

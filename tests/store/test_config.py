@@ -34,7 +34,7 @@ def test_defaults_are_those_of_a_real_broker(golden):
 def test_settings_by_their_java_names():
     config = MessageStoreConfig.from_properties(
         {
-            "mappedFileSizeConsumeQueue": " 20001 ",
+            "mappedFileSizeConsumeQueue": "20001",
             "enableConsumeQueueExt": "TRUE",
             "brokerRole": "SLAVE",
             "flushDiskType": "SYNC_FLUSH",

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Final, Self
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.lab.real.filter import set_up
+from rmqlab.message.java_properties import properties_line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -236,7 +237,7 @@ def _free_ports() -> tuple[int, int]:
 
 
 def _write_conf(path: Path, settings: dict[str, str]) -> None:
-    path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
+    path.write_text("".join(properties_line(*one) for one in settings.items()), encoding="ascii")
 
 
 def _stat(pid: int) -> list[str]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
+from rmqlab.runtime.properties_file import PropertiesFileError, read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,21 +93,10 @@ def read_recording(folder: Path) -> Recording:
 
 
 def _properties(path: Path) -> dict[str, str]:
-    """Read key=value lines; empty lines and comments (# or !) are passed over."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRecording(f"{path}: cannot be read ({error}); the recorded broker's settings are needed") from error
-    properties = {}
-    for number, row in enumerate(text.splitlines(), 1):
-        line = row.strip()
-        if not line or line[0] in "#!":
-            continue
-        key, equals, value = line.partition("=")
-        if not equals:
-            raise BadRecording(f"{path}, line {number}: expected key=value, got {line!r}")
-        properties[key.strip()] = value.strip()
-    return properties
+        return read_properties(path)
+    except PropertiesFileError as error:
+        raise BadRecording(f"{error}; the recorded broker's settings are needed") from error
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[Line, str]]:
