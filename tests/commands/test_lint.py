@@ -109,3 +109,38 @@ def test_arguments_that_do_not_go_together(tmp_path, capsys):
     assert main(["lint", str(GOLDEN / "base" / "scenarios.jsonl#nothing")]) == 2
     assert main(["lint", str(GOLDEN / "lite"), "--group", "G"]) == 2
     assert "give either a FILE or members" in capsys.readouterr().err
+
+
+CPP = (  # the C++ client 1.2 sent this to a broker of ours, asking for tagA: its code is 3552231
+    '{"clientID":"22750-127.0.0.1@DEFAULT","consumerDataSet":[{"consumeFromWhere":0,"consumeType":1,"groupName":'
+    '"WitnessG","messageModel":1,"subscriptionDataSet":[{"subString":"*","subVersion":"1795345882935","topic":'
+    '"%RETRY%WitnessG"},{"codeSet":[0],"subString":"tagA","subVersion":"1795345882935","tagsSet":["tagA"],"topic":'
+    '"Witness"}]}],"producerDataSet":[{"groupName":"WitnessP"}]}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ('"codeSet":[0],', "has the codes [0] for 'tagA', right is: tagA 3552231"),
+        ("", "has the codes [] for 'tagA', right is: tagA 3552231"),
+        ('"codeSet":[3552231],', None),
+    ],
+)
+def test_heartbeats_of_the_cpp_client_are_read_by_their_expression(capsys, tmp_path, codes, said):
+    file = tmp_path / "beats.jsonl"
+    beat = CPP.replace('"codeSet":[0],', codes)
+    java = beat.replace("22750-127.0.0.1@DEFAULT", "J").replace('"tagsSet":["tagA"]', '"tagsSet":["tagB"]')
+    file.write_text(beat + java.replace('"subString":"tagA"', '"subString":"tagB"'), encoding="ascii")
+    assert main(["lint", str(file)]) == 1
+    printed = capsys.readouterr().out
+    assert "TAG 'tagA' and TAG 'tagB' differ both ways" in printed
+    assert "slot J's: lost in all queues" in printed
+    if said is None:
+        assert "22750-127.0.0.1@DEFAULT has the codes" not in printed
+    else:
+        assert f"Witness: the heartbeat of 22750-127.0.0.1@DEFAULT {said}" in printed
+        assert "no message with such a tag passes" in printed
+    file.write_text(beat, encoding="ascii")
+    assert main(["lint", str(file)]) == 0
+    assert ("has the codes" in capsys.readouterr().out) == (said is not None)

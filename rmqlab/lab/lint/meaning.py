@@ -20,6 +20,7 @@ from rmqlab.filter.tags import twin_of
 from rmqlab.filter.telling_apart import Apart, CannotTellError, tell_apart
 from rmqlab.lab.lint.loss import Loss, Properties, asks, loss
 from rmqlab.lab.lint.members import SETTINGS
+from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -278,6 +279,7 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
                 "pulls are refused until another member's next heartbeat"
             )
         yield from _refusals(topic)
+        yield from _wrong_codes(topic.topic, members)
 
 
 def _refusals(topic: TopicLint) -> Iterable[str]:
@@ -288,6 +290,24 @@ def _refusals(topic: TopicLint) -> Iterable[str]:
             compile_expression(wish.data.expression_type, wish.data.sub_string)
         except ExpressionRefused as refusal:
             yield f"{topic.topic}: {wish} ({', '.join(wish.members)}) is refused and lets nothing pass: {refusal}"
+
+
+def _wrong_codes(topic: str, members: Sequence[LintMember]) -> Iterable[str]:
+    """Heartbeats whose codes are not those of the tags: the broker looks at the codes alone (row F-50)."""
+    for member in members:
+        sent = member.sent_codes.get(topic)
+        if sent is None:
+            continue
+        mine = member.subscriptions[topic]
+        tags = sorted(mine.tags_set)
+        right = ", ".join(f"{tag} {string_hash(tag)}" for tag in tags) or "none"
+        passing = [tag for tag in tags if string_hash(tag) in sent]
+        what = f"of these tags only {', '.join(passing)} passes" if passing else "no message with such a tag passes"
+        yield (
+            f"{topic}: the heartbeat of {member.client} has the codes {sorted(sent)} for {mine.sub_string!r}, right is:"
+            f" {right}. A real broker filters by the codes that were sent: while it holds this subscription {what} in"
+            " pulls that carry no subscription of their own (the C++ client's carry it, a Java push consumer's do not)"
+        )
 
 
 def _tool(members: Sequence[LintMember]) -> bool:

@@ -11,13 +11,13 @@ import gzip
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.expression_type import TAG
-from rmqlab.filter.filter_api import build
+from rmqlab.filter.expression_type import TAG, is_tag_type
+from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
@@ -38,11 +38,15 @@ GROUP_FIELDS: Final = ("group", "members", "queues")
 
 @dataclass(frozen=True, slots=True)
 class LintMember:
-    """A member: its subscriptions by topic (retry topics left out) and the group's settings as it tells them."""
+    """A member: its subscriptions by topic (retry topics left out) and the group's settings as it tells them.
+
+    ``sent_codes``: by topic the tags' codes of its heartbeat, where they are not those of the expression.
+    """
 
     client: str
     subscriptions: Mapping[str, SubscriptionData]
     settings: Mapping[str, str] = field(default_factory=dict)
+    sent_codes: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -214,12 +218,26 @@ def _of_beat(groups: Groups, beat: HeartbeatData) -> None:
         told = (data.message_model, data.consume_type, data.consume_from_where)
         names = [None if value is NULL else value.name for value in told]
         settings = {key: name for key, name in zip(SETTINGS, names, strict=True) if name is not None}
-        subscriptions = {
+        sent = {
             str(one.topic): one
             for one in data.subscription_data_set
             if not str(one.topic).startswith(RETRY_GROUP_TOPIC_PREFIX)
         }
-        groups.setdefault(name, LintGroup(name)).hear(LintMember(str(beat.client_id), subscriptions, settings))
+        meant = {topic: _meant(one) for topic, one in sent.items()}
+        codes = {
+            topic: frozenset(sent[topic].code_set) for topic in sent if sent[topic].code_set != meant[topic].code_set
+        }
+        groups.setdefault(name, LintGroup(name)).hear(LintMember(str(beat.client_id), meant, settings, codes))
+
+
+def _meant(sent: SubscriptionData) -> SubscriptionData:
+    """A subscription with the tags and codes of its expression, whatever a client of another language sent for them."""
+    if sent.class_filter_mode or not is_tag_type(sent.expression_type):
+        return replace(sent, tags_set=set(), code_set=set())
+    try:
+        return build(sent.topic, sent.sub_string, sent.expression_type, sent.sub_version)
+    except SubscriptionSplitError:  # nothing but separators: no tag is named
+        return replace(sent, tags_set=set(), code_set=set())
 
 
 def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
