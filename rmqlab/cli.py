@@ -1,7 +1,7 @@
 """The command line: finds the verb's module, reads its arguments, runs it.
 
-Only the module of the verb that was asked for is imported. Exit status: what the verb returns (1: a check failed),
-2 for bad input, 130 after Ctrl-C.
+Only the module of the verb that was asked for is imported. Exit status: what the verb returns (`endings` tells what it
+means), 2 for bad input, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import sys
 from importlib import import_module
 
 from rmqlab.commands import available, listing
-from rmqlab.errors import BadInput
+from rmqlab.commands.endings import ending
+from rmqlab.errors import BadInput, did_you_mean
 
 PROGRAM = "rmqlab"
 
@@ -30,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     verb, *rest = arguments
     if verb not in available():
-        print(f"{PROGRAM}: no verb {verb!r}; there are: {', '.join(available())}", file=sys.stderr)
+        meant = did_you_mean(verb, available())
+        print(f"{PROGRAM}: no verb {verb!r}{meant or '; there are: ' + ', '.join(available())}", file=sys.stderr)
         return 2
     try:
         status = _run(verb, rest)
@@ -49,17 +51,26 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(verb: str, rest: list[str]) -> int:
     """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
+    from rmqlab.commands.output import only_json
+
     module = import_module(f"rmqlab.commands.{verb}")
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {verb}",
         description=available()[verb].help,
         allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", metavar="FILE", help="write the result as JSON to FILE ('-': standard output)")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the result as JSON to FILE ('-': to standard output, all text goes to standard error then)",
+    )
     module.add_arguments(parser)
+    parser.epilog = ending(PROGRAM, verb, parser.epilog)
     args, unknown = parser.parse_known_args(rest)
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
         parser.error(f"unknown arguments: {' '.join(unknown)}")
-    status: int = module.run(args)
+    with only_json(args.json):
+        status: int = module.run(args)
     return status

@@ -31,8 +31,10 @@ def test_every_available_verb_explains_itself():
 
 
 def test_unknown_verb_is_bad_input(capsys):
-    assert cli.main(["rews"]) == 2
-    assert "no verb 'rews'; there are: " in capsys.readouterr().err
+    assert cli.main(["simulat"]) == 2
+    assert capsys.readouterr().err == "rmqlab: no verb 'simulat'; did you mean simulate?\n"
+    assert cli.main(["xyzzy"]) == 2
+    assert "no verb 'xyzzy'; there are: reproduce, simulate, " in capsys.readouterr().err
 
 
 def test_unknown_argument_is_bad_input(capsys):

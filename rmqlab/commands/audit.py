@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 LOST = 3
 MOST_SHOWN = 20
 EPILOG = """\
-exit status: 0 nothing lost, 3 messages were lost, 2 bad input
-
 keys of --json:
   groups     {GROUP: {TOPIC: {sent, delivered, lost, by_fate: {FATE: n}, lost_ids: [offsetMsgId...], lost_by_certainty,
              lost_by_tag, lost_by_queue, lost_unless_nobody_asked, lost_unknown_because, first_lost, last_lost}}}

@@ -62,6 +62,7 @@ def run(args: Namespace) -> int:
         width = max(len(one.name) for one in selected)
         for one in selected:
             print(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})", file=out)
+        write_json({one.name: {"about": one.about, "unit": one.unit} for one in selected}, args.json)
         return 0
     results: list[BenchResult] = []
     for benchmark in selected:

@@ -104,13 +104,18 @@ def run(args: Namespace) -> int:
         properties=properties,
     )
     explored = explorer.explore()
-    _print(explored, text_stream(args))
+    out = text_stream(args)
+    _print(explored, out)
+    failing = sum(not verdict.holds for verdict in explored.verdicts)
+    if failing and not args.property:
+        what = "1 property FAILS" if failing == 1 else f"{failing} properties FAIL"
+        print(f"{what}: a finding, so the exit status is 0; for one asked for with --property it is 1", file=out)
     if args.schedules is not None:
         _save(explored, args.schedules)
     if args.picture is not None:
         _draw(explored, args.picture, cluster)
     write_json(explored.as_json(), args.json)
-    return 1 if args.property and not all(verdict.holds for verdict in explored.verdicts) else 0
+    return 1 if args.property and failing else 0
 
 
 def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenario]:

@@ -3,33 +3,92 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import contextmanager, redirect_stdout
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.whole_file import replacing
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
+
+_results: TextIO | None = None  # under `--json -`: the real standard output
 
 
 def write_json(value: object, target: str | None) -> None:
     """Write `value` as JSON to the file `target` ('-': standard output); do nothing when `target` is None.
 
-    Lone surrogates are legal in our texts and not in UTF-8, hence ASCII. Raise `BadInput` for a file that cannot be
-    written.
+    Lone surrogates are legal in our texts and not in UTF-8, hence ASCII. What is no number in JSON (NaN, infinity)
+    becomes null. Raise `BadInput` for a file that cannot be written.
     """
     if target is None:
         return
-    text = json.dumps(value, indent=1) + "\n"
+    try:
+        text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+    except ValueError:
+        text = json.dumps(_finite(value), indent=1, allow_nan=False) + "\n"
     if target == "-":
-        sys.stdout.write(text)
+        write_result(text)
         return
     try:
         Path(target).write_text(text, encoding="ascii")
     except OSError as error:
         raise BadInput(f"--json {target}: {error.strerror}; name a file that can be written, or '-'") from error
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def write_result(text: str) -> None:
+    """Write the verb's result to standard output: the one thing that is still written there under `--json -`."""
+    out = sys.stdout if _results is None else _results
+    out.write(text)
+    out.flush()
+
+
+@contextmanager
+def only_json(target: str | None) -> Iterator[None]:
+    """With `target` "-": what this process and its programs write to standard output goes to standard error.
+
+    Only `write_json` and `write_result` still write there. Any other target changes nothing.
+    """
+    global _results  # noqa: PLW0603 - one process has one standard output
+    if target != "-":
+        yield
+        return
+    sys.stdout.flush()
+    try:
+        ours = sys.stdout.fileno() == 1
+    except (OSError, ValueError):  # a stream in memory
+        ours = False
+    if not ours:
+        _results = sys.stdout
+        try:
+            with redirect_stdout(sys.stderr):
+                yield
+        finally:
+            _results = None
+        return
+    kept = os.dup(1)
+    _results = open(kept, "w", encoding="ascii", closefd=False)  # noqa: SIM115 - a descriptor, closed below
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        _results = None
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.commands.output import replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.explorer.compare import Verdict, compare, settings_beside
@@ -66,7 +66,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="every MS of virtual time an event 'gauge' for each group: age of the heartbeats, raw and filtered lag,"
         " flips of the subscription in the last minute",
     )
-    parser.epilog = f"{FAULTS} --json FILE gets the events too (with --compare: the comparison)."
+    parser.epilog = (
+        f"{FAULTS} The events are one JSON object a line: on standard output, or in the file of --out or --json;"
+        " --json - writes them as one JSON array, an object a line. With --compare, --json gets the comparison."
+    )
 
 
 def run(args: Namespace) -> int:
@@ -107,7 +110,9 @@ def run(args: Namespace) -> int:
             replace_file(Path(target), events)
     if args.schedule_out is not None:
         replace_file(args.schedule_out, "".join(saved))
-    if to_screen:
+    if args.json == "-":
+        write_result(f"[\n{','.join(events.splitlines(keepends=True))}]\n")
+    elif to_screen:
         sys.stdout.write(events)
     return 2 if refused else 0
 

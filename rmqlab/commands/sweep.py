@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -66,9 +66,11 @@ def run(args: Namespace) -> int:
     if args.name is None:
         width = max(map(len, CATALOGUE))
         print("\n".join(f"{name:<{width}}  {one.about}" for name, one in CATALOGUE.items()), file=out)
+        write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)
         return 0
     if args.name not in CATALOGUE:
-        raise BadInput(f"sweep {args.name!r} is not known; there are {', '.join(CATALOGUE)}")
+        meant = did_you_mean(args.name, CATALOGUE)
+        raise BadInput(f"there is no sweep {args.name!r}{meant or '; there are ' + ', '.join(CATALOGUE)}")
     if args.runs is not None and args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
     if args.rows_a_task is not None and args.rows_a_task < 1:
