@@ -7,13 +7,21 @@ means), 2 for bad input, 130 after Ctrl-C.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import signal
 import sys
+from contextlib import contextmanager
 from importlib import import_module
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING
 
 from rmqlab.commands import available, listing
 from rmqlab.commands.endings import ending
 from rmqlab.errors import BadInput, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROGRAM = "rmqlab"
 
@@ -35,18 +43,42 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{PROGRAM}: no verb {verb!r}{meant or '; there are: ' + ', '.join(available())}", file=sys.stderr)
         return 2
     try:
-        status = _run(verb, rest)
+        with _quiet_interrupt():
+            status = _run(verb, rest)
         sys.stdout.flush()
         return status
     except BadInput as error:
         print(f"{PROGRAM} {verb}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        print(f"{PROGRAM} {verb}: stopped by Ctrl-C", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output (head, less) has seen enough: the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+@contextmanager
+def _quiet_interrupt() -> Iterator[None]:
+    """Ctrl-C ends the verb, and libraries that were at work do not log it: Py4J gives each call a traceback.
+
+    `open_session` keeps this handler; Spark would put its own in place, which asks the JVM in the middle of a call.
+    """
+
+    def stop(*_: object) -> None:
+        logging.disable(logging.CRITICAL)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or current_thread() is not main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        logging.disable(logging.NOTSET)
 
 
 def _run(verb: str, rest: list[str]) -> int:

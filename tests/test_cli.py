@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -64,6 +68,24 @@ def test_status_is_that_of_the_verb(monkeypatch, raised, status):
 
     monkeypatch.setattr(rows, "run", run)
     assert cli.main(["rows"]) == status
+
+
+def test_ctrl_c_is_one_line_and_libraries_say_nothing(monkeypatch, capsys, caplog):
+    def run(args):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        finally:
+            logging.getLogger("py4j").error("Exception while sending command.")  # what Py4J does in its calls
+
+    monkeypatch.setattr(rows, "run", run)
+    before = signal.getsignal(signal.SIGINT)
+    assert cli.main(["rows"]) == 130
+    assert capsys.readouterr() == ("", "rmqlab rows: stopped by Ctrl-C\n")
+    assert caplog.records == []
+    assert signal.getsignal(signal.SIGINT) is before
+    logging.getLogger("py4j").error("heard again")
+    assert [record.message for record in caplog.records] == ["heard again"]
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

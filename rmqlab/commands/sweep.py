@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,10 @@ from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TextIO
+
+    from pyspark.sql import SparkSession
 
 PLAIN = "none"
 LONGEST = 40  # characters of a figure that is shown
@@ -81,21 +84,11 @@ def run(args: Namespace) -> int:
         raise BadInput("--schedules and --run take runs out of one row; say which with --row")
     named = CATALOGUE[args.name]
     sweep = named.sweep(args.name, seed=args.seed, runs=args.runs, axes=_axes(args.set, named.rows(1)))
-    session = None
-    if args.spark != PLAIN:
-        from rmqlab.spark.session import open_session
-
-        session = open_session(args.spark)
     folder = args.out or Path(f"sweep-{args.name}")
-    try:
-        with Progress(args.name, len(sweep.parameters), unit="rows") as progress:
-            result = run_sweep(
-                sweep, folder, session=session, rows_a_task=args.rows_a_task or named.rows_a_task,
-                progress=progress.rows,
-            )  # fmt: skip
-    finally:
-        if session is not None:
-            session.stop()
+    with Progress(args.name, len(sweep.parameters), unit="rows") as progress, _session(args.spark) as session:
+        result = run_sweep(
+            sweep, folder, session=session, rows_a_task=args.rows_a_task or named.rows_a_task, progress=progress.rows
+        )
     if args.table is not None:
         result.write(args.table)
     write_json({"sweep": args.name, "seed": sweep.seed, "rows": result.records}, args.json)
@@ -103,6 +96,20 @@ def run(args: Namespace) -> int:
     for record in result.failed:
         print(f"  {record['row']}: {record['error']}", file=out)
     return 1 if result.failed else 0
+
+
+@contextmanager
+def _session(address: str | None) -> Iterator[SparkSession | None]:
+    if address == PLAIN:
+        yield None
+        return
+    from rmqlab.spark.session import open_session
+
+    session = open_session(address)
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def _axes(given: list[str], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

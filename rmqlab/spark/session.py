@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import zipfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
@@ -82,7 +84,8 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
         all_settings[_DRIVER_OPTIONS] = options
     builder = builder.config(map={**all_settings})
     try:
-        session = builder.getOrCreate()
+        with _our_interrupt():
+            session = builder.getOrCreate()
         if not local and SUBMITTED not in os.environ:
             _ship(session)
     except (PySparkException, RuntimeError, OSError) as error:
@@ -93,6 +96,17 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
             raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
         raise
     return session
+
+
+@contextmanager
+def _our_interrupt() -> Iterator[None]:
+    """Keep a handler of Ctrl-C that somebody has set: a new SparkContext puts its own in place of any."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not signal.default_int_handler and current_thread() is main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def _quiet(options: str) -> str:

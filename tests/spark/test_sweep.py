@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
@@ -12,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
+from rmqlab.java_runtime import find_java
 from rmqlab.spark.sweeps.files import SweepFiles
 from rmqlab.spark.sweeps.running import SparkLostError, WorkersError, run_sweep
 from rmqlab.spark.sweeps.sweep import Outcome, Sweep, grid
@@ -218,3 +224,20 @@ def test_after_deaths_and_errors_only_what_is_missing_is_run(tmp_path, spark):
     again = run_sweep(Sweep("s", recovered, grid(number=range(6))), tmp_path / "kept", session=spark)
     assert [record["twice"] for record in again.records] == [0, 2, 4, 6, 8, 10]
     assert sorted(path.name for path in calls.glob("*-True")) == ["1-True", "4-True"]
+
+
+def test_ctrl_c_ends_a_sweep_on_spark_with_one_line(tmp_path, root):
+    pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+    if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
+        pytest.skip("no Java 17 or newer here: ./lab test installs one")
+    command = [sys.executable, "-m", "rmqlab", "sweep", "loss", "--spark", "local[1]", "--out", str(tmp_path / "rows")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=root, start_new_session=True) as started:
+        while not (tmp_path / "rows" / "sweep.json").exists() and started.poll() is None:
+            time.sleep(0.1)
+        time.sleep(2)  # its first rows are under way now
+        os.killpg(started.pid, signal.SIGINT)
+        told = started.stderr.read()
+    assert started.returncode == 130
+    assert [line for line in told.splitlines() if not line.startswith("WARNING: Using incubator")] == [
+        "rmqlab sweep: stopped by Ctrl-C"
+    ]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
@@ -92,13 +94,26 @@ def _in_spark(
 ) -> Iterator[list[Outcome]]:
     size = _parallelism(session) * TASKS_A_WAVE_AND_CORE * rows_a_task
     waves = [rows[start : start + size] for start in range(0, len(rows), size)]
+    over = Event()
     with ThreadPoolExecutor(UNDER_WAY, "sweep") as pool:
         try:
-            for wave in as_completed([pool.submit(_wave, session, sweep.run, wave, rows_a_task) for wave in waves]):
+            under_way = [pool.submit(_wave, session, sweep.run, wave, rows_a_task, over) for wave in waves]
+            for wave in as_completed(under_way):
                 yield wave.result()
         except BaseException:
+            over.set()
             pool.shutdown(wait=False, cancel_futures=True)
+            _cancel(session)
             raise
+
+
+def _cancel(session: SparkSession) -> None:
+    """End the jobs under way: nobody waits for their rows any more."""
+    with suppress(Exception):  # the session may be what was lost
+        if type(session).__module__.startswith("pyspark.sql.connect"):
+            session.interruptAll()
+        else:
+            session.sparkContext.cancelAllJobs()
 
 
 def _parallelism(session: SparkSession) -> int:
@@ -109,18 +124,20 @@ def _parallelism(session: SparkSession) -> int:
         return max(1, int(session.conf.get("spark.sql.shuffle.partitions") or 1))
 
 
-def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task: int) -> list[Outcome]:
+def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task: int, over: Event) -> list[Outcome]:
     tasks = [list(rows[start : start + rows_a_task]) for start in range(0, len(rows), rows_a_task)]
     frame = session.range(0, len(tasks), 1, len(tasks)).mapInArrow(partial(_task, run, tasks), _SCHEMA)
     try:
         answers = frame.collect()
-    except Exception as error:  # noqa: BLE001 - Py4J, gRPC and PySpark have roots of their own
+    except Exception as error:
+        if over.is_set():
+            raise
         _require_alive(session, error)
         if len(rows) == 1:
             return [Outcome(rows[0], {}, f"the task died: {_reason(error)}")]
         half = len(rows) // 2
         parts = (rows[:half], rows[half:])
-        return [outcome for part in parts for outcome in _wave(session, run, part, rows_a_task)]
+        return [outcome for part in parts for outcome in _wave(session, run, part, rows_a_task, over)]
     found = {one["row"]: one for one in answers}
     return [Outcome(row, json.loads(found[row.id]["figures"]), found[row.id]["error"]) for row in rows]
 
