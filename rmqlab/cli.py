@@ -13,6 +13,7 @@ import signal
 import sys
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,7 @@ def _quiet_interrupt() -> Iterator[None]:
 
 def _run(verb: str, rest: list[str]) -> int:
     """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
-    from rmqlab.commands.output import only_json
+    from rmqlab.commands.output import check_target, only_json
 
     module = import_module(f"rmqlab.commands.{verb}")
     parser = argparse.ArgumentParser(
@@ -103,6 +104,7 @@ def _run(verb: str, rest: list[str]) -> int:
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
         parser.error(f"unknown arguments: {' '.join(unknown)}")
+    check_target(None if args.json in {None, "-"} else Path(args.json), "--json")
     with only_json(args.json):
         status: int = module.run(args)
     return status

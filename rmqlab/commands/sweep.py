@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.commands.output import check_target, replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput, did_you_mean
 
@@ -83,6 +83,7 @@ def run(args: Namespace) -> int:
     if args.schedules is not None or args.run is not None:
         raise BadInput("--schedules and --run take runs out of one row; say which with --row")
     named = CATALOGUE[args.name]
+    check_target(args.table, "--table")
     sweep = named.sweep(args.name, seed=args.seed, runs=args.runs, axes=_axes(args.set, named.rows(1)))
     folder = args.out or Path(f"sweep-{args.name}")
     with Progress(args.name, len(sweep.parameters), unit="rows") as progress, _session(args.spark) as session:
@@ -131,7 +132,8 @@ def _value(text: str, kind: type, given: str) -> Any:
             return known[text.lower()]
         return kind(text) if kind in (int, float) else text
     except (KeyError, ValueError) as error:
-        raise BadInput(f"--set {given}: {text!r} is no {kind.__name__}, as this axis has") from error
+        what = {bool: "true or false", int: "a whole number"}.get(kind, "a number")
+        raise BadInput(f"--set {given}: this axis takes {what}, not {text!r}") from error
 
 
 def _again(args: Namespace, out: TextIO) -> int:

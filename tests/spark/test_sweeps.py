@@ -8,6 +8,8 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
+from rmqlab.spark import session
+from rmqlab.spark.sweeps import running
 from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
@@ -77,4 +79,48 @@ def test_verb_lists_runs_and_goes_on(tmp_path, capsys):
 
 def test_verb_refuses_what_it_does_not_know(capsys):
     assert main(["sweep", "nothing"]) == 2
-    assert "sweep 'nothing' is not known; there are loss" in capsys.readouterr().err
+    assert "there is no sweep 'nothing'; there are loss" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["loss", "--set", "queues=-1"], "sweep 'loss': queues is -1; it lies between 1 and 64"),
+        (["loss", "--set", "queus=4"], "sweep 'loss' has no axis 'queus'; did you mean queues?"),
+        (["loss", "--set", "queues=1.5"], "--set queues=1.5: this axis takes a whole number, not '1.5'"),
+        (["loss", "--set", "traffic=none"], "traffic is 'none'; it is one of starting, settled"),
+        (["loss_whole", "--set", "members=0"], "members is 0; it lies between 1 and 32"),
+        (["schedules", "--set", "gap_ms=-1"], "gap_ms is -1; the least is 0"),
+        (["schedules", "--runs", "1", "--set", "budget=0"], "budget is 0; the least is 1"),
+        (["schedules", "--set", "queues=0"], "queues"),
+        (["storms", "--set", "queues=0"], "queues is 0; the least is 1"),
+        (["storms", "--set", "strategy=foo"], "strategy"),
+        (["heartbeats", "--set", "lost=1"], "lost is 1.0; it lies between 0 and 0.99"),
+        (["heartbeats", "--set", "lost=nan"], "lost is nan"),
+        (["bloom-map", "--set", "selectivity=3"], "selectivity is 3.0; it is a share, 0 to 1"),
+        (["bloom-map", "--set", "real=maybe"], "this axis takes true or false, not 'maybe'"),
+        (["bloom-map", "--set", "expected=0"], "expected is 0; the least is 1"),
+        (["losss"], "there is no sweep 'losss'; did you mean loss?"),
+        (["loss", "--table", "none/rows.parquet"], "there is no folder"),
+    ],
+)
+def test_what_an_axis_cannot_have_is_refused_before_any_row_is_run(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "run_sweep", None)
+    monkeypatch.setattr(session, "open_session", None)
+    assert main(["sweep", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_usual_grid_of_each_sweep_passes_its_own_check(name):
+    assert len(CATALOGUE[name].sweep(name).rows()) > 1
+
+
+def test_a_sweep_without_rows_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="sweep 's' has no rows: nothing would be run"):
+        running.run_sweep(Sweep("s", dict, []), tmp_path)

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.groups.tag_group import GROUP, TOPIC
-from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription
+from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.spark.sweeps.bloom_map import COUNTS as BLOOM_COUNTS
 from rmqlab.spark.sweeps.bloom_map import SEED as BLOOM_SEED
-from rmqlab.spark.sweeps.bloom_map import bloom_map, measure
+from rmqlab.spark.sweeps.bloom_map import bloom_map, measure, workload_of
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
-from rmqlab.spark.sweeps.searched_group import schedules
+from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
 from rmqlab.spark.sweeps.sweep import Scalar, Sweep, grid
 from rmqlab.spark.sweeps.whole_group import TRAFFIC, group_start, loss_whole
 
@@ -38,13 +38,15 @@ Figures = dict[str, Any]
 class NamedSweep:
     """A sweep of the catalogue: ``rows`` gives its grid for a number of ``runs`` a row.
 
-    ``counts``: the figures that a row repeats exactly, None for all of them; the others are times that were measured.
+    ``check`` takes the parameters of a row and raises `BadInput` for values that its axes cannot have. ``counts``: the
+    figures that a row repeats exactly, None for all of them; the others are times that were measured.
     ``version`` is raised when a row's figures change their meaning. ``rows_a_task``: quick rows share a task.
     """
 
     about: str
     run: Callable[..., Figures]
     rows: Callable[[int], list[dict[str, Scalar]]]
+    check: Callable[..., object]
     runs: int
     seed: int = 0
     version: int = 1
@@ -62,14 +64,20 @@ class NamedSweep:
         """The sweep, ready for `run_sweep`; ``axes`` gives some axes other values than the usual grid has.
 
         Raises:
-            BadInput: an axis that there is not.
+            BadInput: an axis that there is not, or a value that it cannot have.
         """
         rows = self.rows(self.runs if runs is None else runs)
         for axis, values in (axes or {}).items():
             if axis not in rows[0]:
-                raise BadInput(f"sweep {name!r} has no axis {axis!r}; there are {', '.join(rows[0])}")
+                meant = did_you_mean(axis, rows[0]) or f"; there are {', '.join(rows[0])}"
+                raise BadInput(f"sweep {name!r} has no axis {axis!r}{meant}")
             changed = [{**row, axis: value} for row in rows for value in values]
             rows = list({tuple(row.items()): row for row in changed}.values())
+        for row in rows:
+            try:
+                self.check(**row)
+            except BadInput as error:
+                raise BadInput(f"sweep {name!r}: {error}") from error
         return Sweep(name, self.run, rows, seed=self.seed if seed is None else seed, version=self.version)
 
 
@@ -174,6 +182,33 @@ def _storm_figures(run: Any, end: float) -> Figures:
     }
 
 
+def _check_group(*, runs: int, **group: Any) -> None:
+    group_start(**group, messages=MESSAGES)
+    _check_least("runs", runs, 1)
+
+
+def _check_search(*, gap_ms: int, lag_ms: int, budget: int, **group: Any) -> None:
+    for name, value, least in (("gap_ms", gap_ms, 0), ("lag_ms", lag_ms, 0), ("budget", budget, 1)):
+        _check_least(name, value, least)
+    convert_scenario(searched_scenario(gap_ms=gap_ms, **group).to_builtins(), "its scenario")
+
+
+def _check_storm(*, members: int, queues: int, strategy: str, gap_ms: int) -> None:
+    for name, value, least in (("members", members, 1), ("queues", queues, 1), ("gap_ms", gap_ms, 0)):
+        _check_least(name, value, least)
+    convert_scenario(storm_scenario(members, queues, strategy, gap_ms).to_builtins(), "its scenario")
+
+
+def _check_cell(*, expected: int, **cell: Any) -> None:
+    _check_least("expected", expected, 1)
+    workload_of(0, **{name: value for name, value in cell.items() if name != "real"}, expected=expected)
+
+
+def _check_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise BadInput(f"{name} is {value}; the least is {least}")
+
+
 def _loss_rows(runs: int) -> list[dict[str, Scalar]]:
     return grid(
         members=[1, 2, 3, 4, 6, 8], queues=[1, 4, 8, 16], shared=[0, 1, 2], gap_ms=[0, 100, 1_000, 60_000],
@@ -210,25 +245,27 @@ def _storm_rows(_: int) -> list[dict[str, Scalar]]:
 CATALOGUE: Mapping[str, NamedSweep] = {
     "loss": NamedSweep(
         "what a group with tags of its members' own loses: members, queues, shared tags, gap, delays",
-        loss, _loss_rows, 20_000, version=2, rows_a_task=4,
+        loss, _loss_rows, _check_group, 20_000, version=2, rows_a_task=4,
     ),
     LOSS_WHOLE: NamedSweep(
         "the same through the whole core, run by run, with the model beside, and the choices of worst and best run",
-        loss_whole, _whole_rows, 40, version=2,
+        loss_whole, _whole_rows, _check_group, 40, version=2,
     ),
     SCHEDULES: NamedSweep(
         "every order of frames that a budget of runs reaches (--runs): outcomes, what they lose, worst and best"
-        " schedule", schedules, _schedule_rows, 100,
+        " schedule", schedules, _schedule_rows, _check_search, 100,
     ),
     "heartbeats": NamedSweep(
         "load of heartbeats and the time until silence is noticed: clients, period, expiry, scan, beats lost",
-        heartbeats, _heartbeat_rows, 1, rows_a_task=4,
+        heartbeats, _heartbeat_rows, lambda **row: Heartbeats(**row).checked(), 1, rows_a_task=4,
     ),
     STORMS: NamedSweep(
-        "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows, 1
+        "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows,
+        _check_storm, 1,
     ),
     BLOOM_MAP: NamedSweep(
         "what filtering costs with the bloom switch and without; times differ from run to run, counts do not",
-        measure, lambda _: list(map(dict, bloom_map().parameters)), 1, seed=BLOOM_SEED, counts=BLOOM_COUNTS,
+        measure, lambda _: list(map(dict, bloom_map().parameters)), _check_cell, 1, seed=BLOOM_SEED,
+        counts=BLOOM_COUNTS,
     ),
 }  # fmt: skip

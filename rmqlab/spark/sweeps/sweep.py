@@ -78,10 +78,12 @@ class Sweep:
         """Give every row in the order given.
 
         Raises:
-            BadInput: rows with other names than the first, equal rows, or a name that results use themselves.
+            BadInput: no row, rows with other names than the first, equal rows, or a name that results use themselves.
         """
+        if not self.parameters:
+            raise BadInput(f"sweep {self.name!r} has no rows: nothing would be run")
         found: dict[str, SweepRow] = {}
-        names = list(self.parameters[0]) if self.parameters else []
+        names = list(self.parameters[0])
         if taken := _RESERVED & set(names):
             raise BadInput(f"sweep {self.name!r}: no parameter can be called {', '.join(sorted(taken))}")
         for number, one in enumerate(self.parameters):
