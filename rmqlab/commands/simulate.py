@@ -20,6 +20,7 @@ from rmqlab.runtime.schedule import ScheduledChooser
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
 
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.run import Run
@@ -102,6 +103,8 @@ def run(args: Namespace) -> int:
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
         print(_summary(result), file=out)
+        for line in _failures(result):
+            print(f"  {line}", file=out)
     if not saved:
         return 2
     events = "".join(texts)
@@ -148,6 +151,14 @@ def _summary(result: Run) -> str:
     lost = sum(fate.lost for fate in result.fates)
     told = ", ".join(f"{count} {fate}" for fate, count in fates.items()) or "no messages"
     return f"{result.scenario.id}: {told}; {lost} lost"
+
+
+def _failures(result: Run) -> Iterator[str]:
+    """What clients or the broker refused while it ran: nothing of that is among the fates."""
+    for event in result.events:
+        if event["ev"] in {"startFailed", "error"}:
+            what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
+            yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
 
 
 def _compare(args: Namespace) -> int:

@@ -6,9 +6,7 @@ ordered by ``at`` (ms after the topics exist); a step starts late when the one b
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -34,6 +32,8 @@ from rmqlab.lab.fault_steps import (
     SetClock,
     Slow,
 )
+from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
+from rmqlab.lab.text_file import read_text
 from rmqlab.message.topics import is_valid_name, validate_topic
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ _KINDS: dict[str, type] = {
     "resetOffset": ResetOffset,
     **FAULT_KINDS,
 }
+_OTHERS: dict[str, type] = {"": Scenario, MESSAGES: OutgoingMessage, SUBSCRIBE: Subscription}
 
 
 def read_scenarios(path: str | Path) -> list[Scenario]:
@@ -179,11 +180,7 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
 def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
     """All scenarios of a JSON-lines file by the number of their line; raises as ``read_scenarios``."""
     path = Path(path)
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read as UTF-8 text ({error}); give a file of JSON lines") from error
+    text = read_text(path, "a file of scenarios, one JSON object a line")
     scenarios: dict[int, Scenario] = {}
     seen: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -219,24 +216,10 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
     try:
         scenario = msgspec.convert(fields, Scenario)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {error}{_hint(fields)}") from error
+        raise BadInput(f"{where}: {explained(error, fields, _KINDS, _OTHERS)}") from error
     for problem in _problems(scenario):
         raise BadInput(f"{where}: {problem}")
     return scenario
-
-
-def _hint(fields: object) -> str:
-    """What would be right, for the first step whose kind or fields are unknown."""
-    steps = fields.get("steps") if isinstance(fields, dict) else None
-    for step in steps if isinstance(steps, list) else []:
-        kind = step.get("do") if isinstance(step, dict) else None
-        if kind not in _KINDS:
-            return f'; "do" is one of {", ".join(_KINDS)}'
-        known = {field.encode_name: field.required for field in msgspec.structs.fields(_KINDS[kind])}
-        missing = [name for name, required in known.items() if required and name not in step]
-        if missing or any(name not in known and name != "do" for name in step):
-            return f"; a {kind!r} step has {', '.join(n if r else f'[{n}]' for n, r in known.items())}"
-    return ""
 
 
 def _problems(scenario: Scenario) -> Iterator[str]:

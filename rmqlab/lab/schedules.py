@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.text_file import read_text
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -19,10 +20,7 @@ def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
     Raises:
         BadInput: the file cannot be read, or a schedule is malformed or belongs to none of ``scenarios``.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read ({error}); give a file that --schedule-out has written") from error
+    text = read_text(path, "a file that --schedule-out has written")
     found: dict[str, Schedule] = {}
     for where, part in _parts(path.name, text):
         schedule = Schedule.from_json(part, where)

@@ -43,7 +43,7 @@ def test_a_scenario_is_named_by_file_id_or_line(files, text, wanted, found):
         ("both.jsonl#y", None, "y: no scenario of both.jsonl has this id or line; it has one-queue, x"),
         ("both.jsonl#1", None, "1: no scenario"),
         ("both.jsonl#x", "one-queue", "--id one-queue: .* chooses another one"),
-        ("missing.jsonl", None, "cannot be read"),
+        ("missing.jsonl", None, "there is no such file"),
     ],
 )
 def test_what_names_none_is_answered_with_what_would(files, text, wanted, problem):

@@ -84,7 +84,10 @@ def test_ten_processes_with_other_hash_seeds_give_the_same_bytes(scenarios):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda s: s["steps"][0].update(do="strt"), ["scenarios.jsonl, line 1", "$.steps[0].do", "start, stop"]),
+        (
+            lambda s: s["steps"][0].update(do="strt"),
+            ['scenarios.jsonl, line 1: steps[0].do is "strt"', "did you mean start?"],
+        ),
         (lambda s: s["steps"][1].update(whom="B"), ["line 1", "whom", "who"]),
         (lambda s: s["steps"][3].update(topic="U"), ["steps[3].topic", "'U'", "T"]),
         (lambda s: s["steps"][0].update(kind="pop"), ["'two'", "steps[0].kind", "POP"]),
@@ -170,7 +173,7 @@ def test_packed_files_and_chosen_scenarios(scenarios, tmp_path, capsys):
     assert "--id third: not in scenarios.jsonl.gz; it has two, other" in capsys.readouterr().err
     packed.write_bytes(b"no gzip")
     assert main(["simulate", str(packed)]) == 2
-    assert "scenarios.jsonl.gz: cannot be read" in capsys.readouterr().err
+    assert "scenarios.jsonl.gz: its name ends in .gz, and it is not packed so" in capsys.readouterr().err
 
 
 def test_schedules_of_several_scenarios_are_one_a_line(scenarios, tmp_path):
@@ -201,3 +204,14 @@ def test_the_settings_beside_the_scenarios_count(scenarios, tmp_path, capsys):
     (tmp_path / "other.conf").write_text("enablePropertyFliter=true\n")
     assert main(["simulate", str(scenarios), "--conf", str(tmp_path / "other.conf")]) == 2
     assert "enablePropertyFliter: no setting of a 4.8.0 broker" in capsys.readouterr().err
+
+
+def test_what_was_refused_while_it_ran_is_said(scenarios, capsys):
+    bad = json.loads(json.dumps(ARTICLE))
+    bad["steps"][0]["group"] = "G G"
+    bad["steps"][3]["messages"] = [{"body": "b", "props": {"a": ""}}]
+    scenarios.write_text(json.dumps(bad) + "\n")
+    assert main(["simulate", str(scenarios), "--out", os.devnull]) == 0
+    told = capsys.readouterr().out
+    assert "two: no messages; 0 lost\n  A did not start: the specified group[G G_two] contains illegal" in told
+    assert "\n  send failed: The name or value of property can not be null or blank string! (RuntimeException)" in told

@@ -6,9 +6,11 @@ import gzip
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario import Start, numbered_scenarios, parse_scenario, read_scenarios
+from rmqlab.lab.scenario import Start, convert_scenario, numbered_scenarios, parse_scenario, read_scenarios
 
 START = {"at": 0, "do": "start", "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "*"}}}
 SEND = {"at": 3000, "do": "send", "topic": "T", "messages": [{"body": "b"}]}
@@ -63,30 +65,41 @@ def test_lone_surrogates_and_files_with_a_mark_at_their_beginning(tmp_path):
     ("line", "words"),
     [
         ("{", ["not one JSON object"]),
-        ("[]", ["Expected `object`"]),
-        ("7", ["Expected `object`"]),
+        ("[]", ["the scenario is []; right is an object"]),
+        ("7", ["the scenario is 7; right is"]),
         (json.dumps({"id": "x"}), ["topics"]),
-        (text(more=1), ["unknown field `more`"]),
+        (text(more=1), ["there is no field 'more' here; it has id, topics"]),
         (text(id=""), ["\"id\" is ''"]),
         (text(id="a b"), ["\"id\" is 'a b'", "letters"]),
         (text(topics={"T": 0}), ["topics.T is 0", "1 to 1024"]),
         (text(topics={"T": 10**9}), ["topics.T is 1000000000"]),
-        (text(topics={"T": "4"}), ["Expected `int`, got `str`", "topics"]),
+        (text(topics={"T": "4"}), ['topics.T is "4"; right is a whole number, as in "topics": {"T": 4}']),
         (text(topics={"T": 2, "T!": 1}), ["'T!'", "illegal characters"]),
         (text(topics={"T": 2, "T" * 130: 1}), ["topics", "longer"]),
-        (text(steps={}), ["$.steps"]),
-        (text(steps=[SEND | {"do": "sent"}]), ["$.steps[0].do", '"do" is one of start, stop']),
+        (text(steps={}), ["steps is {}; right is a list"]),
+        (text(steps=[SEND | {"do": "sent"}]), ['steps[0].do is "sent"', "there is no such step; did you mean send?"]),
+        (text(steps=[SEND | {"do": None}]), ["steps[0].do is null", '"do" is one of start, stop']),
+        (text(steps=[{"at": 0}]), ['steps[0]: "do" is missing; it is one of start, stop']),
+        (text(steps=["x"]), ['steps[0] is "x"; right is an object']),
+        (text(stpes=[]), ["no field 'stpes' here; did you mean steps?"]),
         (text(steps=[{"at": 0, "do": "start", "who": "A"}]), ["a 'start' step has at, who, group, subscribe, [mode]"]),
-        (steps(first=START | {"foo": 1}), ["`foo`", "$.steps[0]", "[laterTimes]"]),
-        (steps(first=START | {"at": 1.5}), ["$.steps[0].at"]),
+        (steps(first=START | {"foo": 1}), ["steps[0]: there is no field 'foo' here", "[laterTimes]"]),
+        (steps(first=START | {"at": 1.5}), ["steps[0].at is 1.5; right is a whole number"]),
         (steps(first=START | {"at": -5}), ["steps[0].at is -5"]),
-        (steps(first=START | {"mode": "both"}), ["$.steps[0].mode", "both"]),
+        (steps(first=START | {"mode": "both"}), ['steps[0].mode is "both"; it is one of clustering, broadcasting']),
         (steps(first=START | {"who": ""}), ["steps[0].who is ''"]),
         (steps(first=START | {"who": "P"}), ["steps[0].who is 'P'", "producer"]),
         (steps(first=START | {"group": ""}), ["steps[0].group is empty"]),
         (steps(first=START | {"subscribe": {}}), ["steps[0].subscribe is empty"]),
         (steps(first=START | {"subscribe": {"U": {"type": "TAG", "expr": "*"}}}), ["'U'", "known topics: T"]),
-        (steps(first=START | {"subscribe": {"T": {"type": "SQL", "expr": "*"}}}), ["subscribe", "SQL"]),
+        (
+            steps(first=START | {"subscribe": {"T": {"type": "SQL", "expr": "*"}}}),
+            ['steps[0].subscribe.T.type is "SQL"; it is one of TAG, SQL92; did you mean SQL92?'],
+        ),
+        (
+            steps(first=START | {"subscribe": {"T": "tagA"}}),
+            ['steps[0].subscribe.T is "tagA"', '"expr": "tagA || tagB"'],
+        ),
         (steps(first=START | {"laterTimes": -1}), ["steps[0].laterTimes is -1"]),
         (steps(START | {"at": 4000}), ["steps[2].who is 'A'", "runs already"]),
         (steps({"at": 4000, "do": "stop", "who": "B"}), ["steps[2].who is 'B'", "started: A"]),
@@ -98,8 +111,13 @@ def test_lone_surrogates_and_files_with_a_mark_at_their_beginning(tmp_path):
         (steps({"at": 10**13, "do": "alloc"}), ["steps[2].at", "at most a week"]),
         (steps(SEND | {"topic": "U"}), ["steps[2].topic is 'U'"]),
         (steps(SEND | {"messages": [{"body": "b", "queue": 2}]}), ["steps[2].messages[0].queue is 2", "0..1"]),
-        (steps(SEND | {"messages": [{"tag": "b"}]}), ["steps[2].messages[0]", "body"]),
-        (steps(SEND | {"messages": [{"body": "b", "props": {"a": 1}}]}), ["props", "Expected `str`"]),
+        (steps(SEND | {"messages": [{"tag": "b"}]}), ["steps[2].messages[0]: 'body' is missing; it has body, [tag]"]),
+        (
+            steps(SEND | {"messages": [{"body": "b", "props": {"a": 1}}]}),
+            ['steps[2].messages[0].props.a is 1; right is a text, as in "props": {"a": "5"}'],
+        ),
+        (steps(SEND | {"messages": [{"body": "b", "tags": "a"}]}), ["no field 'tags' here; did you mean tag?"]),
+        (steps(SEND | {"messages": [{"body": "b", "queue": -1}]}), ["steps[2].messages[0].queue is -1", "0..1"]),
         (steps({"at": 4000, "do": "resize", "topic": "T", "queues": 1}), ["steps[2].queues is 1", "may grow"]),
         (steps({"at": 4000, "do": "resize", "topic": "U", "queues": 1}), ["steps[2].topic is 'U'"]),
     ],
@@ -116,7 +134,7 @@ def test_what_is_wrong_is_named(line, words):
     ("content", "words"),
     [
         (b"", "no scenario in it"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "this is no UTF-8 text (byte 0)"),
         (text().encode() + b"\n" + text().encode(), "line 2: \"id\" 'x' was used by line 1"),
         (text().encode() + b"\n{]\n", "line 2: not one JSON object"),
     ],
@@ -127,7 +145,7 @@ def test_files_that_are_none(tmp_path, content, words):
     with pytest.raises(BadInput) as caught:
         read_scenarios(path)
     assert words in str(caught.value)
-    with pytest.raises(BadInput, match="cannot be read"):
+    with pytest.raises(BadInput, match="there is no such file; give a file of scenarios"):
         read_scenarios(tmp_path / "none.jsonl")
 
 
@@ -140,3 +158,34 @@ def test_a_restarted_consumer_and_queues_that_came_later():
             SEND | {"at": 7000, "messages": [{"body": "b", "queue": 3}]},
         )
     )
+
+
+VALUES = st.sampled_from([None, True, -1, 1.5, "x", "", [], ["x"], {}, {"x": 1}, {"type": "TAG"}, [{"body": 1}], [{}]])
+
+
+@given(st.data())
+def test_whatever_is_wrong_is_one_line(data):
+    """Something in a good scenario is replaced, taken away or added: it is read, or refused in words."""
+    fields = json.loads(steps(SEND | {"messages": [{"body": "b", "props": {"a": "5"}}]}))
+    place = fields
+    for _ in range(data.draw(st.integers(0, 5))):
+        inside = [
+            one for one in (place.values() if isinstance(place, dict) else place) if one and type(one) in {dict, list}
+        ]
+        place = data.draw(st.sampled_from(inside)) if inside else place
+    keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+    if isinstance(place, dict):
+        keys.append("added")
+    key = data.draw(st.sampled_from(keys))
+    if isinstance(place, dict) and data.draw(st.booleans()):
+        place.pop(key, None)
+    else:
+        place[key] = data.draw(VALUES)
+    told = "here: "
+    try:
+        convert_scenario(fields, "here")
+    except BadInput as error:
+        told = str(error)
+    assert told.startswith("here: ")
+    assert "`" not in told
+    assert "\n" not in told

@@ -7,9 +7,7 @@ most.
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
+from rmqlab.lab.text_file import read_text
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.frame_error import FrameError
@@ -129,11 +128,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
 
 
 def _values(path: Path) -> list[tuple[str, Any]]:
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read as UTF-8 text ({error}); give a file of JSON") from error
+    text = read_text(path, "a file of JSON: members, heartbeats or scenarios")
     try:
         return [(path.name, json.loads(text))]
     except ValueError:

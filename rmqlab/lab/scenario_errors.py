@@ -1,0 +1,126 @@
+"""What is wrong with the JSON of a scenario, in words: the place as it is written there, and what would be right."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+
+import msgspec
+
+from rmqlab.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TOKEN: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_WORDS: Final = {
+    "object": "an object {...}",
+    "array": "a list [...]",
+    "str": "a text",
+    "int": "a whole number",
+    "bool": "true or false",
+    "null": "null",
+    "float": "a number",
+}
+_LONGEST: Final = 60
+# The places of objects that are no steps, by the last name on the way there.
+MESSAGES, SUBSCRIBE, PROPS, TOPICS = "messages", "subscribe", "props", "topics"
+EXAMPLES: Final = {
+    SUBSCRIBE: '{"T": {"type": "TAG", "expr": "tagA || tagB"}}',
+    MESSAGES: '[{"body": "b", "tag": "tagA", "props": {"a": "5"}}]',
+    PROPS: '{"a": "5"}',
+    TOPICS: '{"T": 4}',
+}
+
+
+def explained(
+    error: msgspec.ValidationError, fields: object, steps: Mapping[str, type], others: Mapping[str, type]
+) -> str:
+    """Say what `error` found in `fields`: place, what is there, what would be right.
+
+    ``steps``: the class of a step by its "do". ``others``: that of the scenario (by ""), of a message and of a
+    subscription (by the last name on the way there).
+    """
+    problem, _, path = str(error).partition(" - at `$")
+    names, value = _walk(fields, path.rstrip("`"))
+    place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in names).removeprefix(".")
+    if problem == "Object missing required field `do`":
+        return f'{place}: "do" is missing; it is one of {", ".join(steps)}'
+    if names[-1:] == ["do"]:
+        right = did_you_mean(str(value), steps) or f'; "do" is one of {", ".join(steps)}'
+        return f"{place} is {_shown(value)}, and there is no such step{right}"
+    owner = _owner(fields, names, steps, others)
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
+        meant = did_you_mean(found[1], _known(owner))
+        return f"{place or 'the scenario'}: there is no field {found[1]!r} here{meant}; {_has(owner, value)}"
+    if found := re.fullmatch(r"Object missing required field `(.*)`", problem):
+        return f"{place or 'the scenario'}: {found[1]!r} is missing; {_has(owner, value)}"
+    within = next((str(one) for one in names[-2:] if one in EXAMPLES), "")
+    if found := re.match(r"Expected `(.*?)`, got", problem):
+        wanted = " or ".join(_WORDS.get(one, one) for one in found[1].split(" | "))
+        right = f'{wanted}, as in "{within}": {EXAMPLES[within]}' if within else wanted
+        return f"{place or 'the scenario'} is {_shown(value)}; right is {right}"
+    parent = _owner(fields, names[:-1], steps, others)
+    choices = _choices(parent, str(names[-1])) if names else ()
+    if choices:
+        meant = did_you_mean(str(value), choices)
+        return f"{place} is {_shown(value)}; it is one of {', '.join(choices)}{meant}"
+    return f"{place}: {problem}"
+
+
+def _walk(fields: Any, path: str) -> tuple[list[str | int], Any]:
+    """The names on the way to what is wrong, and what is there; msgspec does not say which key of a mapping it is."""
+    names: list[str | int] = []
+    for match in _TOKEN.finditer(path):
+        if match[2] == "...":
+            key = next((one for one in fields if _is_wrong(str(names[-1]), fields[one])), next(iter(fields), ""))
+            names.append(str(key))
+            fields = fields.get(key)
+        elif match[2] is not None:
+            names.append(int(match[2]))
+            fields = fields[int(match[2])]
+        else:
+            names.append(match[1])
+            fields = fields.get(match[1]) if isinstance(fields, dict) else None
+    return names, fields
+
+
+def _is_wrong(where: str, value: object) -> bool:
+    if where == TOPICS:
+        return type(value) is not int
+    if where == PROPS:
+        return not isinstance(value, str)
+    right = isinstance(value, dict) and set(value) == {"type", "expr"} and value["type"] in ("TAG", "SQL92")
+    return not (right and isinstance(value["expr"], str))  # type: ignore[index]
+
+
+def _owner(fields: Any, names: list[str | int], steps: Mapping[str, type], others: Mapping[str, type]) -> type | None:
+    """The class of the object at `names`."""
+    if not names:
+        return others[""]
+    if names[0] != "steps" or len(names) == 1:
+        return None
+    if len(names) == 2:
+        step = fields["steps"][names[1]]
+        return steps.get(str(step.get("do"))) if isinstance(step, dict) else None
+    return others.get(str(names[2])) if len(names) == 4 else None
+
+
+def _known(owner: type | None) -> dict[str, msgspec.structs.FieldInfo]:
+    return {} if owner is None else {one.encode_name: one for one in msgspec.structs.fields(owner)}
+
+
+def _has(owner: type | None, value: object) -> str:
+    what = f"a {value['do']!r} step" if isinstance(value, dict) and "do" in value else "it"
+    return f"{what} has {', '.join(name if one.required else f'[{name}]' for name, one in _known(owner).items())}"
+
+
+def _choices(owner: type | None, name: str) -> tuple[str, ...]:
+    field = _known(owner).get(name)
+    return get_args(field.type) if field is not None and get_origin(field.type) is Literal else ()
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
