@@ -91,6 +91,8 @@ def run(args: Namespace) -> int:
     if args.picture is not None:
         _check_picture(args.picture)
     path, scenario = chosen_scenario(args.scenario, args.id)
+    if not scenario.groups():
+        raise BadInput(f"{scenario.id}: no consumer is started in it, so there is nothing to explore")
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
     properties = None if args.property is None else [property_named(name, scenario) for name in args.property]
     explorer = Explorer(

@@ -67,6 +67,8 @@ def run(args: Namespace) -> int:
             if args.group not in groups:
                 raise BadInput(f"--group {args.group}: {args.file} has {', '.join(sorted(groups)[:8]) or 'no group'}")
             groups = {args.group: groups[args.group]}
+    if not any(member.subscriptions for group in groups.values() for member in group.members):
+        raise BadInput(f"{args.file}: no member of a consumer group subscribes anything in it: nothing to compare")
     if args.queues is not None:
         for group in groups.values():
             for topic in {topic for member in group.members for topic in member.subscriptions}:

@@ -148,8 +148,10 @@ def _refused(scenario: Scenario, refusal: str) -> str:
 
 def _summary(result: Run) -> str:
     fates = Counter(str(fate.fate) for fate in result.fates)
+    if not fates:
+        return f"{result.scenario.id}: no message was stored, so nothing is known of losses"
     lost = sum(fate.lost for fate in result.fates)
-    told = ", ".join(f"{count} {fate}" for fate, count in fates.items()) or "no messages"
+    told = ", ".join(f"{count} {fate}" for fate, count in fates.items())
     return f"{result.scenario.id}: {told}; {lost} lost"
 
 

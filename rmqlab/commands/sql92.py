@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92 import CompiledSql92
 
 Json = dict[str, object]
+_PROPERTY = re.compile(r"[^\s=]+=.*", re.DOTALL)
 _MOST_LINES = 200
 _WIDEST = 2_000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("expr", metavar="EXPR", help="the expression, in quotes; - reads standard input")
+    parser.add_argument("expr", nargs="?", metavar="EXPR", help="the expression, in quotes; - reads standard input")
     parser.add_argument(
         "--set",
         nargs="*",
@@ -41,10 +43,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print what the broker makes of the expression; return 1 if it refuses it, else 0.
 
-    With `--strict` ignored text counts as a refusal. Raise `BadInput` for a property without `=`.
+    With `--strict` ignored text counts as a refusal. Raise `BadInput` for a missing expression and a wrong property.
     """
-    text = sys.stdin.read() if args.expr == "-" else args.expr
-    properties = None if args.set is None else _properties(args.set)
+    expression, pairs = _apart(args.expr, args.set)
+    text = sys.stdin.read() if expression == "-" else expression
+    properties = None if pairs is None else _properties(pairs)
     out = text_stream(args)
     result: Json = {"expression": text, "version": args.version}
     try:
@@ -63,12 +66,26 @@ def run(args: Namespace) -> int:
     return 1 if args.strict and compiled.ignored else 0
 
 
+def _apart(expression: str | None, pairs: list[str] | None) -> tuple[str, list[str] | None]:
+    """The expression and the properties: behind `--set a=5` argparse takes the expression for a property."""
+    if expression is not None:
+        return expression, pairs
+    others = [one for one in pairs or () if not _PROPERTY.fullmatch(one)]
+    if len(others) == 1 and pairs is not None:
+        return others[0], [one for one in pairs if one is not others[0]]
+    said = f" (taken for properties: {', '.join(pairs)})" if pairs else ""
+    raise BadInput(f"the expression is missing{said}; write it first: rmqlab sql92 'a > 3' --set a=5")
+
+
 def _properties(pairs: list[str]) -> dict[str, str]:
     properties = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise BadInput(f"--set {pair!r}: a property is NAME=VALUE, such as a=5")
+        if not _PROPERTY.fullmatch(pair):
+            right = f"{name.strip()}={value.strip()}"
+            raise BadInput(f"--set {pair!r}: the name of a property has no blank in it; write {right!r}")
         properties[name] = value
     return properties
 

@@ -102,3 +102,19 @@ def test_a_property_that_fails_is_drawn_and_told(files, capsys):
     capsys.readouterr()
     assert main([*arguments, "--picture", str(files / "why.png")]) == 2
     assert "ends in .svg or .txt" in capsys.readouterr().err
+
+
+def test_a_scenario_without_consumers_is_not_explored(tmp_path, capsys):
+    (tmp_path / "none.jsonl").write_text('{"id": "x", "topics": {"T": 1}, "steps": []}')
+    assert main(["explore", str(tmp_path / "none.jsonl")]) == 2
+    assert "x: no consumer is started in it, so there is nothing to explore" in capsys.readouterr().err
+
+
+def test_a_property_that_fails_is_a_finding_unless_it_was_asked_for(files, capsys):
+    arguments = ["explore", f"{files / 'both.jsonl'}#x", "--budget", "10", "--samples", "2"]
+    assert main(arguments) == 0
+    assert (
+        "1 property FAILS: a finding, so the exit status is 0; for one asked for with --prop" in capsys.readouterr().out
+    )
+    assert main([*arguments, "--property", "no-loss"]) == 1
+    assert "a finding" not in capsys.readouterr().out

@@ -144,3 +144,28 @@ def test_heartbeats_of_the_cpp_client_are_read_by_their_expression(capsys, tmp_p
     file.write_text(beat, encoding="ascii")
     assert main(["lint", str(file)]) == 0
     assert ("has the codes" in capsys.readouterr().out) == (said is not None)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        "[]",
+        '{"members": []}',
+        '{"members": [{"client": "A", "subscribe": {}}]}',
+        '{"clientID": "x", "producerDataSet": [{"groupName": "P"}]}',
+        '{"id": "x", "topics": {"T": 1}, "steps": []}',
+    ],
+)
+def test_nothing_to_compare_is_not_consistent(capsys, tmp_path, nothing):
+    file = tmp_path / "nothing.json"
+    file.write_text(nothing, encoding="ascii")
+    assert main(["lint", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no member of a consumer group subscribes anything in it: nothing to compare" in err
+
+
+def test_a_condition_is_no_tag(capsys):
+    assert main(["lint", "--member", "A:T=a > 3"]) == 2
+    assert "'a > 3' looks like SQL92, and --member takes tags: write --sql92 'A:T=a > 3'" in capsys.readouterr().err
+    assert main(["lint", "--sql92", "A:T=a > 3"]) == 0

@@ -62,3 +62,8 @@ def test_json_on_standard_output_is_alone_there(capsys):
 def test_bad_input_is_exit_2_and_says_what_is_wrong(capsys, arguments, told):
     assert main(["plan", *arguments]) == 2
     assert f"rmqlab plan: {told}" in capsys.readouterr().err
+
+
+def test_a_condition_is_no_tag(capsys):
+    assert main(["plan", "a > 3", "b"]) == 2
+    assert "OLD 'a > 3' looks like SQL92: write 'SQL92:a > 3'" in capsys.readouterr().err

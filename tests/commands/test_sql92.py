@@ -92,3 +92,27 @@ def test_a_very_long_expression(capsys, monkeypatch):
     status, out, _ = run(capsys, "-", "--set", "b=2")
     assert status == 0
     assert "more nodes" in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--set", "a=5", "a > 3"], ["--set", "a=5", "--set", "b=6", "a > 3"], ["a > 3", "--set", "a=5"]]
+)
+def test_the_expression_may_stand_behind_the_properties(capsys, arguments):
+    status, out, _ = run(capsys, *arguments)
+    assert status == 0
+    assert "true: the broker returns the message" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the expression is missing; write it first"),
+        (["--set", "a=5"], "the expression is missing (taken for properties: a=5)"),
+        (["a > 3", "--set", "a = 5"], "the name of a property has no blank in it; write 'a=5'"),
+        (["a > 3", "--set", "a"], "a property is NAME=VALUE"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_said(capsys, arguments, said):
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert said in err

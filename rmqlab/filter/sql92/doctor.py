@@ -39,6 +39,8 @@ _LARGEST = 300  # conditions in a part that is searched
 _EFFORT = 20_000
 _RESERVED = ("TAGS", "KEYS")
 _WILDCARD = re.compile(r"[%*?]|\|\|")
+_TAGS = re.compile(r"\s*[^\s|'\"=<>()]+(?:\s*\|\|\s*[^\s|'\"=<>()]+)+\s*")
+_LIKE = re.compile(r"(?i)\sLIKE\s")
 _SWITCH = (
     "the broker needs enablePropertyFilter=true (default false); without it the consumer's start fails with code 1"
 )
@@ -71,7 +73,22 @@ def hint(refusal: MQFilterException, text: str) -> str | None:
     at = "" if refusal.offset is None else units[refusal.offset :]
     before = "" if refusal.offset is None else units[: refusal.offset].rstrip()
     reason = refusal.reason.text or ""
+    word = at.split(maxsplit=1)[0].upper() if at.strip() else ""
+    tested = re.search(r"(?i)(\S+)\s+IS(\s+NOT)?$", before)
     rules = (
+        (text.strip() == "*", "* is the TAG expression for every message; as SQL92 that is TRUE"),
+        (bool(_TAGS.fullmatch(text)), f"this is a TAG expression; as SQL92 write {_as_in(text)}"),
+        (not text.strip(), "an expression is a condition, such as a > 3"),
+        (at.startswith("*"), "there are neither wildcards nor arithmetic"),
+        (
+            tested is not None and word in {"TRUE", "FALSE"},
+            f"IS asks for NULL only: write {tested[1]} {'<>' if tested[2] else '='} {word}" if tested else "",
+        ),
+        (bool(re.match(r"(?i)NOT\s+LIKE\b", at)), "there is no LIKE: name the values with NOT IN ('...', '...')"),
+        (
+            bool(re.fullmatch(r"Value '\(NOT .*\)' cannot be compared\.", reason)),
+            "NOT binds tighter than the comparison: write NOT (...) around the whole comparison",
+        ),
         (at.startswith("!="), "not equal is written <>"),
         (at.startswith("=") and before.endswith("="), "equality is written with a single ="),
         (at.startswith(("&", "|")), "write AND and OR"),
@@ -86,6 +103,24 @@ def hint(refusal: MQFilterException, text: str) -> str | None:
         (refusal.cause_name == "NumberFormatException", "whole numbers end at 9223372036854775807; write 1e19"),
     )
     return next((advice for applies, advice in rules if applies), None)
+
+
+def _as_in(tags: str) -> str:
+    """A list of tags as the condition on TAGS that means the same."""
+    return f"TAGS IN ({', '.join(repr(tag.strip()) for tag in tags.split('||'))})"
+
+
+def looks_like_sql92(text: str) -> bool:
+    """Whether what is given as a TAG expression is a whole SQL92 condition, and no list of tags.
+
+    Example: true for ``a > 3``, false for ``tagA || tagB``, ``tagA`` and ``*``.
+    """
+    try:
+        compiled = compile_sql92(text)
+    except MQFilterException:
+        return False
+    whole = not compiled.ignored and not isinstance(compiled.root, BooleanCast | Constant)
+    return whole or bool(_LIKE.search(text))
 
 
 class _Doctor:
@@ -107,9 +142,9 @@ class _Doctor:
             message = f"a number may not begin with 0: only the 0 is read, and {self._text[token.start :]!r} is ignored"
             advice = "leave out the leading zeros"
         elif word in {"LIKE", "CONTAINS", "STARTSWITH", "ENDSWITH"}:
-            message = (
-                f"{word} is no operator of {self._compiled.version}: only {read!r} is read, and that never matches"
-            )
+            message = f"{word} is no operator of {self._compiled.version}: only {read!r} is read"
+            if Search(self._root, _EFFORT).find(Can.TRUE).proven:
+                message += ", and that never matches"
             advice = "test for equality or IN, or send what is looked for as a property of its own"
         elif self._text.startswith("--", token.start):
             message, advice = (
@@ -171,7 +206,10 @@ class _Doctor:
         match node:
             case BooleanCast():
                 message = f"{node} alone is no condition: a property's value is a text, so this is false or null"
-                yield self._finding("bare-property", "warning", node.span, message, f"write {node} = TRUE")
+                advice = f"write {node} = TRUE"
+                if node is self._root and not self._compiled.ignored:
+                    advice += f", or TAGS = '{node}' if a tag is meant"
+                yield self._finding("bare-property", "warning", node.span, message, advice)
             case Or() | And() if not is_between(node):
                 yield from self._precedence(node)
             case Equal(left=Not()):
@@ -181,6 +219,9 @@ class _Doctor:
             case Equal(left=Constant(value=bool())):
                 message = f"{node.left} at the left of a text throws ClassCastException: no message with it passes"
                 yield self._finding("boolean-left", "warning", node.span, message, f"write {node.right} = {node.left}")
+            case Equal(left=Property(name=left), right=Property(name=right)) if left != right:
+                message = f"{left} and {right} are two properties, and their values are compared"
+                yield self._finding("two-properties", "warning", node.span, message, f"a text is written '{right}'")
             case Comparison() | Equal():
                 yield from self._throwing(node)
             case Not(operand=Equal(right=Constant(value=str()))) | In(negated=True):

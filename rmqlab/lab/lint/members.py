@@ -8,6 +8,7 @@ most.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.errors import BadInput
 from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.filter.filter_api import SubscriptionSplitError, build
+from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
@@ -117,6 +119,9 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
         client, colon, topic = place.partition(":")
         if not (equals and colon and client and topic):
             raise BadInput(f"{text!r}: a subscription is CLIENT:TOPIC=EXPRESSION, such as A:TopicTest=tagA")
+        if kind == TAG and looks_like_sql92(expression):
+            right = f"write --sql92 {shlex.quote(text)} (a tag of that name can be given in a file)"
+            raise BadInput(f"{text!r}: {expression!r} looks like SQL92, and --member takes tags: {right}")
         mine = asked.setdefault(client, {})
         if topic in mine:
             raise BadInput(f"{text!r}: {client} has a subscription of {topic} already; a client has one a topic")

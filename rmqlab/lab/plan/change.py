@@ -10,6 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.witness import Can, Search
 from rmqlab.filter.telling_apart import condition, lets_pass, tell_apart
@@ -37,6 +38,8 @@ def parse_subscription(text: str, what: str) -> Subscription:
     """
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
     one = Subscription(_PREFIXES.get(prefix, TAG), text.removeprefix(prefix))  # type: ignore[arg-type]
+    if not prefix and looks_like_sql92(text):
+        raise BadInput(f"{what} {text!r} looks like SQL92: write 'SQL92:{text}' (a tag of that name: 'TAG:{text}')")
     try:
         data = data_of(one)
         if not is_tag_type(data.expression_type):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab.filter.sql92.doctor import examine, hint
+from rmqlab.filter.sql92.doctor import examine, hint, looks_like_sql92
 from rmqlab.filter.sql92.explain import draw
 from rmqlab.filter.sql92.witness import NOT_TRUE, Can, Search
 
@@ -105,6 +105,16 @@ def test_a_tree_too_deep_to_evaluate_is_told():
         ("a == 5", "single ="),
         ("a = 1 && b = 2", "AND and OR"),
         ("a = 1 || b = 2", "AND and OR"),
+        ("tagA || tagB", "TAGS IN ('tagA', 'tagB')"),
+        ("tagA||tag-B ||c", "TAGS IN ('tagA', 'tag-B', 'c')"),
+        (" * ", "as SQL92 that is TRUE"),
+        ("a * 3 > 4", "neither wildcards nor arithmetic"),
+        ("NOT a > 3", "write NOT (...) around"),
+        ("NOT a BETWEEN 1 AND 3", "write NOT (...) around"),
+        ("a IS TRUE", "write a = TRUE"),
+        ("b = 1 AND a IS NOT FALSE", "write a <> FALSE"),
+        ("a NOT LIKE 'r%'", "there is no LIKE"),
+        (" ", "an expression is a condition"),
         ('a = "x"', "single quotes"),
         ("a = 1;", "semicolon"),
         ("a.b = 1", "no point"),
@@ -208,3 +218,39 @@ def test_long_texts_lists_and_deep_trees_are_cut():
     assert "... 20 in all" in draw(compile_sql92("a IN (" + ",".join(["'x'"] * 20) + ")"))[0]
     assert len(draw(compile_sql92(f"a = '{'x' * 500}'"), {"a": "x" * 500})[2]) < 200
     assert "..." in draw(compile_sql92("NOT " * 500 + "a"))[-1]
+
+
+@pytest.mark.parametrize("text", ["TRUE", "TAGS IN ('tagA', 'tagB')", "a = TRUE", "a <> FALSE", "NOT (a > 3)", "a > 3"])
+def test_what_the_hints_tell_to_write_is_accepted(text):
+    assert not compile_sql92(text).ignored
+
+
+def test_two_properties_compared_are_told():
+    (finding, _) = examine(compile_sql92("color=red"))
+    assert (finding.code, finding.severity) == ("two-properties", "warning")
+    assert finding.message == "color and red are two properties, and their values are compared"
+    assert finding.advice == "a text is written 'red'"
+    assert warned("a = 1 AND color <> red") == {"two-properties"}
+
+
+@pytest.mark.parametrize(
+    ("text", "never"), [("a LIKE 'x'", True), ("b = 1 AND a LIKE 'x'", True), ("b = 1 OR a LIKE 'x'", False)]
+)
+def test_like_never_matches_only_where_that_is_proven(text, never):
+    message = next(one.message for one in examine(compile_sql92(text)) if one.code == "ignored-text")
+    assert message.startswith("LIKE is no operator of 4.8.0: only ")
+    assert message.endswith(", and that never matches") == never
+    passing = Search(compile_sql92(text).root).find(Can.TRUE)
+    assert (passing.properties is None) == never
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("a > 3", True), ("TAGS = 'x'", True), ("a IN ('x')", True), ("a IS NULL OR b = 1", True), ("a LIKE 'x'", True),
+        ("NOT (a = 1)", True), ("tagA", False), ("tagA || tagB", False), ("*", False), ("", False), ("tag A", False),
+        ("TRUE", False), ("a > ", False), ("5", False), ("tag-A", False),
+    ],
+)  # fmt: skip
+def test_what_looks_like_sql92(text, is_one):
+    assert looks_like_sql92(text) == is_one
