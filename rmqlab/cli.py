@@ -49,15 +49,30 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BadInput as error:
+        if _is_interrupt(error):
+            return _interrupted(verb)
         print(f"{PROGRAM} {verb}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"{PROGRAM} {verb}: stopped by Ctrl-C", file=sys.stderr)
-        return 130
+        return _interrupted(verb)
     except BrokenPipeError:
         # The reader of our output (head, less) has seen enough: the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if not _is_interrupt(error):
+            raise
+        return _interrupted(verb)
+
+
+def _interrupted(verb: str) -> int:
+    print(f"{PROGRAM} {verb}: interrupted", file=sys.stderr)
+    return 130
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind it: what Spark does on its way out fails, too, and hides that."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__context__))
 
 
 @contextmanager

@@ -81,11 +81,24 @@ def test_ctrl_c_is_one_line_and_libraries_say_nothing(monkeypatch, capsys, caplo
     monkeypatch.setattr(rows, "run", run)
     before = signal.getsignal(signal.SIGINT)
     assert cli.main(["rows"]) == 130
-    assert capsys.readouterr() == ("", "rmqlab rows: stopped by Ctrl-C\n")
+    assert capsys.readouterr() == ("", "rmqlab rows: interrupted\n")
     assert caplog.records == []
     assert signal.getsignal(signal.SIGINT) is before
     logging.getLogger("py4j").error("heard again")
     assert [record.message for record in caplog.records] == ["heard again"]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, BadInput])
+def test_what_fails_on_the_way_out_after_ctrl_c_is_no_error_of_its_own(monkeypatch, capsys, kind):
+    def run(args):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise kind("the JVM is gone")
+
+    monkeypatch.setattr(rows, "run", run)
+    assert cli.main(["rows"]) == 130
+    assert capsys.readouterr().err == "rmqlab rows: interrupted\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

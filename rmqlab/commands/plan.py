@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
 from rmqlab.lab.plan.change import Kind, text_of
 from rmqlab.lab.plan.checklist import checklist
@@ -74,18 +74,15 @@ def run(args: Namespace) -> int:
     queues = args.members if args.queues is None else args.queues
     setting = Setting(args.members, queues, args.pause, args.every, args.among)
     producers = tuple(Producers) if args.producers == "both" else (Producers(args.producers),)
-    found = plan(
-        args.old, args.new, setting=setting, budget=args.budget, seed=args.seed, procedures=args.procedure,
-        producers=producers, progress=_tell if sys.stderr.isatty() else None,
-    )  # fmt: skip
+    with Progress("plan") as progress:
+        found = plan(
+            args.old, args.new, setting=setting, budget=args.budget, seed=args.seed, procedures=args.procedure,
+            producers=producers, progress=progress.now,
+        )  # fmt: skip
     saved = None if args.schedules is None else _save(found, args.schedules)
     _print(found, saved, text_stream(args))
     write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
     return 0 if found.safe else 1
-
-
-def _tell(what: str) -> None:
-    print(f"{what} ...", file=sys.stderr)
 
 
 def _checklists(found: Plan) -> dict[str, list[str]]:
