@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.explorer.compare import settings_beside
@@ -90,6 +90,7 @@ def run(args: Namespace) -> int:
     """
     if args.picture is not None:
         _check_picture(args.picture)
+        check_target(args.picture, "--picture")
     path, scenario = chosen_scenario(args.scenario, args.id)
     if not scenario.groups():
         raise BadInput(f"{scenario.id}: no consumer is started in it, so there is nothing to explore")
@@ -105,6 +106,7 @@ def run(args: Namespace) -> int:
         cluster=cluster,
         properties=properties,
     )
+    make_folder(args.schedules, "--schedules")
     explored = explorer.explore()
     out = text_stream(args)
     _print(explored, out)
@@ -206,10 +208,6 @@ def _print_verdict(verdict: Verdict, out: TextIO) -> None:
 
 
 def _save(explored: Explored, folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"--schedules {folder}: {error.strerror}; name a folder that can be made") from error
     for number, found in enumerate(explored.outcomes, 1):
         replace_file(folder / f"{explored.scenario.id}-{number}.json", found.schedule.to_json() + "\n")
 

@@ -98,6 +98,15 @@ def check_target(path: Path | None, option: str | None = None) -> None:
         raise BadInput(f"{what}: there is no folder {path.absolute().parent}; make it first")
 
 
+def make_folder(path: Path | None, option: str) -> None:
+    """Before long work: make the folder that an option names. Raise `BadInput` if it cannot be made."""
+    if path is not None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"{option} {path}: {error.strerror}; name a folder that can be made") from error
+
+
 def replace_file(path: Path, text: str) -> None:
     """Write `text` (ASCII) to `path`, whole or not at all: readers see the old file until the new one is complete.
 

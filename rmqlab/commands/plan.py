@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from rmqlab.commands.output import replace_file, text_stream, write_json
+from rmqlab.commands.output import make_folder, replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
-from rmqlab.errors import BadInput
 from rmqlab.lab.plan.change import Kind, text_of
 from rmqlab.lab.plan.checklist import checklist
 from rmqlab.lab.plan.planner import BUDGET, plan
@@ -74,6 +73,7 @@ def run(args: Namespace) -> int:
     queues = args.members if args.queues is None else args.queues
     setting = Setting(args.members, queues, args.pause, args.every, args.among)
     producers = tuple(Producers) if args.producers == "both" else (Producers(args.producers),)
+    make_folder(args.schedules, "--schedules")
     with Progress("plan") as progress:
         found = plan(
             args.old, args.new, setting=setting, budget=args.budget, seed=args.seed, procedures=args.procedure,
@@ -164,10 +164,6 @@ def _verdict(found: Plan) -> str:
 
 
 def _save(found: Plan, folder: Path) -> dict[str, Path]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"--schedules {folder}: {error.strerror}; name a folder that can be made") from error
     saved = {}
     for one in found.tried:
         replace_file(folder / f"{one.name}.jsonl", one.course.scenario.to_json() + "\n")

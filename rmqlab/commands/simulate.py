@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import replace_file, text_stream, write_json, write_result
+from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.explorer.compare import Verdict, compare, settings_beside
@@ -85,6 +85,8 @@ def run(args: Namespace) -> int:
         raise BadInput("name a file of scenarios, or a recorded set with --compare")
     if args.gauges is not None and args.gauges < 1:
         raise BadInput(f"--gauges {args.gauges}: give the ms between two readings, 1 or more")
+    check_target(args.out, "--out")
+    check_target(args.schedule_out, "--schedule-out")
     numbered = _chosen(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
     to_screen = args.json == "-" or args.out is args.json is None

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import check_target, replace_file, text_stream, write_json
+from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput, did_you_mean
 
@@ -142,6 +142,7 @@ def _again(args: Namespace, out: TextIO) -> int:
 
     if args.run is not None and args.schedules is None:
         raise BadInput("--run: say where with --schedules DIR")
+    make_folder(args.schedules, "--schedules")
     record = row_of(kept_rows(args.name, table=args.table, folder=args.out), args.row)
     parameters = parameters_of(args.name, record)
     print(
@@ -171,10 +172,6 @@ def _write_runs(args: Namespace, record: Mapping[str, Any], out: TextIO) -> None
     from rmqlab.spark.sweeps.again import BEST, WORST, explore_options, run_again_of
     from rmqlab.spark.sweeps.catalogue import SCHEDULES
 
-    try:
-        args.schedules.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"--schedules {args.schedules}: {error.strerror}; name a folder that can be made") from error
     for which in args.run or (WORST, BEST):
         run = run_again_of(args.name, record, which)
         stem = args.schedules / f"{record['row']}-{which}"
