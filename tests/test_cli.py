@@ -79,11 +79,14 @@ def test_ctrl_c_is_one_line_and_libraries_say_nothing(monkeypatch, capsys, caplo
             logging.getLogger("py4j").error("Exception while sending command.")  # what Py4J does in its calls
 
     monkeypatch.setattr(rows, "run", run)
-    before = signal.getsignal(signal.SIGINT)
-    assert cli.main(["rows"]) == 130
+    others = signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's, where a session was opened before
+    try:
+        assert cli.main(["rows"]) == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, others)
     assert capsys.readouterr() == ("", "rmqlab rows: interrupted\n")
     assert caplog.records == []
-    assert signal.getsignal(signal.SIGINT) is before
     logging.getLogger("py4j").error("heard again")
     assert [record.message for record in caplog.records] == ["heard again"]
 
