@@ -178,13 +178,6 @@ def unknown_keys(properties: Mapping[str, str]) -> list[str]:
     return [key for key in properties if key not in known]
 
 
-def known_keys() -> set[str]:
-    """Return the names of all settings of a 4.8.0 broker: its own, its store's and its network's."""
-    known = {*INERT, *OF_MACHINE, *(_property_name(item) for item in fields(BrokerConfig))}
-    known.update(property_name(field) for field in fields(MessageStoreConfig))
-    return {name for name in known if name is not None}
-
-
 def _parse(key: str, text: str, kind: str) -> str | int | bool:
     if kind == "bool":
         if text.lower() not in {"true", "false"}:
