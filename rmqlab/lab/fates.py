@@ -1,9 +1,9 @@
 """The fate of every message in every group, with the culprit, the subscription in force, its version and the time.
 
 A fate is decided from facts, in this order: somebody consumed it; it waits for a retry or died in the dead letter
-topic; it was dropped (the last stage that dropped it counts); its offset was passed without anybody looking at it;
+topic; it was dropped (the last stage that dropped it counts); its offset was skipped without anybody looking at it;
 nobody owns its queue; it waits. A message is *lost* for a group when some member asked for it and it was dropped or
-passed.
+skipped. An audit has a fate more: `passed`, for what an offset went past and about which nothing else is known.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Fate(StrEnum):
     DROPPED_BY_CLIENT = "dropped_by_client"
     DROPPED_BY_HOOK = "dropped_by_hook"
     SKIPPED_BY_OFFSET = "skipped_by_offset"
+    PASSED = "passed"
     NO_OWNER = "no_owner"
     WAITING = "waiting"
     RETRYING = "retrying"

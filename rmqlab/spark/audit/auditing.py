@@ -183,10 +183,10 @@ class Audit:
 
     @cached_property
     def counts(self) -> pa.Table:
-        """Messages by group, topic, queueId, tag, minute, fate, certainty and asked; a minute is epoch ms / 60,000."""
+        """Messages by group, topic, queueId, tag, minute, fate, certainty, asked, reason; minute: epoch ms / 60,000."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked"]
+        names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason"]
         kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
         found = self.rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
         table = found.toArrow()
@@ -199,15 +199,16 @@ class Audit:
 
     @cached_property
     def lost(self) -> DataFrame:
-        """One row for each lost message and group, in the order of the log.
+        """One row for each message and group that is lost, or may be (certainty or asked: unknown), as the log has them.
 
-        `elsewhere` is how many other groups got the message.
+        Of what may be lost those are left out that nothing is known of but offsets: `counts` has them. `elsewhere` is
+        how many other groups got the message for certain.
         """
         from pyspark.sql import functions as F  # noqa: N812
 
-        losing = F.col("fate").isin(*map(str, sorted(LOSING))) & (F.col("asked") != "no")
+        losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
-        found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered", "presumed")
+        found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
         if self.witnessed:
             got = self.rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
@@ -231,15 +232,14 @@ class Audit:
         found = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
         return [row.asDict() for row in found.collect()]
 
-    @property
-    def has_losses(self) -> bool:
-        """Whether any group lost a message."""
-        return any(row["lost"] for topics in self.summary.values() for row in topics.values())
+    def total(self, name: str) -> int:
+        """A figure of the summary (sent, lost, may_be_lost...) over all groups and topics."""
+        return sum(row[name] for topics in self.summary.values() for row in topics.values())
 
     @cached_property
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """By group and topic: sent, delivered, lost, by_fate, by_certainty of the losses, asked_for, first and last."""
-        lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "reason"])
+        """The figures by group and topic (`rmqlab.spark.audit.totals`)."""
+        lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "fate", "certainty", "asked"])
         return totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
 
     def as_json(self) -> dict[str, Any]:

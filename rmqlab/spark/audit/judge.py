@@ -98,7 +98,7 @@ class Judge:
         """Return the verdict on messages of which no evidence says that they were delivered.
 
         A fate is implied where whoever may have looked at the message, with whatever subscription may have been in
-        force then, would have decided alike; otherwise it is the likely one, and its certainty is unknown.
+        force then, would have decided alike; otherwise nothing is known but that the offset passed it.
         """
         begin, early = self._begin(batch)
         owner = self._owners.at(begin, batch.queues)
@@ -107,35 +107,32 @@ class Judge:
         broker = self._posted(batch, begin, owner, broker)
         _, likely = self._by_owner(batch, begin, owner, broker.passes, broker.passes, 0)
         gets = broker.known & likely
-        fate = np.full(len(batch), CODE[Fate.SKIPPED_BY_OFFSET], np.int8)
-        fate[broker.known & ~likely] = CODE[Fate.DROPPED_BY_CLIENT]
-        fate[broker.known & ~broker.passes & broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_TAG]
-        fate[broker.known & ~broker.passes & ~broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_SQL]
-        presumed = fate.copy()
-        presumed[gets] = CODE[Fate.DELIVERED]
+        fate = np.full(len(batch), CODE[Fate.DROPPED_BY_CLIENT], np.int8)
+        fate[~broker.passes & broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_TAG]
+        fate[~broker.passes & ~broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_SQL]
+        fate[gets] = CODE[Fate.DELIVERED]
         # A group that begins at the end of its queues never looks at what came before.
         sure = broker.known & np.where(gets, every & ~early, ~some)
-        certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
         why = np.where(owner < 0, NOBODYS, CHANGED).astype(np.int8)
         why[early], why[~broker.known] = EARLY, NOT_HELD
         jumped = gets & self._jumped(batch, begin)
-        certainty[jumped], why[jumped] = UNKNOWN, RESET
-        if not self.has_evidence:
-            presumed[~broker.known] = CODE[Fate.DELIVERED]
-            fate = presumed.copy()
-            covered = np.full(len(batch), NO, np.int8)
-        else:
-            covered = self._covered(owner)
-            certainty[gets & (covered == YES)] = UNKNOWN
-            why[gets & (covered == YES)] = UNTOLD
-            fate = np.where(covered == NO, presumed, fate).astype(np.int8)
+        sure[jumped], why[jumped] = False, RESET
+        covered = self._covered(owner)
+        contrary = gets & (covered == YES)
+        sure[contrary], why[contrary] = False, UNTOLD
+        fate[~sure] = CODE[Fate.PASSED]
+        if self.telling == YES:
+            # A log of all deliveries does not name it: nobody got it, by whichever stage.
+            fate[~sure & ~early] = CODE[Fate.SKIPPED_BY_OFFSET]
+            sure |= ~early
         some = self._by_a_member(batch) & (covered != YES)
         for here, what in self._not_passed(batch):
-            fate[here] = presumed[here] = CODE[what]
-            certainty[here] = np.where(some[here], UNKNOWN, IMPLIED)
+            fate[here] = CODE[what]
+            sure[here] = ~some[here]
             why[here] = NOT_PASSED
-        why[certainty != UNKNOWN] = 0
-        return Verdict(fate, certainty, self._asked(batch), covered, presumed, why)
+        why[sure] = 0
+        certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
+        return Verdict(fate, certainty, self._asked(batch), covered, why)
 
     def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
         """Return when each message could be looked at, and which may have come before the group began."""
@@ -185,7 +182,7 @@ class Judge:
             each = [self._filter(one.type, one.expression) for one in self.asked]
             got_by = [one.broker_passes(batch) for one in each]
             some, every = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
-            passes, known = some, ~some
+            passes, known = some, every | ~some
             by_tag[:] = each[0].is_tag
         elif not slots:
             some, every = ~some, ~every
@@ -287,8 +284,8 @@ class Judge:
             before = one.until
 
     def _covered(self, owner: NDArray[np.int64]) -> Codes:
-        if self.telling != MAYBE:
-            return np.full(len(owner), self.telling, np.int8)
+        if not self.has_evidence or self.telling != MAYBE:
+            return np.full(len(owner), self.telling if self.has_evidence else NO, np.int8)
         told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
         return told[owner]
 

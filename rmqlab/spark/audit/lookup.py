@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit import evidence as audit_evidence
 from rmqlab.spark.audit import scan as audit_scan
-from rmqlab.spark.audit.verdict import CERTAINTIES, UNKNOWN, UNTOLD, WHY
+from rmqlab.spark.audit.verdict import ASKED, CERTAINTIES, MAYBE, UNKNOWN, UNTOLD, WHY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,29 +46,20 @@ def looked_up(frame: DataFrame, evidence: DataFrame) -> DataFrame:
 def _covered(joined: DataFrame) -> DataFrame:
     """Decide where nobody knows who owned a queue: one in which no traced client got anything is not covered.
 
-    Of such a queue the subscription tells; where that is not known either, the tags that traced clients got. Queues
-    change hands, and not every client writes a trace: what a covered one lost is likely lost, and not certainly.
+    Queues change hands, and not every client writes a trace: what should have been delivered in a covered queue, and is
+    not named, is likely lost, and not certainly.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     got = joined.where(F.col("rank").isin(audit_evidence.BEGUN, audit_evidence.CONSUMED))
     queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
-    tags = got.select("group", "topic", F.coalesce("tag", F.lit("")).alias("tagText")).distinct()
-    tags = tags.withColumn("tagSeen", F.lit(True))
-    both = (
-        joined.withColumn("tagText", F.coalesce("tag", F.lit("")))
-        .join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
-        .join(F.broadcast(tags), ["group", "topic", "tagText"], "left")
-    )
-    untold = (F.col("covered") == "unknown") & F.col("rank").isNull()
-    passed = F.col("fate") == str(Fate.SKIPPED_BY_OFFSET)
-    seen = F.when(F.col("tagSeen"), F.lit(str(Fate.DELIVERED))).otherwise(F.col("presumed"))
-    told = F.when(passed & (F.col("presumed") == F.col("fate")), seen).otherwise(F.col("presumed"))
-    likely = untold & F.col("queueCovered").isNotNull() & passed & (F.col("certainty") != CERTAINTIES[UNKNOWN])
+    both = joined.join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
+    untold = (F.col("covered") == ASKED[MAYBE]) & F.col("rank").isNull() & F.col("queueCovered").isNotNull()
+    contrary = untold & (F.col("fate") == str(Fate.DELIVERED))
     return both.withColumns(
         {
-            "fate": F.when(untold & F.col("queueCovered").isNull(), told).otherwise(F.col("fate")),
-            "certainty": F.when(likely, F.lit(CERTAINTIES[UNKNOWN])).otherwise(F.col("certainty")),
-            "reason": F.when(likely, F.lit(WHY[UNTOLD])).otherwise(F.col("reason")),
+            "fate": F.when(contrary, F.lit(str(Fate.PASSED))).otherwise(F.col("fate")),
+            "certainty": F.when(contrary, F.lit(CERTAINTIES[UNKNOWN])).otherwise(F.col("certainty")),
+            "reason": F.when(contrary, F.lit(WHY[UNTOLD])).otherwise(F.col("reason")),
         }
-    ).drop("tagText", "queueCovered", "tagSeen")
+    ).drop("queueCovered")

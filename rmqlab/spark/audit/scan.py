@@ -16,7 +16,7 @@ from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBA
 from rmqlab.spark.audit.batch import Batch
 from rmqlab.spark.audit.judge import Judge
 from rmqlab.spark.audit.queue_check import QueueCheck
-from rmqlab.spark.audit.verdict import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY
+from rmqlab.spark.audit.verdict import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ SCHEMA: Final = pa.schema(
         ("subscription", _TEXT),
         ("reason", _TEXT),
         ("covered", _TEXT),
-        ("presumed", _TEXT),
     ]
 )
 MINUTE_MS: Final = 60_000
@@ -66,7 +65,7 @@ _MANY: Final = 1 << 22
 _DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
 _DAMAGED_ROWS: Final = 10_000
 _UNQUEUED: Final = (TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE)
-_Cell = tuple[str, str, int, str | None, int, int, int, int]
+_Cell = tuple[str, str, int, str | None, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +128,24 @@ class Scan:
                 yield _details(DETAIL, judge, rows, mine, verdict, np.arange(len(batch)), everywhere - got)
                 continue
             _count(cells, judge, batch, verdict)
-            lost = np.flatnonzero(LOST_CODES[verdict.fate] & (verdict.asked != NO))
+            # A store alone knows nothing of most: of what nobody is known to have asked for, the counts will do.
+            passed = (verdict.fate == CODE[Fate.PASSED]) & (verdict.asked == YES)
+            lost = np.flatnonzero((LOST_CODES[verdict.fate] & (verdict.asked != NO)) | passed)
             if len(lost):
                 yield _details(LOST, judge, rows, mine, verdict, lost, everywhere - got)
 
 
 def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) -> None:
-    """Add the messages to the cell of their queue, tag, minute, fate, certainty and of whether they were asked for."""
+    """Add the messages to the cell of their queue, tag, minute, fate, certainty, if they were asked for, and why."""
     minutes = batch.times // MINUTE_MS
     first = int(minutes.min())
     sizes = (
         int(batch.queues.max()) + 1, len(batch.tag_names), int(minutes.max()) - first + 1,
-        len(FATES), len(CERTAINTIES), len(ASKED),
+        len(FATES), len(CERTAINTIES), len(ASKED), len(WHY),
     )  # fmt: skip
-    parts = (batch.queues, batch.tag_codes, minutes - first, verdict.fate, verdict.certainty, verdict.asked)
+    parts = (
+        batch.queues, batch.tag_codes, minutes - first, verdict.fate, verdict.certainty, verdict.asked, verdict.why
+    )  # fmt: skip
     cell = np.zeros(len(batch), np.int64)
     for part, size in zip(parts, sizes, strict=True):
         cell = cell * size + part
@@ -153,15 +156,15 @@ def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) 
     else:
         found, numbers = np.unique(cell, return_counts=True)
     places = np.unravel_index(found, sizes)
-    for queue, tag, minute, fate, certainty, asked, number in zip(
+    for queue, tag, minute, fate, certainty, asked, why, number in zip(
         *(one.tolist() for one in (*places, numbers)), strict=True
     ):
         name = batch.tag_names[tag]
-        cells[judge.group, judge.topic, queue, name, first + minute, fate, certainty, asked] += number
+        cells[judge.group, judge.topic, queue, name, first + minute, fate, certainty, asked, why] += number
 
 
 def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
-    group, topic, queue, tag, minute, fate, certainty, asked = zip(*cells, strict=True)
+    group, topic, queue, tag, minute, fate, certainty, asked, why = zip(*cells, strict=True)
     return _rows(
         len(cells),
         kind=COUNT,
@@ -173,6 +176,7 @@ def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
         fate=[FATES[code] for code in fate],
         certainty=[CERTAINTIES[code] for code in certainty],
         asked=[ASKED[code] for code in asked],
+        reason=[WHY[code] for code in why],
         messages=list(cells.values()),
     )
 
@@ -210,7 +214,6 @@ def _details(
         keys=picked["keys"],
         storeTimestamp=times,
         covered=_ASKED_NAMES.take(pa.array(verdict.covered[chosen])),
-        presumed=_FATE_NAMES.take(pa.array(verdict.presumed[chosen])),
         subscription=judge.subscriptions_at(times),
         reason=_WHY_NAMES.take(pa.array(verdict.why[chosen])),
     )

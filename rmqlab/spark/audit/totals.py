@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.spark.audit.verdict import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, YES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
 def totals(
     keys: Iterable[Key], counts: Iterable[Mapping[str, Any]], lost: Iterable[Mapping[str, Any]]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return by group and topic: sent, delivered, lost, by_fate, lost_by_*, lost_ids, first_lost, last_lost (epoch ms).
+    """Return by group and topic the figures of an audit.
 
-    `counts` and `lost` are rows of `Audit.counts` and `Audit.lost`; the ids are in the order of `lost`.
+    sent, delivered, lost, unknown; by_fate, by_certainty, unknown_because; lost_by_*, lost_ids, first_lost, last_lost
+    (epoch ms). `delivered` and `lost` have only what is proved or implied, `unknown` what is neither; `may_be_lost` is
+    what an offset passed, dropped or not, where it is not known whether it was delivered or whether somebody asked for
+    it. `counts` and `lost` are rows of `Audit.counts` and `Audit.lost`; the ids are in the order of `lost`.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for group, topic in keys:
@@ -25,31 +29,44 @@ def totals(
             "sent": 0,
             "delivered": 0,
             "lost": 0,
+            "unknown": 0,
+            "may_be_lost": 0,
             "by_fate": {},
-            "lost_by_certainty": {},
+            "by_certainty": {},
+            "unknown_because": {},
             "lost_by_tag": {},
             "lost_by_queue": {},
-            "lost_unless_nobody_asked": 0,
-            "lost_unknown_because": {},
             "lost_ids": [],
         }
     for row in counts:
         one, number = found[row["group"]][row["topic"]], row["messages"]
         one["sent"] += number
-        one["by_fate"][row["fate"]] = one["by_fate"].get(row["fate"], 0) + number
-        if row["fate"] == Fate.DELIVERED:
+        _add(one["by_fate"], row["fate"], number)
+        _add(one["by_certainty"].setdefault(row["certainty"], {}), row["fate"], number)
+        if row["certainty"] == CERTAINTIES[UNKNOWN]:
+            one["unknown"] += number
+            _add(one["unknown_because"], row["reason"], number)
+            one["may_be_lost"] += number * (row["fate"] != Fate.WAITING and row["asked"] != ASKED[NO])
+        elif row["fate"] == Fate.DELIVERED:
             one["delivered"] += number
-        elif Fate(row["fate"]) in LOSING and row["asked"] != "no":
+        elif Fate(row["fate"]) in LOSING and row["asked"] == ASKED[MAYBE]:
+            one["may_be_lost"] += number
+        elif is_lost(row):
             one["lost"] += number
-            one["lost_unless_nobody_asked"] += number * (row["asked"] == "unknown")
-            for part, name in (("certainty", row["certainty"]), ("tag", row["tag"]), ("queue", row["queueId"])):
-                cells, text = one[f"lost_by_{part}"], "" if name is None else str(name)
-                cells[text] = cells.get(text, 0) + number
-    for row in lost:
+            _add(one["lost_by_tag"], row["tag"] or "", number)
+            _add(one["lost_by_queue"], str(row["queueId"]), number)
+    for row in filter(is_lost, lost):
         one = found[row["group"]][row["topic"]]
-        if row["reason"]:
-            one["lost_unknown_because"][row["reason"]] = one["lost_unknown_because"].get(row["reason"], 0) + 1
         one["lost_ids"].append(row["offsetMsgId"])
         one.setdefault("first_lost", row["storeTimestamp"])
         one["last_lost"] = row["storeTimestamp"]
     return found
+
+
+def is_lost(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row of counts or messages is a loss for certain: dropped or skipped, and asked for."""
+    return row["certainty"] != CERTAINTIES[UNKNOWN] and row["asked"] == ASKED[YES] and Fate(row["fate"]) in LOSING
+
+
+def _add(cells: dict[str, int], name: str, number: int) -> None:
+    cells[name] = cells.get(name, 0) + number

@@ -38,13 +38,13 @@ CODE: Final = {fate: code for code, fate in enumerate(FATES)}
 class Verdict(NamedTuple):
     """For each row: its fate, how certain that is, and whether a member asked for the message (codes).
 
-    `covered`: the evidence would tell of a delivery, because it has those of the queue's owner (`YES`, `NO`, `MAYBE`).
-    `presumed`: the fate where no evidence covers the row; its certainty is that of `fate`. `why`: a place in `WHY`.
+    A fate that is unknown is `passed`, `waiting` or `no_owner`: where the offset is, and no more. `covered`: the
+    evidence would tell of a delivery, because it has those of the queue's owner (`YES`, `NO`; `MAYBE`: who that was is
+    not known). `why`: a place in `WHY`.
     """
 
     fate: Codes
     certainty: Codes
     asked: Codes
     covered: Codes
-    presumed: Codes
     why: Codes
