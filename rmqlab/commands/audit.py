@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from argparse import RawDescriptionHelpFormatter
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
+from rmqlab.lab.audited import CERTAINTIES
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from rmqlab.spark.audit.auditing import Audit
 
-LOST = 3
+LOST, NOT_KNOWN = 3, 4
 MOST_SHOWN = 20
 EPILOG = """\
 keys of --json:
-  groups     {GROUP: {TOPIC: {sent, delivered, lost, by_fate: {FATE: n}, lost_ids: [offsetMsgId...], lost_by_certainty,
-             lost_by_tag, lost_by_queue, lost_unless_nobody_asked, lost_unknown_because, first_lost, last_lost}}}
+  groups     {GROUP: {TOPIC: {sent, delivered, lost, unknown, by_fate: {FATE: n}, by_certainty: {CERTAINTY: {FATE: n}},
+             lost_ids: [offsetMsgId...], may_be_lost, unknown_because, asked_for, lost_by_tag, lost_by_queue,
+             first_lost, last_lost}}}
   damage     [{physicalOffset, size, reason, topic, queueId, queueOffset}...]
   witnessed  {GROUP: [client...]}: groups with evidence of deliveries, and the clients that wrote a trace
-Lost is what was dropped or passed and some member asked for, or may have. Certainty: proved (by a trace, a log, a
-record sent back), implied (by offsets and subscriptions, if nobody set offsets by hand), unknown. Times: epoch ms.
+Lost is what was dropped or skipped and some member asked for. Certainty: proved (by a trace, a log, a record sent
+back), implied (by offsets and subscriptions, if nobody set offsets by hand), unknown. delivered and lost count what is
+proved or implied. The fate passed: an offset went past the message, and nothing else is known of it. Times: epoch ms.
 """
 
 
@@ -82,35 +84,53 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Audit and print; return 0, or 3 if messages were lost. Raise `BadInput` for what cannot be used."""
+    """Audit and print; return 0, 3 or 4 as `EPILOG` says. Raise `BadInput` for what cannot be used."""
+    from rmqlab.commands.progress import Progress
     from rmqlab.lab.recorded.store import open_store
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
     from rmqlab.spark.audit.subscription_file import read_subscriptions
+    from rmqlab.spark.audit.subscriptions import both
     from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session
+    from rmqlab.spark.watched import watched
 
     with open_store(args.store) as (store, events, conf):
-        given = args.subscriptions or events
+        given = NOTHING
+        for path in filter(None, (events, args.subscriptions)):
+            given = both(given, read_subscriptions(path))
         options = AuditOptions(
             groups=tuple(args.group),
-            subscriptions=read_subscriptions(given) if given else NOTHING,
-            delivered=tuple(args.delivered or ([str(events)] if events else [])),
+            subscriptions=given,
+            delivered=(*([str(events)] if events else []), *args.delivered),
             trace_topic=args.trace_topic or TRACE_TOPIC,
             check_crc=not args.no_crc,
             since=_time(args.since) if args.since else LONG_MIN,
             until=_time(args.until) if args.until else LONG_MAX,
             in_memory_percent=_in_memory_percent(args.conf or conf),
         )
-        audit = Audit(open_session(args.spark), store, options)
+        if args.out:
+            _require_folder(args.out)
+        audit = Audit(lambda: open_session(args.spark), store, options)
         try:
+            with Progress("audit: Spark starts") as progress:
+
+                def tell(done: int, tasks: int) -> None:
+                    progress.now(f"audit: {done} of {tasks} tasks")
+
+                with watched(audit.session, tell):
+                    audit.compute()
             _print(audit, text_stream(args))
             if args.out:
                 _write(audit, args.out, args.store.resolve().name)
             write_json(audit.as_json(), args.json)
-            return LOST if audit.has_losses else 0
-        finally:
+        except Exception:
             audit.close()
+            raise
+        audit.close()  # not after Ctrl-C: Spark would wait for what was interrupted
+    if audit.total("lost"):
+        return LOST
+    return NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
 
 
 def _in_memory_percent(conf: Path | None) -> int:
@@ -131,32 +151,32 @@ def _time(text: str) -> int:
 
 
 def _print(audit: Audit, out: TextIO) -> None:
-    header = f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7}  fates"
-    print(header, file=out)
-    unknown = 0
-    because: Counter[str] = Counter()
+    from rmqlab.lab.audited import remarks
+
+    print(f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7} {'unknown':>7}  fates", file=out)
     for group, topics in audit.summary.items():
         for topic, one in topics.items():
-            fates = ", ".join(f"{number} {fate}" for fate, number in sorted(one["by_fate"].items()))
-            counts = f"{one['sent']:>8} {one['delivered']:>9} {one['lost']:>7}"
+            fates = ", ".join(
+                f"{number} {fate} ({certainty})"
+                for certainty in CERTAINTIES
+                for fate, number in sorted(one["by_certainty"].get(certainty, {}).items())
+            )
+            counts = f"{one['sent']:>8} {one['delivered']:>9} {one['lost']:>7} {one['unknown']:>7}"
             print(f"{group:<24} {topic:<24} {counts}  {fates}", file=out)
-            unknown += one["lost_unless_nobody_asked"]
-            because.update(one["lost_unknown_because"])
-    if not audit.summary:
-        print("No group is known: neither config/consumerOffset.json nor --subscriptions names one.", file=out)
-    if unknown:
-        print(
-            f"{unknown} of the lost went by without being delivered, and nothing here says whether anybody asked for "
-            "them: a store has no TAG subscriptions. Give them by --subscriptions.",
-            file=out,
-        )
-    for reason, number in sorted(because.items()):
-        print(f"{number} of the lost are not certain: {reason}.", file=out)
+    for line in remarks(audit.summary):
+        print(line, file=out)
     for part in audit.damage[:MOST_SHOWN]:
         where = "" if part["topic"] is None else f" ({part['topic']}, queue {part['queueId']})"
         print(f"damaged at {part['physicalOffset']}, {part['size']} bytes: {part['reason']}{where}", file=out)
     if len(audit.damage) > MOST_SHOWN:
         print(f"and {len(audit.damage) - MOST_SHOWN} more damaged parts (--json has them all)", file=out)
+
+
+def _require_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error
 
 
 def _write(audit: Audit, folder: Path, name: str) -> None:
@@ -170,7 +190,6 @@ def _write(audit: Audit, folder: Path, name: str) -> None:
     page = audit_page(name, audit.summary, audit.counts.to_pylist(), audit.damage, plan)
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for table_name, table in (("counts", audit.counts), ("lost", audit.lost_table)):
             with replacing(folder / f"{table_name}.parquet") as part:
                 pq.write_table(table, part)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
 
 CERTAINTIES = ("proved", "implied", "unknown")
+MOST_REMARKS = 8
+Summary = dict[str, dict[str, dict[str, Any]]]
 
 
 class Slot(NamedTuple):
@@ -27,7 +30,7 @@ class Audited:
     """
 
     name: str
-    summary: dict[str, dict[str, dict[str, Any]]]
+    summary: Summary
     lost: list[dict[str, Any]]
     stored: dict[str, list[int]]
     slots: dict[tuple[str, str], list[Slot]] = field(default_factory=dict)
@@ -50,7 +53,7 @@ class Audited:
         return sorted(found, key=lambda row: (-int(row[2]["lost"]), row[0], row[1]))
 
     def total(self, name: str) -> int:
-        """A figure of the summary (sent, delivered, lost) over all groups."""
+        """A figure of the summary (sent, delivered, lost, unknown) over all groups."""
         return sum(int(one[name]) for _, _, one in self.rows())
 
     def lost_of(self, group: str, certainties: tuple[str, ...] = CERTAINTIES) -> list[dict[str, Any]]:
@@ -63,3 +66,39 @@ def plain(name: str) -> str:
     head, found, rest = name.partition("_")
     number = rest.rpartition("-")[2]
     return f"{head} {int(number)}" if found and number.isdecimal() else head
+
+
+def remarks(summary: Summary) -> list[str]:
+    """Sentences on what an audit does not know: what follows all the same, why, and what would tell."""
+    rows = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
+    if not any(one["sent"] for *_, one in rows):
+        return ["No message was audited: none of these topics has one in that time."]
+    told = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]
+    if len(told) > MOST_REMARKS:
+        told[MOST_REMARKS:] = [f"So do those of {len(told) - MOST_REMARKS} more groups and topics."]
+    because: Counter[str] = Counter()
+    for *_, one in rows:
+        because.update(one["unknown_because"])
+    told += [f"{number} unknown: {reason}." for reason, number in sorted(because.items())]
+    may, sum_of = (sum(one[name] for *_, one in rows) for name in ("may_be_lost", "unknown"))
+    if may:
+        told.append(f"{may} may be lost: it is not known whether they were delivered, or whether anybody asked for them.")
+    if sum_of and not all(one["asked_for"] for *_, one in rows):
+        told.append("A store has no TAG subscriptions: who says by --subscriptions what members ask for is told more.")
+    return told
+
+
+def _differ(group: str, topic: str, one: dict[str, Any]) -> str:
+    texts = one["asked_for"]
+    what = "Each message" if _are_apart(texts) else "A message that not all of them ask for"
+    return (
+        f"The members of {group} ask for different things of {topic}: {'; '.join(texts)}. {what} is refused by one of "
+        "them: it reached a listener only if the broker held, and the owner of its queue asked for, what names it. So "
+        "at most one member took it."
+    )
+
+
+def _are_apart(texts: list[str]) -> bool:
+    """Tell whether these are lists of tags, and no tag is on all of them."""
+    tags = [{tag.strip() for tag in text.split("||")} for text in texts if ": " not in text]
+    return len(tags) == len(texts) and "*" not in set().union(*tags) and not set.intersection(*tags)

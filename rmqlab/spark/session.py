@@ -7,6 +7,7 @@ when a session is asked for, not when this module is imported.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -37,11 +38,13 @@ PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What Spark needs of Python, and what only Connect needs.
 MODULES: Final = ("pyspark", "pandas", "pyarrow")
 CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
+_ADDRESS: Final = re.compile(
+    r"local(\[(\*|\d+)(,\s*\d+)?\])?|local-cluster\[.+\]|yarn|(spark|k8s|sc)://\S+", re.IGNORECASE
+)
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
 ARCHIVE: Final = "rmqlab.zip"
 _DRIVER_OPTIONS: Final = "spark.driver.extraJavaOptions"
-LOGGING: Final = PACKAGE / "spark" / "log4j2.properties"
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
 REMOTE: Final = {"spark.sql.shuffle.partitions": "32"}
 _shipped: tempfile.TemporaryDirectory[str] | None = None
@@ -61,8 +64,9 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     A running one is used again. `conf` goes over the settings made here. Raises `SparkMissingError` for a
     missing package or Java, `SparkAddressError` when nothing answers at the address.
     """
-    address = address or os.environ.get(SETTING) or ("" if SUBMITTED in os.environ else DEFAULT)
+    address = set_address(address)
     connect, local = address.startswith("sc://"), address.startswith("local")
+    require_address(address)
     require_modules((*MODULES, *CONNECT_MODULES) if connect else MODULES)
     knock(address)
     if address and not connect:
@@ -77,14 +81,13 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
     all_settings: dict[str, str] = {**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})}
-    options = all_settings.get(_DRIVER_OPTIONS, "")
-    if local:
-        options = _quiet(options)
-    if address and not connect and (options := with_archive(options)):
+    if address and not connect and (options := with_archive(all_settings.get(_DRIVER_OPTIONS, ""))):
         all_settings[_DRIVER_OPTIONS] = options
     builder = builder.config(map={**all_settings})
     try:
         with _our_interrupt():
+            if local:
+                _start_quietly(address, all_settings)
             session = builder.getOrCreate()
         if not local and SUBMITTED not in os.environ:
             _ship(session)
@@ -109,43 +112,81 @@ def _our_interrupt() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _quiet(options: str) -> str:
-    """`options` of a local session's JVM, with this package's logging unless somebody has set their own."""
-    taken = "log4j2" in options or "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ
-    # An option is split at spaces
-    if taken or " " in str(LOGGING):
-        return options
-    return f"{options} -Dlog4j2.configurationFile={LOGGING.as_uri()}".strip()
+def set_address(address: str | None = None) -> str:
+    """Return the address that counts: the argument, RMQLAB_SPARK, "" below spark-submit (it set one), `local[*]`."""
+    return address or os.environ.get(SETTING) or ("" if SUBMITTED in os.environ else DEFAULT)
 
 
-def notebook_session(address: str | None = None) -> SparkSession:
-    """`open_session` for a notebook: starts sooner, and what its JVM says goes nowhere instead of into the page.
-
-    One JVM with a small heap and the quick compiler: right for stores and sweeps of a lesson, not for big ones.
-    """
-    with _silent():
-        return open_session(
-            address,
-            {
-                "spark.driver.memory": "1g",
-                _DRIVER_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            },
+def require_address(address: str | None = None) -> None:
+    """Raise `SparkAddressError` for what is no address of Spark; a verb asks before it begins to work."""
+    text = set_address(address)
+    if text and not _ADDRESS.fullmatch(text):
+        raise SparkAddressError(
+            f"{text!r} is no address of Spark: right would be local[*], spark://HOST:7077, yarn, k8s://HOST:PORT or "
+            f"sc://HOST:15002 (--spark, or {SETTING})"
         )
 
 
+def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
+    """Start the JVM and Spark in it, unless one runs: what a JVM of ours says nobody needs, since errors are raised.
+
+    Raises `SparkAddressError` with its own words where it does not start.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    settings = SparkConf().setAppName("rmqlab").setMaster(address).setAll(list(conf.items()))
+    with tempfile.TemporaryFile() as said, _uninterrupted():
+        try:
+            gateway = launch_gateway(settings, {"stderr": said})
+        except PySparkRuntimeError as error:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").splitlines()
+            telling = [line for line in lines if "Error" in line or "Exception" in line] or lines
+            why = telling[0].strip() if telling else _first_line(error)
+            raise SparkAddressError(f"Spark's Java does not start ({why})") from error
+        SparkContext(conf=settings, gateway=gateway)
+
+
 @contextmanager
-def _silent() -> Iterator[None]:
-    """Send what this process and the programs it starts write to standard error nowhere."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def _uninterrupted() -> Iterator[None]:
+    """Keep a first Ctrl-C until the end of the block: in the middle of its start PySpark leaves a JVM behind."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def keep(number: int, _: object) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    signal.signal(signal.SIGINT, keep)
     try:
-        os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        # Spark's own handler calls Java in the middle of another call, which Py4J cannot do.
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+def notebook_session(address: str | None = None) -> SparkSession:
+    """`open_session` for a notebook: one JVM with a small heap and the quick compiler, which starts sooner.
+
+    That is right for stores and sweeps of a lesson, not for big ones.
+    """
+    return open_session(
+        address,
+        {
+            "spark.driver.memory": "1g",
+            _DRIVER_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        },
+    )
 
 
 def knock(address: str) -> None:

@@ -8,11 +8,10 @@ looked up in it. Memory does not grow with the store.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.topics import (
     DLQ_GROUP_TOPIC_PREFIX,
@@ -26,6 +25,7 @@ from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.beginning import PERCENT, begins_at_first
 from rmqlab.spark.audit.judge import Judge
 from rmqlab.spark.audit.lookup import looked_up
+from rmqlab.spark.audit.nothing import AuditError, require_messages
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
 from rmqlab.spark.audit.tasks import over_ranges
 from rmqlab.spark.audit.totals import totals
@@ -37,7 +37,7 @@ from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.store_config import StoreConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -47,11 +47,8 @@ if TYPE_CHECKING:
 
 _SPLIT: Final = 256 << 20
 _LEAST_SPLIT: Final = 1 << 20
+_MOST_NAMES: Final = 12
 NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
-
-
-class AuditError(BadInput):
-    """An audit of something that is not there: a group the store knows nothing of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +75,21 @@ class AuditOptions:
 class Audit:
     """The result. Everything is computed once, when first asked for, and kept on disk by Spark until `close`."""
 
-    def __init__(self, session: SparkSession, root: str | Path, options: AuditOptions | None = None) -> None:
-        """Look at the files' names and at `config/`. Raises `StoreDirectoryError`, `StoreConfigError`, `AuditError`."""
+    def __init__(
+        self,
+        session: SparkSession | Callable[[], SparkSession] | None,
+        root: str | Path,
+        options: AuditOptions | None = None,
+    ) -> None:
+        """Look at what is there: files, `config/`, what is given; a function opens `session` when it is needed first.
+
+        Raises `StoreDirectoryError`, `StoreConfigError`, `SubscriptionsError`, and `AuditError` where there is nothing
+        to audit: no whole message, none in the time that is asked for, a group or a topic that nothing here names.
+        """
         self.options = options or AuditOptions()
         self.root = root
-        self._session = session
+        opens = session if callable(session) else lambda: session
+        self._open = cast("Callable[[], SparkSession]", cache(opens))
         self._config = StoreConfig(root)
         # A broker may be running: the offsets come first, then what was stored by now, and last the evidence of it.
         self._committed = self._config.offsets()
@@ -96,20 +103,40 @@ class Audit:
         split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
         self._witnesses = Witnesses(
-            session, self._ranges, self._telling, self.options.trace_topic, self.options.delivered
+            self._open, self._ranges, self._telling, self.options.trace_topic, self.options.delivered
         )
+        self._require_names()
+        require_messages(self._files, self.options.since, self.options.until)
+
+    def _require_names(self) -> None:
+        """Raise `AuditError` for a group or a topic that is asked for, or told of, and that nothing here names."""
+        groups = {group for group, _ in self._known}
+        if not groups:
+            raise AuditError(
+                f"{self.root}: no group is known: config/consumerOffset.json names none; give --subscriptions"
+            )
+        for group in self.options.groups:
+            if group not in groups:
+                raise AuditError(
+                    f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(groups)}"
+                )
+        topics = {*self._known_topics, *(topic for _, topic in self._committed)}
+        for group, topic in sorted(self.options.subscriptions.keys()):
+            if topics and topic not in topics:
+                raise AuditError(
+                    f"the subscriptions name topic {topic!r} (group {group!r}), which the store does not have; there "
+                    f"are {_some({one for one in topics if _is_audited(group, one)})}"
+                )
+        if self._witnesses.told_of and not self._witnesses.told_of & groups:
+            raise AuditError(
+                f"the delivery log names {_some(self._witnesses.told_of)}, of which nothing is known here; there are "
+                f"{_some(groups)}"
+            )
 
     @cached_property
     def keys(self) -> list[Key]:
         """The (group, topic) that are audited."""
-        kept = self._known
-        for group in self.options.groups:
-            if group not in {one for one, _ in kept}:
-                names = ", ".join(sorted({one for one, _ in kept}))
-                raise AuditError(
-                    f"group {group!r}: neither offsets nor subscriptions of it; there are {names or 'none'}"
-                )
-        return [key for key in kept if not self.options.groups or key[0] in self.options.groups]
+        return [key for key in self._known if not self.options.groups or key[0] in self.options.groups]
 
     @cached_property
     def _known(self) -> list[Key]:
@@ -176,7 +203,7 @@ class Audit:
         """Counts, lost messages and damage, kept on disk: the one pass over the log."""
         from pyspark import StorageLevel
 
-        frame = over_ranges(self._session, self._ranges, self.scan.run, audit_scan.SCHEMA)
+        frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCHEMA)
         if self.witnessed:
             frame = looked_up(frame, self._witnesses.evidence)
         return frame.persist(StorageLevel.DISK_ONLY)
@@ -240,7 +267,10 @@ class Audit:
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
         """The figures by group and topic (`rmqlab.spark.audit.totals`)."""
         lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "fate", "certainty", "asked"])
-        return totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
+        found = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
+        for key in self._subscriptions.complete.intersection(self.keys):
+            found[key[0]][key[1]]["asked_for"] = sorted({one.text for one in self._subscriptions.asked[key]})
+        return found
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs."""
@@ -249,6 +279,15 @@ class Audit:
             "damage": self.damage,
             "witnessed": {group: list(clients) for group, clients in sorted(self.witnessed.items())},
         }
+
+    @property
+    def session(self) -> SparkSession:
+        """The session, opened when this is asked for first."""
+        return self._open()
+
+    def compute(self) -> None:
+        """Do all of the work now."""
+        _ = self.summary, self.damage
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
@@ -261,6 +300,13 @@ LOST_COLUMNS: Final = (
     "group", "topic", "queueId", "queueOffset", "physicalOffset", "offsetMsgId", "key", "keys", "tag", "storeTimestamp",
     "fate", "certainty", "reason", "asked", "subscription", "elsewhere", "minute",
 )  # fmt: skip
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    found = sorted(names)
+    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+    return ", ".join(found[:_MOST_NAMES]) + more or "none"
 
 
 def _is_audited(group: str, topic: str) -> bool:

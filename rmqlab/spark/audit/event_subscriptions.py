@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.expression_type import TAG
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.spark.audit.json_lines import SubscriptionsError
+from rmqlab.spark.audit.json_lines import SubscriptionsError, reason
 from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Held, Present, Subscriptions
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
             told.take(event)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SubscriptionsError(
-                f"{place}: {error!r}; no event of a scenario: those of a recording or of `rmqlab simulate` are needed"
+                f"{place}: {reason(error)}; no event of a scenario: those of a recording or of `rmqlab simulate` are needed"
             ) from error
     return told.subscriptions()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
-from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines
+from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
 from rmqlab.spark.files.record_columns import LogReader, RecordFilter
 
 if TYPE_CHECKING:
@@ -89,16 +89,17 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
             rows += _of_event(line, group_of) if "ev" in line else [_delivery(line)]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SubscriptionsError(
-                f'{place}: {error!r}; right would be {{"group": "G", "msgId": "7F00..."}}'
+                f'{place}: {reason(error)}; a delivery would be {{"group": "G", "msgId": "7F00..."}}'
             ) from error
     # A recording tells of every group in it, also of one that got nothing.
     rows += [(group, "", 0, None, 0) for group in sorted(set(group_of.values()))]
-    if rows:
-        yield _batch(rows)
+    if not rows:
+        raise SubscriptionsError(f'{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}')
+    yield _batch(rows)
 
 
 def _delivery(line: dict[str, Any]) -> _Row:
-    key = line.get("msgId") or line["offsetMsgId"]
+    key = line.get("msgId") or line.get("offsetMsgId") or line["msgId"]
     rank = CONSUMED if line.get("success", True) else FAILED
     return str(line["group"]), str(key), rank, line.get("client"), int(line.get("t", 0))
 

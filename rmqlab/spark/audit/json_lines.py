@@ -43,6 +43,13 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield place, value
 
 
+def reason(error: Exception) -> str:
+    """What is wrong with a line, in words."""
+    if isinstance(error, KeyError):
+        return f"it has no {error.args[0]!r}"
+    return "; ".join(str(error).splitlines())
+
+
 def _text(path: Path) -> str:
     try:
         raw = path.read_bytes()

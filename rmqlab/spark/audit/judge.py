@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.batch import Batch, Filter
 from rmqlab.spark.audit.owners import HELD_MS, Owners
@@ -90,7 +89,7 @@ class Judge:
     def subscriptions_at(self, times: NDArray[np.int64]) -> pa.Array:
         """The text of the subscription in force at each time (epoch ms), NULL where it is not known."""
         slots = self._slot_texts()
-        texts = [expression if is_tag_type(kind) else f"{kind}: {expression}" for _, kind, expression in slots]
+        texts = [Asked("", kind, expression).text for _, kind, expression in slots]
         place = np.searchsorted([since for since, _, _ in slots], times, "right") - 1
         return pa.array(texts, pa.string()).take(pa.array(place)) if slots else pa.nulls(len(times), pa.string())
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.expression_type import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
-from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines
+from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, Held, Present, Subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.spark.audit.subscriptions import Key
+
+
+RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 
 def read_subscriptions(path: str | Path) -> Subscriptions:
@@ -36,19 +39,25 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
             if "reset" in line:
                 reset[key] = (*reset.get(key, ()), int(line["reset"]))
                 continue
-            kind, expression = {TAG: TAG, SQL92: SQL92}[line.get("type", TAG)], str(line["expr"])
+            kind, expression = _kind(line), str(line["expr"])
             if line.get("held"):
                 held[key].append(Held(kind, expression, int(line.get("from", ALWAYS))))
             else:
                 until, post = int(line.get("until", NEVER)), bool(line.get("post"))
                 asked[key].append(Asked(line.get("client", ""), kind, expression, until, post))
         except (KeyError, TypeError, ValueError) as error:
-            raise SubscriptionsError(
-                f'{place}: {error!r}; right would be {{"group": "G", "topic": "T", "type": "TAG", '
-                '"expr": "tagA || tagB"}'
-            ) from error
+            raise SubscriptionsError(f"{place}: {reason(error)}; right would be {RIGHT}") from error
+    if not lines:
+        raise SubscriptionsError(f"{path}: no line in it; one would be {RIGHT}")
     for slots in held.values():
         slots.sort(key=lambda one: one.since)
     for moments in present.values():
         moments.sort()
     return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), reset)
+
+
+def _kind(line: dict[str, Any]) -> str:
+    kind = str(line.get("type", TAG))
+    if kind not in {TAG, SQL92}:
+        raise ValueError(f"type {kind!r} is neither {TAG} nor {SQL92}")
+    return kind

@@ -14,11 +14,11 @@ The events of a recording or of `rmqlab simulate` are understood too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from rmqlab.filter.expression_type import SQL92
+from rmqlab.filter.expression_type import SQL92, is_tag_type
 
 if TYPE_CHECKING:
     from rmqlab.spark.files.store_config import StoreConfig
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ALWAYS, NEVER = -(1 << 62), 1 << 62
 AVG, AVG_BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
 Key = tuple[str, str]  # group, topic
+_K, _V = TypeVar("_K"), TypeVar("_V")
 
 
 class Asked(NamedTuple):
@@ -40,6 +41,11 @@ class Asked(NamedTuple):
     expression: str
     until: int = NEVER
     post: bool = False
+
+    @property
+    def text(self) -> str:
+        """The expression, with its type where that is not TAG."""
+        return self.expression if is_tag_type(self.type) else f"{self.type}: {self.expression}"
 
 
 class Held(NamedTuple):
@@ -87,6 +93,21 @@ def from_config(config: StoreConfig) -> Subscriptions:
             key = one.consumer_group, one.topic
             asked[key].append(Asked("", one.expression_type or SQL92, one.expression))
     return Subscriptions(dict(asked), {}, frozenset(), {})
+
+
+def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
+    """Return all that is said, by the one and by the other; what both say counts once."""
+    held, present = _each(one.held, other.held), _each(one.present, other.present)
+    for slots in held.values():
+        slots.sort(key=lambda slot: slot.since)
+    for moments in present.values():
+        moments.sort(key=lambda moment: moment.since)
+    reset = {key: tuple(times) for key, times in _each(one.reset, other.reset).items()}
+    return Subscriptions(_each(one.asked, other.asked), held, one.complete | other.complete, present, reset)
+
+
+def _each(one: Mapping[_K, Sequence[_V]], other: Mapping[_K, Sequence[_V]]) -> dict[_K, list[_V]]:
+    return {name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ())))) for name in {**one, **other}}
 
 
 def merged(given: Subscriptions, found: Subscriptions) -> Subscriptions:

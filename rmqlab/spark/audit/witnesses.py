@@ -12,7 +12,7 @@ from rmqlab.spark.audit.tasks import over_ranges
 from rmqlab.spark.audit.verdict import MAYBE, NO, YES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -24,15 +24,19 @@ class Witnesses:
 
     def __init__(
         self,
-        session: SparkSession,
+        session: Callable[[], SparkSession],
         ranges: Sequence[LogRange],
         topics: tuple[str, ...],
         trace_topic: str,
         delivered: tuple[str, ...],
     ) -> None:
-        """`topics` are those of the store that tell, `delivered` paths of delivery logs."""
+        """`topics` are those of the store that tell, `delivered` paths of delivery logs, which are read at once."""
         self._session, self._ranges = session, ranges
-        self._topics, self._trace_topic, self._delivered = topics, trace_topic, delivered
+        self._topics, self._trace_topic = topics, trace_topic
+        schema = audit_evidence.SCHEMA
+        self._logs = [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in delivered]
+        self.told_of = frozenset(group for one in self._logs for group in one["group"].to_pylist())
+        """The groups of which a log of all deliveries is given."""
 
     @cached_property
     def evidence(self) -> DataFrame:
@@ -42,30 +46,30 @@ class Witnesses:
 
         topics, trace_topic = self._topics, self._trace_topic
         frame = over_ranges(
-            self._session,
+            self._session(),
             self._ranges if topics else [],
             lambda part: audit_evidence.read_evidence(part, topics, trace_topic),
             audit_evidence.SCHEMA,
         )
         for given in self._logs:
-            frame = frame.unionByName(self._session.createDataFrame(given))
+            frame = frame.unionByName(self._session().createDataFrame(given))
         best = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
         return best.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
     def clients(self) -> dict[str, tuple[str, ...]]:
         """The groups that somebody tells of, and the clients that wrote a trace; none where a log tells of all."""
-        if not self._topics and not self._delivered:
+        if not self._topics and not self._logs:
             return {}
         found: dict[str, set[str]] = {}
         for row in self.evidence.select("group", "client").distinct().collect():
             found.setdefault(row["group"], set()).update({row["client"]} - {None})
         # A log that is given tells of all members; of a trace one knows only whose it is.
-        return {group: () if group in self._whole else tuple(sorted(clients)) for group, clients in found.items()}
+        return {group: () if group in self.told_of else tuple(sorted(clients)) for group, clients in found.items()}
 
     def telling_of(self, group: str) -> int:
         """Tell whether every delivery in a group of `clients` is told of: `YES`, `NO` or `MAYBE`."""
-        if group in self._whole:
+        if group in self.told_of:
             return YES
         # Records that were sent back are of failures alone; nothing tells of what went well.
         return MAYBE if self.clients[group] else NO
@@ -74,13 +78,3 @@ class Witnesses:
         """Let go of what Spark keeps on disk."""
         if "evidence" in self.__dict__:
             self.__dict__.pop("evidence").unpersist()
-
-    @cached_property
-    def _whole(self) -> frozenset[str]:
-        """The groups of which a log of all deliveries is given."""
-        return frozenset(row["group"] for one in self._logs for row in one.select(["group"]).to_pylist())
-
-    @cached_property
-    def _logs(self) -> list[pa.Table]:
-        schema = audit_evidence.SCHEMA
-        return [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in self._delivered]

@@ -1,0 +1,62 @@
+"""Nothing looked at is not "nothing lost": a log without a message, or without one in the time that is asked for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.compute as pc
+
+from rmqlab.errors import BadInput
+from rmqlab.spark.files.commit_log_files import log_ranges
+from rmqlab.spark.files.record_columns import LogReader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rmqlab.spark.files.commit_log_files import LogFile
+
+LOOKED_AT: Final = 64 << 20
+"""How many bytes of the log are looked at for a first message; behind that the audit itself finds out."""
+
+
+class AuditError(BadInput):
+    """An audit of something that is not there: a message, a group, a topic."""
+
+
+def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
+    """Raise `AuditError` if no whole message was stored from `since` to `until` (epoch ms, both included).
+
+    Looks no further than the first one, which is near the beginning of most logs, and not behind `LOOKED_AT`.
+    """
+    if since > until:
+        raise AuditError(f"from {_moment(since)} to {_moment(until)}: that ends before it begins")
+    first, last, looked_at = None, None, 0
+    for part in log_ranges(files, LOOKED_AT >> 3):
+        for batch in LogReader(("storeTimestamp", "corrupt"), check_crc=False).read(part):
+            times = batch.filter(pc.is_null(batch["corrupt"]))["storeTimestamp"]
+            if not len(times):
+                continue
+            if pc.any(pc.and_(pc.greater_equal(times, since), pc.less_equal(times, until))).as_py():
+                return
+            found = pc.min_max(times)
+            first = min(found["min"].as_py(), found["min"].as_py() if first is None else first)
+            last = max(found["max"].as_py(), found["max"].as_py() if last is None else last)
+        looked_at += part.high - part.low
+        if looked_at > LOOKED_AT:
+            return
+    if first is None or last is None:
+        size = sum(file.size for file in files)
+        what = f"no whole message in its {size} bytes" if size else "no message in it"
+        raise AuditError(f"the commit log has {what}: nothing can be said of a store without messages")
+    raise AuditError(
+        f"no message was stored in that time: those of this store are from {_moment(first)} to {_moment(last)}"
+    )
+
+
+def _moment(time: int) -> str:
+    """Return a time (epoch ms) as --from takes it."""
+    try:
+        return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return str(time)
