@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.fates import LOSING, Fate
 
 CERTAINTIES = ("proved", "implied", "unknown")
+UNWANTED = "nobody asked for it"
+PERHAPS_WANTED = "nobody got it, and perhaps nobody asked"
 MOST_REMARKS = 8
 Summary = dict[str, dict[str, dict[str, Any]]]
 
@@ -24,15 +27,15 @@ class Slot(NamedTuple):
 class Audited:
     """One audit of one store.
 
-    ``summary`` is the audit's, by group and topic. ``lost`` has one row a lost message and group. ``stored`` has, by
-    topic, the store time (epoch ms) of each message; ``slots`` what the broker held, where that was given; ``lag`` the
-    messages behind the committed offsets.
+    ``summary`` is the audit's, by group and topic. ``messages`` has one row a message and group, in the log's order,
+    ``lost`` one for each that is lost; ``slots`` is what the broker held, where that was given; ``lag`` the messages
+    behind the committed offsets.
     """
 
     name: str
     summary: Summary
     lost: list[dict[str, Any]]
-    stored: dict[str, list[int]]
+    messages: list[dict[str, Any]]
     slots: dict[tuple[str, str], list[Slot]] = field(default_factory=dict)
     lag: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -56,9 +59,23 @@ class Audited:
         """A figure of the summary (sent, delivered, lost, unknown) over all groups."""
         return sum(int(one[name]) for _, _, one in self.rows())
 
-    def lost_of(self, group: str, certainties: tuple[str, ...] = CERTAINTIES) -> list[dict[str, Any]]:
-        """The lost messages of a group, of these certainties."""
-        return [row for row in self.lost if row["group"] == group and row["certainty"] in certainties]
+    def lost_of(self, group: str) -> list[dict[str, Any]]:
+        """The lost messages of a group."""
+        return [row for row in self.lost if row["group"] == group]
+
+    def messages_of(self, group: str, topic: str) -> list[dict[str, Any]]:
+        """The messages of a topic, with what became of them in a group."""
+        return [row for row in self.messages if (row["group"], row["topic"]) == (group, topic)]
+
+
+def kind_of(row: dict[str, Any]) -> str:
+    """The fate of a row of messages or counts as pictures tell it; what nobody asked for is no loss."""
+    fate = Fate(row["fate"])
+    if fate not in LOSING and fate is not Fate.PASSED:
+        return str(fate)
+    if row["asked"] == "no":
+        return UNWANTED
+    return PERHAPS_WANTED if fate in LOSING and row["asked"] == "unknown" else str(fate)
 
 
 def plain(name: str) -> str:
@@ -82,7 +99,9 @@ def remarks(summary: Summary) -> list[str]:
     told += [f"{number} unknown: {reason}." for reason, number in sorted(because.items())]
     may, sum_of = (sum(one[name] for *_, one in rows) for name in ("may_be_lost", "unknown"))
     if may:
-        told.append(f"{may} may be lost: it is not known whether they were delivered, or whether anybody asked for them.")
+        told.append(
+            f"{may} may be lost: it is not known whether they were delivered, or whether anybody asked for them."
+        )
     if sum_of and not all(one["asked_for"] for *_, one in rows):
         told.append("A store has no TAG subscriptions: who says by --subscriptions what members ask for is told more.")
     return told

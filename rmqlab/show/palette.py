@@ -43,7 +43,7 @@ LOOKS = {
     Fate.DROPPED_BY_CLIENT: Look(PURPLE, "//", "✗", "dropped by the client"),
     Fate.DROPPED_BY_HOOK: Look(PURPLE, "xx", "✗", "dropped by a hook of the client"),
     Fate.SKIPPED_BY_OFFSET: Look(GREY, "\\\\", "»", "skipped: the offset passed it"),
-    Fate.PASSED: Look(WHITE, "--", "?", "passed: delivered or lost"),
+    Fate.PASSED: Look(WHITE, "--", "?", "passed: nothing else is known"),
     Fate.NO_OWNER: Look(PALE, "", "∅", "no owner"),
     Fate.WAITING: Look(SKY, "", "…", "waiting"),
     Fate.RETRYING: Look(YELLOW, "", "↻", "to be retried"),

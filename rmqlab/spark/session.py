@@ -136,12 +136,12 @@ def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._gateway is not None:
+    if SparkContext._gateway is not None:  # noqa: SLF001 - nothing else tells whether a JVM runs
         return
     settings = SparkConf().setAppName("rmqlab").setMaster(address).setAll(list(conf.items()))
     with tempfile.TemporaryFile() as said, _uninterrupted():
         try:
-            gateway = launch_gateway(settings, {"stderr": said})
+            gateway = launch_gateway(settings, {"stderr": said})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             said.seek(0)
             lines = said.read().decode(errors="replace").splitlines()

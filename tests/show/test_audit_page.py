@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from rmqlab.lab.audited import UNWANTED, remarks
 from rmqlab.show.audit import page as module
-from rmqlab.show.audit.page import UNWANTED, audit_page, fates_by_group, losses_over_time
+from rmqlab.show.audit.page import audit_page, fates_by_group, losses_over_time
 
 
 def row(fate, messages, minute=100, asked="yes", group="G_<1>", topic="T"):
@@ -24,20 +25,24 @@ LOST = {
     "delivered": 60,
     "lost": 12,
     "by_fate": {"delivered": 60, "dropped_by_client": 7, "dropped_by_broker_tag": 25},
-    "lost_by_certainty": {"implied": 12},
+    "unknown": 0,
+    "may_be_lost": 0,
+    "by_certainty": {"implied": {"delivered": 60, "dropped_by_client": 7, "dropped_by_broker_tag": 25}},
+    "unknown_because": {},
+    "asked_for": ["tagA", "tagB"],
     "lost_by_tag": {"tagA": 12},
     "lost_by_queue": {"0": 12},
-    "lost_unless_nobody_asked": 0,
     "first_lost": 6_060_000,
     "last_lost": 6_180_000,
 }
 FINE = {
     **dict.fromkeys(("sent", "delivered"), 3),
-    "lost": 0,
+    **dict.fromkeys(("lost", "unknown", "may_be_lost"), 0),
     "by_fate": {"delivered": 3},
-    "lost_unless_nobody_asked": 0,
+    "by_certainty": {"proved": {"delivered": 3}},
+    **{name: {} for name in ("unknown_because", "lost_by_tag", "lost_by_queue")},
+    "asked_for": ["*"],
 }
-FINE |= {f"lost_by_{name}": {} for name in ("certainty", "tag", "queue")}
 SUMMARY = {"G_<1>": {"T": LOST}, "H": {"T": FINE}}
 DAMAGE = [
     {"physicalOffset": 77, "size": 9, "reason": "no record begins here", "topic": "T", "queueId": 0, "queueOffset": 5}
@@ -47,16 +52,16 @@ PLAN = [
         "group": "G_<1>",
         "topic": "T",
         "messages": ["M"] * 12,
+        "perhaps": ["P"],
         "to_topic": {"topic": "T", "duplicates": 4},
         "to_retry_topic": {"topic": "%RETRY%G_<1>", "duplicates": 0},
-        "uncertain": 1,
     }
 ]
 
 
 def test_the_page_has_groups_stages_damage_and_plan():
     page = audit_page("store", SUMMARY, COUNTS, DAMAGE, PLAN)
-    assert "12 messages lost in 1 of 2 groups and topics; 1 damaged places" in page
+    assert "12 messages lost in 1 of 2 groups and topics, 0 more may be; what became of 0 is unknown; 1 damaged" in page
     assert "G_<1>" not in page
     assert "G_&lt;1&gt;" in page
     assert "1970-01-01 01:41:00" in page
@@ -68,7 +73,7 @@ def test_the_page_has_groups_stages_damage_and_plan():
 
 def test_a_store_without_losses_needs_no_picture_of_them_and_says_it_is_whole():
     page = audit_page("store", {"H": {"T": FINE}}, COUNTS[4:], [], [])
-    assert "0 messages lost in 0 of 1 groups" in page
+    assert "<p class='yes'>0 messages lost in 0 of 1 groups and topics, 0 more may be;" in page
     assert "Every record is whole." in page
     assert page.count("<svg") == 1
 
@@ -89,8 +94,34 @@ def test_what_nobody_asked_for_is_no_loss_in_the_pictures():
         UNWANTED: 20,
     }  # fmt: skip
     over = losses_over_time("G_<1>", "T", COUNTS).table
-    assert list(over.headers) == ["from", "dropped_by_broker_tag", "dropped_by_client", "not lost"]
-    assert [one[1:] for one in over.rows] == [(0, 0, 60), (5, 0, 20), (0, 0, 0), (0, 7, 0)]
+    assert list(over.headers) == ["from", "dropped_by_broker_tag", "dropped_by_client", "delivered", UNWANTED]
+    assert [one[1:] for one in over.rows] == [(0, 0, 60, 0), (5, 0, 0, 20), (0, 0, 0, 0), (0, 7, 0, 0)]
+
+
+def test_a_page_says_what_is_unknown_and_is_not_green():
+    """Two members with different tags: nothing is lost for certain, and nothing says that it was delivered."""
+    eight = {
+        **FINE, "sent": 8, "delivered": 0, "unknown": 8, "may_be_lost": 8, "by_fate": {"passed": 8},
+        "by_certainty": {"unknown": {"passed": 8}}, "unknown_because": {"nobody knows": 8},
+        "asked_for": ["tagA", "tagB"],
+    }  # fmt: skip
+    page = audit_page("store", {"H": {"T": eight}}, [row("passed", 8, group="H")], [], [])
+    assert (
+        "<p class='no'>0 messages lost in 0 of 1 groups and topics, 8 more may be; what became of 8 is unknown" in page
+    )
+    assert "Each message is refused by one of them" in page
+    assert "So at most one member took it." in page
+    assert "8 unknown: nobody knows." in page
+    assert re.search(r"passed</td><td[^>]*>unknown</td><td[^>]*>8<", page)
+
+
+def test_of_subscriptions_that_overlap_less_is_said():
+    one = {**FINE, "sent": 8, "unknown": 8, "asked_for": ["*", "tagA"]}
+    (told,) = remarks({"H": {"T": one}})
+    assert "A message that not all of them ask for is refused by one of them" in told
+    assert remarks({"H": {"T": {**one, "unknown": 0}}}) == []
+    (nothing,) = remarks({"H": {"T": {**FINE, "sent": 0}}})
+    assert "No message was audited" in nothing
 
 
 def test_many_minutes_are_put_together():

@@ -15,7 +15,6 @@ from rmqlab.spark.audit.evidence import read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.verdict import NO
 from rmqlab.spark.files.commit_log_files import LogFile, log_files, log_ranges
 from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
@@ -29,7 +28,7 @@ def written(path, *lines):
 def judged(store, subscriptions):
     """Fate, certainty and reason of every message, in order; no Spark is needed for it."""
     audit = Audit(None, store, AuditOptions(subscriptions=subscriptions))
-    scan = Scan(audit.judges({group: ((), NO) for group, _ in audit.keys}), (), LONG_MIN, LONG_MAX, check_crc=False)
+    scan = Scan(audit.judges(), (), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
     batches = [batch for part in log_ranges(log_files(store), 1 << 40) for batch in scan.run(part)]
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
     return [(row["fate"], row["certainty"], row["reason"]) for row in rows]
@@ -65,7 +64,7 @@ def test_offsets_set_by_hand_leave_open_what_nobody_had_looked_at(store, tmp_pat
     quiet = read_subscriptions(written(tmp_path / "quiet.jsonl", *AWAY))
     assert judged(store, quiet) == [delivered, delivered, dropped, delivered]
     told = read_subscriptions(written(tmp_path / "told.jsonl", *AWAY, {**GROUP, "reset": 300_000}))
-    passed = ("delivered", "unknown", "the group's offsets were set by hand: it may have been passed")
+    passed = ("passed", "unknown", "the group's offsets were set by hand: it may have been passed")
     # The first was looked at before, the last was stored after.
     assert judged(store, told) == [delivered, passed, dropped, delivered]
     alone = read_subscriptions(written(tmp_path / "alone.jsonl", AWAY[0], {**GROUP, "reset": 300_000}))
@@ -86,7 +85,7 @@ def test_a_new_group_begins_with_the_first_message_while_the_broker_has_that_in_
     delivered, dropped = ("delivered", "implied", None), ("dropped_by_broker_tag", "implied", None)
     assert judged(store, seen) == judged(store, unseen) == [delivered, delivered, dropped, delivered]
     monkeypatch.setattr(beginning, "MEMORY", 100)
-    perhaps = ("delivered", "unknown", LATE)
+    perhaps = ("passed", "unknown", LATE)
     assert judged(store, seen) == [perhaps, perhaps, dropped, delivered]
     assert judged(store, unseen) == [perhaps, perhaps, dropped, perhaps]
 
@@ -153,7 +152,7 @@ def test_what_a_member_registers_for_a_moment_may_have_met_a_message(store, tmp_
         {"group": "G", "clients": ["A", "B"], "from": 260_000},
     )
     rows = judged(store, read_subscriptions(written(tmp_path / "given.jsonl", *given)))
-    assert rows[2][:2] == ("dropped_by_broker_tag", "unknown")
+    assert rows[2][:2] == ("passed", "unknown")
     early = (*given[:4], {**given[4], "from": 290_000})
     rows = judged(store, read_subscriptions(written(tmp_path / "early.jsonl", *early)))
     assert rows[2] == ("dropped_by_broker_tag", "implied", None)

@@ -8,6 +8,7 @@ from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from rmqlab.lab.audited import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, remarks
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.lessons.report import STYLE
 from rmqlab.show.tables import Table
@@ -21,7 +22,6 @@ MOST_GROUPS: Final = 24
 MOST_ROWS: Final = 200
 MOST_BINS: Final = 60
 MINUTE_MS: Final = 60_000
-UNWANTED: Final = "nobody asked for it"
 _Row = dict[str, Any]
 
 
@@ -33,23 +33,20 @@ def audit_page(
     `plan` is the resend plan, `counts` are rows. Without matplotlib the page has its tables only, and says so.
     """
     rows = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
-    rows.sort(key=lambda row: (-row[2]["lost"], row[0], row[1]))
-    lost = sum(one["lost"] for _, _, one in rows)
+    rows.sort(key=lambda row: (-row[2]["lost"], -row[2]["may_be_lost"], row[0], row[1]))
+    lost, may, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "may_be_lost", "unknown"))
     groups = sum(1 for _, _, one in rows if one["lost"])
     told = (
-        f"{lost} messages lost in {groups} of {len(rows)} groups and topics; {len(damage)} damaged places in the log."
+        f"{lost} messages lost in {groups} of {len(rows)} groups and topics, {may} more may be; what "
+        f"became of {unknown} is unknown; {len(damage)} damaged places in the log."
     )
+    is_fine = not (lost or may or damage) and any(one["sent"] for _, _, one in rows)
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         f"<title>Audit of {escape(name)}</title><style>{STYLE}</style></head><body>",
-        f"<h1>Audit of {escape(name)}</h1><p class='{'no' if lost or damage else 'yes'}'>{told}</p>",
+        f"<h1>Audit of {escape(name)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
     ]
-    unknown = sum(one["lost_unless_nobody_asked"] for _, _, one in rows)
-    if unknown:
-        parts.append(
-            f"<p>Of the lost, {unknown} went by without being delivered, and nothing here says whether anybody asked "
-            "for them: a store has no TAG subscriptions. Give them by <code>--subscriptions</code>.</p>"
-        )
+    parts += [f"<p>{escape(one)}</p>" for one in remarks(summary)]
     if find_spec("matplotlib") is None:
         parts.append("<p>There are no pictures: matplotlib is not installed.</p>")
     else:
@@ -63,21 +60,27 @@ def audit_page(
 
 def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
     table = [
-        (group, topic, one["sent"], one["delivered"], one["lost"],
-         *(one["lost_by_certainty"].get(kind, 0) for kind in ("proved", "implied", "unknown")),
+        (group, topic, one["sent"], one["delivered"], one["lost"], one["unknown"], one["may_be_lost"],
          _moment(one.get("first_lost")), _moment(one.get("last_lost")))
         for group, topic, one in rows
     ]  # fmt: skip
-    headers = ("group", "topic", "sent", "delivered", "lost", "proved", "implied", "unknown", "first lost", "last lost")
+    headers = ("group", "topic", "sent", "delivered", "lost", "unknown", "may be lost", "first lost", "last lost")
     marked = frozenset(number for number, row in enumerate(table) if row[4])
-    return Table("Groups and topics; lost by how certain that is; times are UTC", headers, table, marked)
+    caption = "Groups and topics; delivered and lost: what is proved or implied; times are UTC"
+    return Table(caption, headers, table, marked)
 
 
 def _stages(rows: Sequence[tuple[str, str, _Row]]) -> Table:
-    fates = [fate for fate in Fate if any(one["by_fate"].get(fate) for _, _, one in rows)]
-    table = [(group, topic, *(one["by_fate"].get(fate, 0) for fate in fates)) for group, topic, one in rows]
+    table = [
+        (group, topic, fate, certainty, one["by_certainty"][certainty][fate])
+        for group, topic, one in rows
+        for certainty in CERTAINTIES
+        for fate in Fate
+        if fate in one["by_certainty"].get(certainty, {})
+    ]
     caption = "What became of the messages, those that nobody asked for among them"
-    return Table(caption, ("group", "topic", *map(str, fates)), table)
+    shown = caption if len(table) <= MOST_ROWS else f"{caption}: the first {MOST_ROWS} of {len(table)}"
+    return Table(shown, ("group", "topic", "fate", "certainty", "messages"), table[:MOST_ROWS])
 
 
 def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Table:
@@ -103,12 +106,12 @@ def _damage(damage: Sequence[_Row]) -> str:
 def _plan(plan: Sequence[_Row]) -> Table:
     table = [
         (one["group"], one["topic"], len(one["messages"]), one["to_topic"]["duplicates"],
-         one["to_retry_topic"]["topic"], one["to_retry_topic"]["duplicates"], one["uncertain"])
+         one["to_retry_topic"]["topic"], one["to_retry_topic"]["duplicates"], len(one["perhaps"]))
         for one in plan
     ]  # fmt: skip
     headers = (
         "group", "topic", "messages", "twice for others, if sent to the topic", "or to", "twice for others",
-        "perhaps delivered already",
+        "that may be lost, besides",
     )  # fmt: skip
     return Table("The plan (resend.json names every message); repair the subscriptions first", headers, table)
 
@@ -119,31 +122,17 @@ def _pictures(rows: Sequence[tuple[str, str, _Row]], counts: Sequence[_Row]) -> 
     return [*made, losses_over_time(worst[0], worst[1], counts)] if worst else made
 
 
-def _kind(row: _Row) -> str:
-    """Name the fate; what was dropped or passed, but wanted by nobody, is no loss."""
-    return UNWANTED if row["asked"] == "no" and Fate(row["fate"]) in LOSING else str(row["fate"])
-
-
-def _look(kind: str) -> tuple[str, str, str]:
-    """Return colour, hatch and words."""
-    from rmqlab.show.palette import LOOKS, WHITE
-
-    if kind == UNWANTED:
-        return WHITE, "", UNWANTED
-    look = LOOKS[Fate(kind)]
-    return look.colour, look.hatch, f"{look.mark} {look.words}"
-
-
 def fates_by_group(rows: Sequence[tuple[str, str, _Row]], counts: Iterable[_Row]) -> Picture:
     """One bar for each group and topic, the most lost first: which share of its messages met which fate."""
+    from rmqlab.show.audit.pictures import look_of
     from rmqlab.show.figure import Picture, canvas, svg_of
     from rmqlab.show.palette import BLACK
 
     keys = [(group, topic) for group, topic, _ in rows[:MOST_GROUPS]]
     cells: Counter[tuple[str, str, str]] = Counter()
     for row in counts:
-        cells[row["group"], row["topic"], _kind(row)] += row["messages"]
-    kinds = [kind for kind in (*map(str, Fate), UNWANTED) if any(cells[(*key, kind)] for key in keys)]
+        cells[row["group"], row["topic"], kind_of(row)] += row["messages"]
+    kinds = [kind for kind in (*map(str, Fate), PERHAPS_WANTED, UNWANTED) if any(cells[(*key, kind)] for key in keys)]
     sums = [max(1, sum(cells[(*key, kind)] for kind in kinds)) for key in keys]
     title = f"What became of the messages of {len(keys)} groups and topics"
     with canvas(8.2, 1.3 + 0.26 * len(keys)) as figure:
@@ -151,7 +140,7 @@ def fates_by_group(rows: Sequence[tuple[str, str, _Row]], counts: Iterable[_Row]
         axes = figure.add_axes((0.36, 0.95 / height, 0.61, 1 - 1.3 / height))
         left = [0.0] * len(keys)
         for kind in kinds:
-            colour, hatch, words = _look(kind)
+            colour, hatch, words = look_of(kind)
             shares = [100 * cells[(*key, kind)] / total for key, total in zip(keys, sums, strict=True)]
             axes.barh(
                 range(len(keys)), shares, 0.8, left=left, color=colour, hatch=hatch, edgecolor=BLACK, linewidth=0.4,
@@ -167,8 +156,8 @@ def fates_by_group(rows: Sequence[tuple[str, str, _Row]], counts: Iterable[_Row]
         figure.legend(loc="lower left", bbox_to_anchor=(0.01, 0.0), ncols=3, frameon=False, fontsize=8)
         svg = svg_of(figure)
     table = Table(title, ("group", "topic", *kinds), [(*key, *(cells[(*key, kind)] for kind in kinds)) for key in keys])
-    lost = sum(one["lost"] for _, _, one in rows)
-    alt = f"A bar for each group and topic, divided by fate. {lost} messages were lost in all."
+    lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
+    alt = f"A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown."
     if rows and rows[0][2]["lost"]:
         alt += f" {rows[0][0]} lost the most, {rows[0][2]['lost']} of {rows[0][2]['sent']}."
     return Picture(svg, title=title, alt=alt, table=table)
@@ -178,29 +167,32 @@ def losses_over_time(group: str, topic: str, counts: Iterable[_Row]) -> Picture:
     """Messages of a topic by the time they were stored: which were lost for the group, and by which stage."""
     from matplotlib.ticker import MaxNLocator
 
+    from rmqlab.show.audit.pictures import look_of
     from rmqlab.show.figure import Picture, canvas, svg_of
-    from rmqlab.show.palette import BLACK, GREEN, PALE
+    from rmqlab.show.palette import BLACK
 
     mine = [row for row in counts if (row["group"], row["topic"]) == (group, topic)]
     first = min(row["minute"] for row in mine)
     width = -(-(max(row["minute"] for row in mine) - first + 1) // MOST_BINS)
     cells: Counter[tuple[int, str]] = Counter()
     for row in mine:
-        is_lost = Fate(row["fate"]) in LOSING and row["asked"] != "no"
-        cells[(row["minute"] - first) // width, str(row["fate"]) if is_lost else ""] += row["messages"]
+        cells[(row["minute"] - first) // width, kind_of(row)] += row["messages"]
     bins = range(max(number for number, _ in cells) + 1)
-    kinds = [str(fate) for fate in Fate if any(cells[number, str(fate)] for number in bins)]
+    # What was lost is at the bottom, so that its heights can be compared.
+    order = sorted(Fate, key=lambda fate: fate not in LOSING)
+    kinds = [
+        kind for kind in (*map(str, order), PERHAPS_WANTED, UNWANTED) if any(cells[number, kind] for number in bins)
+    ]
     unit = "minute" if width == 1 else f"{width} minutes"
     title = f"{_short(group)}, {_short(topic)}: losses by {unit}"
     with canvas(8.2, 3.1) as figure:
         axes = figure.add_axes((0.09, 0.35, 0.89, 0.52))
         base = [0] * len(bins)
-        looks = [(*_look(kind), kind) for kind in kinds]
-        for colour, hatch, words, kind in [*looks, (PALE, "", "not lost: delivered, or asked for by nobody", "")]:
+        for kind in kinds:
+            colour, hatch, words = look_of(kind)
             heights = [cells[number, kind] for number in bins]
-            edge = BLACK if kind else GREEN
             axes.bar(
-                bins, heights, 0.86, bottom=base, color=colour, hatch=hatch, edgecolor=edge, linewidth=0.4, label=words
+                bins, heights, 0.86, bottom=base, color=colour, hatch=hatch, edgecolor=BLACK, linewidth=0.4, label=words
             )
             base = [low + one for low, one in zip(base, heights, strict=True)]
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -211,12 +203,11 @@ def losses_over_time(group: str, topic: str, counts: Iterable[_Row]) -> Picture:
         figure.legend(loc="lower left", bbox_to_anchor=(0.01, 0.0), ncols=3, frameon=False, fontsize=8)
         svg = svg_of(figure)
     rows = [
-        (_moment((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in (*kinds, "")))
-        for number in bins
+        (_moment((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in kinds)) for number in bins
     ]
-    lost = sum(number for (_, kind), number in cells.items() if kind)
+    lost = sum(number for (_, kind), number in cells.items() if kind in set(map(str, LOSING)))
     alt = f"Bars over time: {lost} of {sum(cells.values())} messages of {topic} were lost for {group}."
-    return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds, "not lost"), rows))
+    return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds), rows))
 
 
 def _short(text: str, most: int = 40) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.audited import CERTAINTIES, plain
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.audited import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, plain
+from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.reading import short
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture, canvas, svg_of
-from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, LOOKS, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLACK, BLUE, GREY, LOOKS, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -25,30 +25,37 @@ GROUND, MOST = (0xFF, 0xFF, 0xFF), (0xD5, 0x5E, 0x00)  # from white to vermillio
 
 
 def audit_table(audit: Audited) -> Table:
-    """Every group: sent, delivered, lost, by which certainty, and the lag that monitoring shows."""
+    """Every group: sent, delivered, lost, unknown, and the lag that monitoring shows.
+
+    `not wanted` is what went by and nobody asked for, for certain; what is left of `sent` waits, or is to be retried.
+    """
+    names = ("sent", "delivered", "lost", "unknown")
     rows = [
-        (plain(group), one["sent"], one["delivered"], one["lost"],
-         *(one["lost_by_certainty"].get(name, 0) for name in CERTAINTIES), audit.lag.get((group, topic), 0))
+        (plain(group), *(one[name] for name in names), _unwanted(one), audit.lag.get((group, topic), 0))
         for group, topic, one in audit.rows()
-    ]  # fmt: skip
-    names = ("sent", "delivered", "lost")
-    sure = (sum(one["lost_by_certainty"].get(name, 0) for *_, one in audit.rows()) for name in CERTAINTIES)
-    rows.append(("all", *(audit.total(name) for name in names), *sure, sum(audit.lag.values())))
+    ]
+    all_unwanted = sum(_unwanted(one) for *_, one in audit.rows())
+    rows.append(("all", *(audit.total(name) for name in names), all_unwanted, sum(audit.lag.values())))
     marked = frozenset(number for number, row in enumerate(rows[:-1]) if row[3])
-    headers = ("group", *names, *(f"lost: {name}" for name in CERTAINTIES), "lag")
-    return Table(f"The audit, with {audit.name}", headers, rows, marked)
+    return Table(f"The audit, with {audit.name}", ("group", *names, "not wanted", "lag"), rows, marked)
+
+
+def _unwanted(one: dict[str, Any]) -> int:
+    """What was dropped or skipped for certain, and is no loss."""
+    sure = [one["by_certainty"].get(name, {}) for name in CERTAINTIES[:2]]
+    return sum(int(fates.get(fate, 0)) for fates in sure for fate in LOSING) - int(one["lost"])
 
 
 def evidence_table(audits: Sequence[Audited]) -> Table:
-    """The same store, with more and more known besides it: what is called lost, and how certain that is."""
+    """The same store, with more and more known besides it: what is known of its messages, and of how many nothing."""
+    names = ("sent", "delivered", "lost", "unknown")
     rows = [
-        (audit.name, audit.total("lost"),
-         *(sum(one["lost_by_certainty"].get(name, 0) for *_, one in audit.rows()) for name in CERTAINTIES),
-         sum(one["lost_unless_nobody_asked"] for *_, one in audit.rows()))
+        (audit.name, *(audit.total(name) for name in names), sum(_unwanted(one) for *_, one in audit.rows()),
+         audit.total("may_be_lost"))
         for audit in audits
     ]  # fmt: skip
-    headers = ("known", "lost", *(f"lost: {name}" for name in CERTAINTIES), "of these perhaps asked for by nobody")
-    return Table("The more is known, the less is only supposed", headers, rows)
+    headers = ("known", *names, "not wanted", "may be lost")
+    return Table("The same store, and more known each time", headers, rows)
 
 
 def loss_by_tag(audit: Audited) -> Picture:
@@ -81,38 +88,33 @@ def loss_by_tag(audit: Audited) -> Picture:
     return Picture(painted(max(width, 4.6), height, draw), title=title, alt=alt, table=table)
 
 
-def loss_by_second(audit: Audited, group: str, certainties: tuple[str, ...] = CERTAINTIES) -> Picture:
-    """Messages of the group's topic second by second: lost by which stage, or not; below, what the broker held.
+def loss_by_second(audit: Audited, group: str) -> Picture:
+    """What became of the messages of the group's topic, second by second; below, what the broker held.
 
     Raises:
         BadInput: the audit knows no such group.
     """
     topic = audit.topic_of(group)
-    zero = audit.stored[topic][0]
-    sent = Counter((t - zero) // BIN_MS for t in audit.stored[topic])
-    lost = audit.lost_of(group, certainties)
-    fates = [fate for fate in Fate if any(row["fate"] == fate for row in lost)]
-    by = {
-        fate: Counter((row["storeTimestamp"] - zero) // BIN_MS for row in lost if row["fate"] == fate) for fate in fates
-    }
-    seconds = range(max(sent) + 1)
-    title = f"{plain(group)}: {len(lost)} of {sum(sent.values())} lost ({audit.name})"
+    messages = audit.messages_of(group, topic)
+    zero = min(row["storeTimestamp"] for row in messages)
+    cells = Counter(((row["storeTimestamp"] - zero) // BIN_MS, kind_of(row)) for row in messages)
+    seconds = range(max(second for second, _ in cells) + 1)
+    # What was lost is at the bottom, so that its heights can be compared.
+    order = (*map(str, sorted(Fate, key=lambda fate: fate not in LOSING)), PERHAPS_WANTED, UNWANTED)
+    kinds = [kind for kind in order if any(kind == one for _, one in cells)]
+    one = audit.summary[group][topic]
+    title = f"{plain(group)}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown ({audit.name})"
     with canvas(8.2, 3.5) as figure:
         axes = figure.add_axes((0.075, 0.36, 0.91, 0.52))
         base = [0] * len(seconds)
-        for fate in fates:
-            look = LOOKS[fate]
-            counts = [by[fate][second] for second in seconds]
+        for kind in kinds:
+            colour, hatch, words = look_of(kind)
+            counts = [cells[second, kind] for second in seconds]
             axes.bar(
-                seconds, counts, 0.86, bottom=base, color=look.colour, hatch=look.hatch, edgecolor=WHITE,
-                linewidth=0.4, label=f"{look.mark} {look.words}", align="edge",
+                seconds, counts, 0.86, bottom=base, color=colour, hatch=hatch, edgecolor=GREY, linewidth=0.4,
+                label=words, align="edge",
             )  # fmt: skip
             base = [low + count for low, count in zip(base, counts, strict=True)]
-        rest = [sent[second] - low for second, low in zip(seconds, base, strict=True)]
-        axes.bar(
-            seconds, rest, 0.86, bottom=base, color=PALE, edgecolor=GREEN, linewidth=0.8, align="edge",
-            label="not lost: delivered, or asked for by nobody",
-        )  # fmt: skip
         axes.set_xlim(-0.5, len(seconds) + 0.5)
         axes.set_ylabel("messages a second")
         axes.spines[["top", "right"]].set_visible(False)
@@ -120,18 +122,29 @@ def loss_by_second(audit: Audited, group: str, certainties: tuple[str, ...] = CE
         _slots(figure, axes, audit.slots.get((group, topic), []), zero)
         figure.legend(loc="lower left", bbox_to_anchor=(0.01, 0.0), ncols=3, frameon=False, fontsize=8.5)
         svg = svg_of(figure)
-    rows = [
-        (second, sent[second], *(by[fate][second] for fate in fates), sent[second] - sum(by[f][second] for f in fates))
-        for second in seconds
-        if sent[second]
-    ]
-    headers = ("second", "sent", *(LOOKS[fate].words for fate in fates), "not lost")
-    return Picture(svg, title=title, alt=_told(audit, group, topic, lost, zero), table=Table(title, headers, rows))
+    sent = Counter((row["storeTimestamp"] - zero) // BIN_MS for row in messages)
+    rows = [(second, sent[second], *(cells[second, kind] for kind in kinds)) for second in seconds if sent[second]]
+    headers = ("second", "sent", *(_words(kind) for kind in kinds))
+    return Picture(svg, title=title, alt=_told(audit, group, topic, zero), table=Table(title, headers, rows))
+
+
+def look_of(kind: str) -> tuple[str, str, str]:
+    """Return colour, hatch and words of what `kind_of` names."""
+    if kind == UNWANTED:
+        return PALE, "", kind
+    if kind == PERHAPS_WANTED:
+        return WHITE, "\\\\", kind
+    look = LOOKS[Fate(kind)]
+    return look.colour, look.hatch, f"{look.mark} {look.words}"
+
+
+def _words(kind: str) -> str:
+    return kind if kind in {UNWANTED, PERHAPS_WANTED} else LOOKS[Fate(kind)].words
 
 
 def plan_table(entry: dict[str, Any]) -> Table:
     """A resend plan: what, to which group, and what would come twice either way."""
-    first, last = entry["messages"][0], entry["messages"][-1]
+    first, last = (entry["messages"] or ["none"])[0], (entry["messages"] or ["none"])[-1]
     rows = [
         ("group", plain(entry["group"])),
         ("messages to send again", len(entry["messages"])),
@@ -139,7 +152,7 @@ def plan_table(entry: dict[str, Any]) -> Table:
         ("repair first", entry["first_check"]),
         ("to the topic: other groups get twice", entry["to_topic"]["duplicates"]),
         (f"to {entry['to_retry_topic']['topic']}: other groups get twice", entry["to_retry_topic"]["duplicates"]),
-        ("perhaps delivered already", entry["uncertain"]),
+        ("besides, may be lost", len(entry["perhaps"])),
     ]
     return Table("The plan. Nothing sends it.", ("", ""), rows)
 
@@ -173,13 +186,15 @@ def _shade(share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * part):02X}" for a, b in zip(GROUND, MOST, strict=True))
 
 
-def _told(audit: Audited, group: str, topic: str, lost: list[dict[str, Any]], zero: int) -> str:
+def _told(audit: Audited, group: str, topic: str, zero: int) -> str:
+    lost, one = [row for row in audit.lost_of(group) if row["topic"] == topic], audit.summary[group][topic]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
-    told = f"{plain(group)} lost {len(lost)} of {len(audit.stored[topic])} messages"
+    told = f"{plain(group)} lost {one['lost']} of {one['sent']} messages"
     if lost:
         told += f" ({', '.join(f'{number} {words}' for words, number in fates.items())})"
         told += f", the first after {min(times) / 1000:.1f} s, the last after {max(times) / 1000:.1f} s"
+    told += f"; {one['delivered']} were delivered, {one['unknown']} are unknown"
     later = [slot for slot in audit.slots.get((group, topic), []) if slot.since > zero]
     if later:
         changes = ", ".join(f"{slot.text} after {(slot.since - zero) / 1000:.1f} s" for slot in later)

@@ -1,11 +1,11 @@
-"""The control of notebook 11: a group, what is known besides the store, and which certainties count."""
+"""The control of notebook 11: a group, and what is known besides the store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.audited import CERTAINTIES, Audited, plain
+from rmqlab.lab.audited import Audited, plain
 from rmqlab.show.audit.pictures import loss_by_second
 from rmqlab.show.explore import Choice, Mode, explore
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rmqlab.show.figure import Picture
 
-COUNTED = {"all": CERTAINTIES, "proved or implied": CERTAINTIES[:2], "proved": CERTAINTIES[:1]}
-
 
 def play_audit(audits: Sequence[Audited], *, mode: Mode = "live", group: str) -> None:
     """Every group second by second; raises `BadInput` for a group that the audits do not know."""
@@ -23,13 +21,12 @@ def play_audit(audits: Sequence[Audited], *, mode: Mode = "live", group: str) ->
     if group not in names:
         raise BadInput(f"group is {group!r}; the audit has {', '.join(names)}")
 
-    def draw(*, group: str, known: Audited, counted: tuple[str, ...]) -> Picture:
-        return loss_by_second(known, group, counted)
+    def draw(*, group: str, known: Audited) -> Picture:
+        return loss_by_second(known, group)
 
     explore(
         draw,
         mode=mode,
         group=Choice("Group", {plain(name): name for name in names}, start=plain(group)),
         known=Choice("Known", {audit.name: audit for audit in audits}, start=audits[-1].name),
-        counted=Choice("Certainty", COUNTED),
     )

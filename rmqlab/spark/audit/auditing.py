@@ -57,7 +57,8 @@ class AuditOptions:
 
     `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `check_queues`: compare
     records with the entries of their queues. `split_bytes`: how much of the log one task reads. `in_memory_percent`:
-    the broker's `accessMessageInMemoryMaxRatio`, which decides where a new group begins.
+    the broker's `accessMessageInMemoryMaxRatio`, which decides where a new group begins. `each_message`: keep the fate
+    of every message, for `Audit.messages`; the rows of a big store are many.
     """
 
     groups: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ class AuditOptions:
     check_queues: bool = True
     split_bytes: int | None = None
     in_memory_percent: int = PERCENT
+    each_message: bool = False
 
 
 class Audit:
@@ -117,9 +119,7 @@ class Audit:
             )
         for group in self.options.groups:
             if group not in groups:
-                raise AuditError(
-                    f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(groups)}"
-                )
+                raise AuditError(f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(groups)}")
         topics = {*self._known_topics, *(topic for _, topic in self._committed)}
         for group, topic in sorted(self.options.subscriptions.keys()):
             if topics and topic not in topics:
@@ -196,6 +196,7 @@ class Audit:
             options.check_crc,
             str(self.root) if options.check_queues else None,
             self._end,
+            options.each_message,
         )
 
     @cached_property
@@ -226,7 +227,7 @@ class Audit:
 
     @cached_property
     def lost(self) -> DataFrame:
-        """One row for each message and group that is lost, or may be (certainty or asked: unknown), as the log has them.
+        """One row for each message and group that is lost, or may be (certainty or asked: unknown), in the log's order.
 
         Of what may be lost those are left out that nothing is known of but offsets: `counts` has them. `elsewhere` is
         how many other groups got the message for certain.
@@ -236,7 +237,7 @@ class Audit:
         losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
         found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
-        if self.witnessed:
+        if self.witnessed or self.options.each_message:
             got = self.rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
             found = found.join(others, "physicalOffset", "left").withColumn(
@@ -249,6 +250,14 @@ class Audit:
     def lost_table(self) -> pa.Table:
         """`lost` as a table in memory."""
         return self.lost.toArrow()
+
+    @cached_property
+    def messages(self) -> pa.Table:
+        """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        found = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
+        return found.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group").toArrow()
 
     @cached_property
     def damage(self) -> list[dict[str, Any]]:
@@ -296,10 +305,11 @@ class Audit:
         self._witnesses.close()
 
 
-LOST_COLUMNS: Final = (
+MESSAGE_COLUMNS: Final = (
     "group", "topic", "queueId", "queueOffset", "physicalOffset", "offsetMsgId", "key", "keys", "tag", "storeTimestamp",
-    "fate", "certainty", "reason", "asked", "subscription", "elsewhere", "minute",
+    "fate", "certainty", "reason", "asked",
 )  # fmt: skip
+LOST_COLUMNS: Final = (*MESSAGE_COLUMNS, "subscription", "elsewhere", "minute")
 
 
 def _some(names: Iterable[str]) -> str:

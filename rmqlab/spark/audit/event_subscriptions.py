@@ -29,7 +29,7 @@ def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
             told.take(event)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SubscriptionsError(
-                f"{place}: {reason(error)}; no event of a scenario: those of a recording or of `rmqlab simulate` are needed"
+                f"{place}: {reason(error)}; events of a recording or of `rmqlab simulate` are needed"
             ) from error
     return told.subscriptions()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.audited import Audited, Slot
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.resend import resend_plan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
+from rmqlab.spark.audit.totals import is_lost
 from rmqlab.spark.files.store_config import StoreConfig
 from rmqlab.spark.store_source import read_store
 
@@ -34,16 +34,14 @@ def audited(
     """
     given = read_subscriptions(subscriptions) if subscriptions else NOTHING
     paths = (str(delivered),) if delivered else ()
-    audit = Audit(spark, store, AuditOptions(subscriptions=given, delivered=paths))
+    audit = Audit(spark, store, AuditOptions(subscriptions=given, delivered=paths, each_message=True))
     try:
-        lost, summary = audit.lost_table.to_pylist(), audit.summary
+        lost, summary, messages = audit.lost_table.to_pylist(), audit.summary, audit.messages.to_pylist()
     finally:
         audit.close()
-    stored: dict[str, list[int]] = defaultdict(list)
     ends: dict[tuple[str, int], int] = {}
-    columns = ["topic", "queueId", "queueOffset", "storeTimestamp"]
+    columns = ["topic", "queueId", "queueOffset"]
     for row in read_store(spark, store, columns=columns).toArrow().to_pylist():
-        stored[row["topic"]].append(row["storeTimestamp"])
         place = row["topic"], row["queueId"]
         ends[place] = max(ends.get(place, 0), row["queueOffset"] + 1)
     committed = StoreConfig(store).offsets()
@@ -52,7 +50,7 @@ def audited(
         for key in ((group, topic) for group, topics in summary.items() for topic in topics)
     }
     slots = {key: [Slot(one.since, one.expression) for one in held] for key, held in given.held.items()}
-    return Audited(name, summary, lost, {topic: sorted(times) for topic, times in stored.items()}, slots, lag)
+    return Audited(name, summary, list(filter(is_lost, lost)), messages, slots, lag)
 
 
 def plan(audit: Audited, group: str) -> dict[str, Any]:

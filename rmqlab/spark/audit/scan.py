@@ -73,7 +73,8 @@ class Scan:
     """What a task needs to know: the judges by topic, the topics that tell, store times, whether to check bodies.
 
     With `root` the consume queues of that store directory are compared with the records. What is stored at commit log
-    offset `end` or behind it came after the audit began, and is not judged.
+    offset `end` or behind it came after the audit began, and is not judged. With `each_message` every message and group
+    has a row of its own.
     """
 
     judges: dict[str, list[Judge]]
@@ -83,6 +84,7 @@ class Scan:
     check_crc: bool
     root: str | None = None
     end: int = LONG_MAX
+    each_message: bool = False
 
     def run(self, part: LogRange) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
@@ -119,12 +121,12 @@ class Scan:
         judges = self.judges[topic]
         verdicts = [judge.judge(batch) for judge in judges]
         delivered = [
-            verdict.fate == CODE[Fate.DELIVERED] if not judge.has_evidence else np.zeros(len(batch), np.bool_)
+            np.zeros(len(batch), np.bool_) if self._is_each(judge) else verdict.fate == CODE[Fate.DELIVERED]
             for judge, verdict in zip(judges, verdicts, strict=True)
         ]
         everywhere = np.sum(delivered, axis=0)
         for judge, verdict, got in zip(judges, verdicts, delivered, strict=True):
-            if judge.has_evidence:
+            if self._is_each(judge):
                 yield _details(DETAIL, judge, rows, mine, verdict, np.arange(len(batch)), everywhere - got)
                 continue
             _count(cells, judge, batch, verdict)
@@ -133,6 +135,10 @@ class Scan:
             lost = np.flatnonzero((LOST_CODES[verdict.fate] & (verdict.asked != NO)) | passed)
             if len(lost):
                 yield _details(LOST, judge, rows, mine, verdict, lost, everywhere - got)
+
+    def _is_each(self, judge: Judge) -> bool:
+        """Tell whether the rows of a group travel one by one: what they are may be looked up, or asked for."""
+        return judge.has_evidence or self.each_message
 
 
 def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) -> None:

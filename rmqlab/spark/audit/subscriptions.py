@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ALWAYS, NEVER = -(1 << 62), 1 << 62
 AVG, AVG_BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
 Key = tuple[str, str]  # group, topic
-_K, _V = TypeVar("_K"), TypeVar("_V")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 class Asked(NamedTuple):

@@ -19,9 +19,10 @@ def totals(
     """Return by group and topic the figures of an audit.
 
     sent, delivered, lost, unknown; by_fate, by_certainty, unknown_because; lost_by_*, lost_ids, first_lost, last_lost
-    (epoch ms). `delivered` and `lost` have only what is proved or implied, `unknown` what is neither; `may_be_lost` is
-    what an offset passed, dropped or not, where it is not known whether it was delivered or whether somebody asked for
-    it. `asked_for`: the subscriptions of all members, where those are known. `counts` and `lost` are rows of `Audit.counts` and `Audit.lost`; the ids are in the order of `lost`.
+    (epoch ms). `delivered` and `lost` have only what is proved or implied, `unknown` what is neither. `may_be_lost` is
+    what an offset passed, where it is not known whether it was delivered, or whether somebody asked for it.
+    `asked_for`: the subscriptions of all members, where those are known. `counts` and `lost` are rows of `Audit.counts`
+    and `Audit.lost`; the ids are in the order of `lost`.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for group, topic in keys:
