@@ -55,7 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         '"post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "topic", "type", '
         '"expr", "held": true, "from"}: what the broker held; {"group", "clients", "from", "strategy"}: who was there; '
         '{"group", "topic", "reset"}: when offsets were set by hand; or scenarios, or their events in a file or a '
-        "folder. A store has only subscriptions of SQL92",
+        "folder; or the folder of `rmqlab tap`: then what was stored meanwhile is audited. A store has only "
+        "subscriptions of SQL92",
     )
     parser.add_argument(
         "--delivered",
@@ -99,14 +100,16 @@ def run(args: Namespace) -> int:
         given = NOTHING
         for path in filter(None, (events, args.subscriptions)):
             given = both(given, read_subscriptions(path))
+        # Frames tell nothing of what was stored before the recorder ran, or after.
+        since, until = given.span or (LONG_MIN, LONG_MAX)
         options = AuditOptions(
             groups=tuple(args.group),
             subscriptions=given,
             delivered=(*([str(events)] if events else []), *args.delivered),
             trace_topic=args.trace_topic or TRACE_TOPIC,
             check_crc=not args.no_crc,
-            since=_time(args.since) if args.since else LONG_MIN,
-            until=_time(args.until) if args.until else LONG_MAX,
+            since=_time(args.since) if args.since else since,
+            until=_time(args.until) if args.until else until,
             in_memory_percent=_in_memory_percent(args.conf or conf),
         )
         if args.out:

@@ -18,7 +18,7 @@ from rmqlab.spark.files.log_maker import LogMaker
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_log
+from rmqlab.spark.audit.evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.resend import resend_plan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
@@ -213,6 +213,12 @@ def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark,
     assert one["by_fate"] == {"delivered": 3, "retrying": 1}
     assert one["lost"] == 0
     audit.close()
+    (part,) = audit._ranges
+    topics = ("%RETRY%G",)
+    for committed, rank in ((0, FAILED), (1, BEGUN)):
+        # Once the group has consumed its retry topic to there, the message is not to be retried any more.
+        (told,) = read_evidence(part, topics, TRACE_TOPIC, {("%RETRY%G", 0): committed})
+        assert told.to_pylist() == [{"group": "G", "key": "M1", "rank": rank, "client": None, "time": 300_000}]
 
 
 def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(spark, tmp_path):

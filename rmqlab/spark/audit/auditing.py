@@ -104,8 +104,14 @@ class Audit:
         total = sum(file.size for file in self._files)
         split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
+        retried = {
+            (topic, queue): offset
+            for (_, topic), offsets in self._committed.items()
+            if topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
+            for queue, offset in offsets.items()
+        }
         self._witnesses = Witnesses(
-            self._open, self._ranges, self._telling, self.options.trace_topic, self.options.delivered
+            self._open, self._ranges, self._telling, self.options.trace_topic, self.options.delivered, retried
         )
         self._require_names()
         require_messages(self._files, self.options.since, self.options.until)

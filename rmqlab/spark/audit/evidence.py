@@ -15,7 +15,7 @@ from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
 from rmqlab.spark.files.record_columns import LogReader, RecordFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rmqlab.spark.files.commit_log_files import LogRange
@@ -32,7 +32,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """`key` is the message's UNIQ_KEY, or its offsetMsgId if it has none, as clients call it `msgId`."""
-_COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "storeTimestamp")
+_COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "storeTimestamp", "queueId", "queueOffset")
 _Row = tuple[str, str, int, str | None, int]
 
 
@@ -42,18 +42,26 @@ def evidence_topics(names: Iterable[str], trace_topic: str = TRACE_TOPIC) -> tup
     return tuple(sorted(name for name in names if name == trace_topic or name.startswith(prefixes)))
 
 
-def read_evidence(part: LogRange, topics: Sequence[str], trace_topic: str) -> Iterator[pa.RecordBatch]:
-    """Yield the evidence in one range of the commit log."""
+def read_evidence(
+    part: LogRange, topics: Sequence[str], trace_topic: str, retried: Mapping[tuple[str, int], int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the evidence in one range of the commit log.
+
+    `retried` has the committed offsets of retry topics, by topic and queue. A record that was sent back, and that such
+    an offset is past, was consumed again: if that failed, another record behind it says so.
+    """
     wanted = RecordFilter(topics=tuple(topics), body_topics=(trace_topic,))
     for batch in LogReader(_COLUMNS, wanted, check_crc=False).read(part):
         rows: list[_Row] = []
-        for topic, unique, offset_id, body, stored in zip(*(one.to_pylist() for one in batch.columns), strict=True):
+        columns = (one.to_pylist() for one in batch.columns)
+        for topic, unique, offset_id, body, stored, queue, offset in zip(*columns, strict=True):
             if topic == trace_topic:
                 rows += parse_trace(body.decode("utf-8", "replace") if body else "")
             elif topic is not None:
                 dead = topic.startswith(DLQ_GROUP_TOPIC_PREFIX)
                 prefix = DLQ_GROUP_TOPIC_PREFIX if dead else RETRY_GROUP_TOPIC_PREFIX
-                rank = DEAD if dead else FAILED
+                again = offset < retried.get((topic, queue), 0)
+                rank = DEAD if dead else BEGUN if again else FAILED
                 rows.append((topic.removeprefix(prefix), unique or offset_id, rank, None, stored))
         if rows:
             yield _batch(rows)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.expression_type import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
+from rmqlab.spark.audit.frame_subscriptions import frames_folder, of_frames
 from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, Held, Present, Subscriptions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rmqlab.spark.audit.subscriptions import Key
 
 
@@ -20,7 +20,10 @@ RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 
 def read_subscriptions(path: str | Path) -> Subscriptions:
-    """Read a file, or a folder of events, or scenarios; raise `SubscriptionsError` naming the line that is wrong."""
+    """Read a file, a folder of events, scenarios, or a recording of frames; raise `BadInput` naming what is wrong."""
+    frames = frames_folder(Path(path))
+    if frames is not None:
+        return of_frames(frames)
     lines = list(json_lines(path))
     if any("ev" in line or "steps" in line for _, line in lines):
         return of_events(lines)

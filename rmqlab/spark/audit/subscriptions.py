@@ -8,7 +8,7 @@ push consumer with `postSubscriptionWhenPull`, and every lite pull consumer.
 how they share the queues (`AVG` if it is left out): with them the owners of queues follow.
 `{"group", "topic", "reset"}` says that somebody set the group's offsets by hand, and when (epoch ms): a store does not
 tell, and what is implied is so only if nobody did.
-The events of a recording or of `rmqlab simulate` are understood too.
+The events of a recording or of `rmqlab simulate` are understood too, and so are the frames that `rmqlab tap` recorded.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Subscriptions(NamedTuple):
     """By (group, topic): what members asked for, and what the broker held; by group: who was there. In order of time.
 
     `complete` names those of which every member is known: what none of them asked for, nobody did. `reset`: when
-    (epoch ms) offsets were set by hand.
+    (epoch ms) offsets were set by hand. `span`: from when to when all of this was looked at, None: always.
     """
 
     asked: dict[Key, list[Asked]]
@@ -80,6 +80,7 @@ class Subscriptions(NamedTuple):
     complete: frozenset[Key]
     present: dict[str, list[Present]]
     reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})
+    span: tuple[int, int] | None = None
 
     def keys(self) -> set[Key]:
         """Every (group, topic) of which something is known."""
@@ -104,7 +105,8 @@ def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
     for moments in present.values():
         moments.sort(key=lambda moment: moment.since)
     reset = {key: tuple(times) for key, times in _each(one.reset, other.reset).items()}
-    return Subscriptions(_each(one.asked, other.asked), held, one.complete | other.complete, present, reset)
+    asked = _each(one.asked, other.asked)
+    return Subscriptions(asked, held, one.complete | other.complete, present, reset, one.span or other.span)
 
 
 def _each(one: Mapping[_K, Sequence[_V]], other: Mapping[_K, Sequence[_V]]) -> dict[_K, list[_V]]:

@@ -12,7 +12,7 @@ from rmqlab.spark.audit.tasks import over_ranges
 from rmqlab.spark.audit.verdict import MAYBE, NO, YES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -29,9 +29,13 @@ class Witnesses:
         topics: tuple[str, ...],
         trace_topic: str,
         delivered: tuple[str, ...],
+        retried: Mapping[tuple[str, int], int],
     ) -> None:
-        """`topics` are those of the store that tell, `delivered` paths of delivery logs, which are read at once."""
-        self._session, self._ranges = session, ranges
+        """`topics` are those of the store that tell, `delivered` paths of delivery logs, which are read at once.
+
+        `retried` has the committed offsets of retry topics, by topic and queue.
+        """
+        self._session, self._ranges, self._retried = session, ranges, retried
         self._topics, self._trace_topic = topics, trace_topic
         schema = audit_evidence.SCHEMA
         self._logs = [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in delivered]
@@ -44,11 +48,11 @@ class Witnesses:
         from pyspark import StorageLevel
         from pyspark.sql import functions as F  # noqa: N812
 
-        topics, trace_topic = self._topics, self._trace_topic
+        topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
         frame = over_ranges(
             self._session(),
             self._ranges if topics else [],
-            lambda part: audit_evidence.read_evidence(part, topics, trace_topic),
+            lambda part: audit_evidence.read_evidence(part, topics, trace_topic, retried),
             audit_evidence.SCHEMA,
         )
         for given in self._logs:

@@ -1,0 +1,190 @@
+"""What the frames of a recorder tell of subscriptions: `rmqlab tap` between clients and a broker writes them.
+
+Heartbeats say who asked for what and who was there, and what the broker held follows from them as in 4.8.0
+(`ConsumerGroupInfo.updateSubscription`). Who owned a queue does not: no heartbeat names the strategy.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.lab.replay.frames import Kind, read_recording
+from rmqlab.message.record import decode_records
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.pull_sys_flag import has_subscription_flag
+from rmqlab.spark.audit.json_lines import SubscriptionsError
+from rmqlab.spark.audit.subscriptions import NEVER, Asked, Held, Present, Subscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rmqlab.lab.replay.frames import Line
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.spark.audit.subscriptions import Key
+
+FRAMES = ("frames.jsonl", "frames.jsonl.gz")
+PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+
+
+def frames_folder(path: Path) -> Path | None:
+    """Return the folder of the recording that `path` names, a file or a folder; None if it is none, or has events."""
+    folder = path if path.is_dir() else path.parent
+    is_named = path.name in FRAMES if path.is_file() else not any(folder.glob("events*"))
+    return folder if is_named and any((folder / name).is_file() for name in FRAMES) else None
+
+
+def of_frames(folder: Path) -> Subscriptions:
+    """Read a recording; raise `BadInput` for what is none, or has no heartbeat of a consumer."""
+    lines = read_recording(folder).lines
+    told = _Told()
+    for line in lines:
+        told.take(line)
+    if not told.asked:
+        raise SubscriptionsError(f"{folder}: no consumer beats in these frames, so they tell of no subscription")
+    return told.subscriptions(round(lines[-1].t))
+
+
+class _Told:
+    """What the frames so far have told. Times are ms since the recorder started, as the lines have them."""
+
+    def __init__(self) -> None:
+        self.asked: dict[Key, list[Asked]] = defaultdict(list)
+        self._held: dict[Key, list[Held]] = defaultdict(list)
+        self._present: dict[str, list[Present]] = defaultdict(list)
+        self._groups: dict[str, ConsumerGroupInfo] = {}
+        self._members: dict[str, dict[str, int]] = defaultdict(dict)  # by group: client id, its connection
+        self._clients: dict[int, str] = {}
+        self._posts: set[tuple[str, str, str]] = set()
+        self._reset: dict[Key, tuple[int, ...]] = {}
+        # The broker's clock, from the messages it answered with; the clients' own, from the versions they stamp.
+        self._zeros: tuple[list[float], list[float]] = ([], [])
+
+    def take(self, line: Line) -> None:
+        """Look at one line."""
+        if line.kind is Kind.CLOSE:
+            for group, members in self._members.items():
+                for client in [client for client, conn in members.items() if conn == line.conn]:
+                    self._leave(line.t, group, client)
+        command = line.command
+        if command is None:
+            return
+        try:
+            if command.is_response:
+                self._answer(line.t, command)
+            elif line.to_broker and command.code == RequestCode.HEART_BEAT:
+                self._beat(line, HeartbeatData.decode(command.body or b""))
+            elif line.to_broker:
+                self._request(line, command)
+        except (FrameError, RemotingCommandException, ValueError, KeyError):
+            return  # a client may send what cannot be read; the broker made nothing of it either
+
+    def _answer(self, t: float, answer: RemotingCommand) -> None:
+        fields = answer.all_ext_fields() or {}
+        if answer.code == ResponseCode.SUCCESS and "nextBeginOffset" in fields:
+            self._zeros[0].extend(message.store_timestamp - t for message in decode_records(answer.body or b""))
+
+    def _beat(self, line: Line, data: HeartbeatData) -> None:
+        now, client = round(line.t), str(data.client_id)
+        self._clients[line.conn] = client
+        for consumer in data.consumer_data_set:
+            group = str(consumer.group_name)
+            info = self._groups.get(group)
+            if info is None:
+                info = self._groups[group] = ConsumerGroupInfo(
+                    group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, now
+                )
+            changes: list[tuple[str, SubscriptionData | None]] = []
+            info.update_subscription(
+                consumer.subscription_data_set, now, lambda topic, _, new, to=changes: to.append((topic, new))
+            )
+            for topic, new in changes:
+                if new is not None and not is_retry_topic(topic):
+                    self._held[group, topic].append(Held(str(new.expression_type), str(new.sub_string), now))
+            for one in consumer.subscription_data_set:
+                self._zeros[1].append(one.sub_version - line.t)
+                if not is_retry_topic(str(one.topic)):
+                    self._asks(now, group, client, one)
+            if client not in self._members[group]:
+                self._members[group][client] = line.conn
+                self._seen(now, group)
+            self._members[group][client] = line.conn
+
+    def _asks(self, now: int, group: str, client: str, one: SubscriptionData) -> None:
+        known = self.asked[group, str(one.topic)]
+        last = next((place for place in reversed(range(len(known))) if known[place].client == client), None)
+        text = str(one.expression_type), str(one.sub_string)
+        if last is not None and known[last][1:3] == text and known[last].until == NEVER:
+            return
+        if last is not None and known[last].until == NEVER:
+            known[last] = known[last]._replace(until=now)
+        known.append(Asked(client, *text))
+
+    def _request(self, line: Line, command: RemotingCommand) -> None:
+        fields = command.all_ext_fields() or {}
+        client = self._clients.get(line.conn)
+        if command.code == RequestCode.UNREGISTER_CLIENT:
+            header = command.decode_header(UnregisterClientRequestHeader)
+            if header.consumer_group:
+                self._leave(line.t, str(header.consumer_group), str(header.client_id))
+        elif command.code in PULLS and client is not None:
+            if has_subscription_flag(int(fields["sysFlag"] or 0)):
+                self._posts.add((str(fields["consumerGroup"]), str(fields["topic"]), client))
+        elif command.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
+            key = str(fields["group"]), str(fields["topic"])
+            self._reset[key] = (*self._reset.get(key, ()), round(line.t))
+
+    def _leave(self, t: float, group: str, client: str) -> None:
+        if self._members[group].pop(client, None) is None:
+            return
+        for (asking, topic), known in self.asked.items():
+            if asking == group:
+                self.asked[asking, topic] = [
+                    one._replace(until=round(t)) if one.client == client and one.until == NEVER else one
+                    for one in known
+                ]
+        self._seen(round(t), group)
+        if not self._members[group]:
+            self._groups.pop(group, None)
+
+    def _seen(self, now: int, group: str) -> None:
+        self._present[group].append(Present(now, tuple(sorted(self._members[group])), ""))
+
+    def subscriptions(self, end: int) -> Subscriptions:
+        """Return what all of it says, in epoch ms: a message was stored before it was answered with, most often just.
+
+        Raises `SubscriptionsError` where no frame tells of a time.
+        """
+        zeros = self._zeros[0] or self._zeros[1]
+        if not zeros:
+            raise SubscriptionsError("no frame tells what time it was")
+        zero = round(max(zeros))
+        asked = {
+            (group, topic): [
+                one._replace(
+                    until=one.until if one.until == NEVER else one.until + zero,
+                    post=(group, topic, one.client) in self._posts,
+                )
+                for one in known
+            ]
+            for (group, topic), known in self.asked.items()
+        }
+        held = {key: [one._replace(since=one.since + zero) for one in slots] for key, slots in self._held.items()}
+        present = {
+            group: [*_shifted(moments, zero), *([Present(end + zero, (), "")] if moments[-1].clients else [])]
+            for group, moments in self._present.items()
+        }
+        reset = {key: tuple(at + zero for at in times) for key, times in self._reset.items()}
+        return Subscriptions(asked, held, frozenset(asked), present, reset, (zero, zero + end))
+
+
+def _shifted(moments: Iterable[Present], zero: int) -> list[Present]:
+    return [one._replace(since=one.since + zero) for one in moments]
