@@ -59,6 +59,32 @@ def test_bad_input_is_one_message_and_status_2(monkeypatch, capsys):
     assert told.err == "rmqlab rows: scenarios.jsonl:3: field 'at': want a number of ms\n"
 
 
+@pytest.mark.parametrize("how", ["at once", "hidden", "as bad input"])
+def test_ctrl_c_is_one_line_and_status_130(monkeypatch, capsys, how):
+    """What Spark does on its way out of an interrupt fails, too, and must not hide it."""
+
+    def run(args):
+        try:
+            raise KeyboardInterrupt  # noqa: TRY301
+        except KeyboardInterrupt:
+            if how == "at once":
+                raise
+            raise (BadInput if how == "as bad input" else RuntimeError)("Py4J: no answer")  # noqa: B904
+
+    monkeypatch.setattr(rows, "run", run)
+    assert cli.main(["rows"]) == 130
+    assert capsys.readouterr().err == "rmqlab rows: interrupted\n"
+
+
+def test_an_error_of_ours_is_no_interrupt(monkeypatch):
+    def run(args):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(rows, "run", run)
+    with pytest.raises(RuntimeError, match="a bug"):
+        cli.main(["rows"])
+
+
 @pytest.mark.parametrize(("raised", "status"), [(KeyboardInterrupt, 130), (None, 7)])
 def test_status_is_that_of_the_verb(monkeypatch, raised, status):
     def run(args):

@@ -93,9 +93,10 @@ def run(args: Namespace) -> int:
     from rmqlab.spark.audit.subscription_file import read_subscriptions
     from rmqlab.spark.audit.subscriptions import both
     from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
-    from rmqlab.spark.session import open_session
+    from rmqlab.spark.session import open_session, require_address
     from rmqlab.spark.watched import watched
 
+    require_address(args.spark)
     with open_store(args.store) as (store, events, conf):
         given = NOTHING
         for path in filter(None, (events, args.subscriptions)):

@@ -40,6 +40,10 @@ def run(args: Namespace) -> int:
 
     if args.out is None and not args.view:
         raise BadInput("nothing to do: give --out DIR for the tables, or --view NAME, or both")
+    if args.view:
+        from rmqlab.spark.session import require_address
+
+        require_address(args.spark)
     accounts = _recorded(args) if args.source.is_dir() else _simulated(args)
     out = text_stream(args)
     found: dict[str, list[dict[str, Any]]] = {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -48,16 +50,42 @@ def test_cores_of_an_address(address, count):
     assert cores(address) == count
 
 
-def test_a_local_jvm_tells_errors_only_unless_somebody_set_its_logging(spark, monkeypatch):
-    option = f"-Dlog4j2.configurationFile={module.LOGGING.as_uri()}"
-    assert option in spark.conf.get("spark.driver.extraJavaOptions").split()
-    assert "level = error" in module.LOGGING.read_text(encoding="utf-8")
-    for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    assert module._quiet("-Xmx1g") == f"-Xmx1g {option}"
-    assert module._quiet("-Dlog4j2.level=info") == "-Dlog4j2.level=info"
-    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    assert module._quiet("") == ""
+def test_a_java_that_does_not_start_is_told_in_its_own_words(monkeypatch):
+    """What a local JVM says goes to nobody, unless it ends at once: then its own words are the reason."""
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
+
+    def launch(conf, how):
+        assert conf.get("spark.master") == "local[2]"
+        how["stderr"].write(b"WARNING: Using incubator modules\nError: Could not reserve enough space\nmore\n")
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    with pytest.raises(SparkAddressError, match=r"does not start \(Error: Could not reserve enough space\)"):
+        module._start_quietly("local[2]", {})
+
+
+def test_a_first_interrupt_waits_until_java_has_started_and_a_second_does_not():
+    done = []
+
+    def start(interrupts):
+        with module._uninterrupted():
+            for _ in range(interrupts):
+                signal.raise_signal(signal.SIGINT)
+            done.append(interrupts)
+
+    for interrupts in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            start(interrupts)
+    assert done == [1]
+
+
+def test_what_py4j_writes_into_the_log_is_left_out():
+    record = logging.LogRecord("root", logging.ERROR, "/x/py4j/java_gateway.py", 1, "KeyboardInterrupt", None, None)
+    assert not module._is_not_of_py4j(record)
+    record.pathname = "/x/rmqlab/cli.py"
+    assert module._is_not_of_py4j(record)
 
 
 def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeypatch):
