@@ -102,11 +102,7 @@ class _Told:
                 info = self._groups[group] = ConsumerGroupInfo(
                     group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, now
                 )
-            changes: list[tuple[str, SubscriptionData | None]] = []
-            info.update_subscription(
-                consumer.subscription_data_set, now, lambda topic, _, new, to=changes: to.append((topic, new))
-            )
-            for topic, new in changes:
+            for topic, new in _changes(info, consumer.subscription_data_set, now):
                 if new is not None and not is_retry_topic(topic):
                     self._held[group, topic].append(Held(str(new.expression_type), str(new.sub_string), now))
             for one in consumer.subscription_data_set:
@@ -184,6 +180,15 @@ class _Told:
         }
         reset = {key: tuple(at + zero for at in times) for key, times in self._reset.items()}
         return Subscriptions(asked, held, frozenset(asked), present, reset, (zero, zero + end))
+
+
+def _changes(
+    info: ConsumerGroupInfo, told: Iterable[SubscriptionData], now: int
+) -> list[tuple[str, SubscriptionData | None]]:
+    """Let the group hear what a heartbeat tells, and return what it holds anew by topic, None for what it let go."""
+    found: list[tuple[str, SubscriptionData | None]] = []
+    info.update_subscription(told, now, lambda topic, _, new: found.append((topic, new)))
+    return found
 
 
 def _shifted(moments: Iterable[Present], zero: int) -> list[Present]:
