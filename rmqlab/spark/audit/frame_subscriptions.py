@@ -187,7 +187,7 @@ def _changes(
 ) -> list[tuple[str, SubscriptionData | None]]:
     """Let the group hear what a heartbeat tells, and return what it holds anew by topic, None for what it let go."""
     found: list[tuple[str, SubscriptionData | None]] = []
-    info.update_subscription(told, now, lambda topic, _, new: found.append((topic, new)))
+    info.update_subscription(told, now, lambda topic, _, new: found.append((str(topic), new)))
     return found
 
 
