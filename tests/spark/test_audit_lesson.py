@@ -25,7 +25,7 @@ def test_the_audit_of_a_simulated_store_finds_what_the_simulation_knows(spark, t
     lost = {(fate.queue, fate.offset): str(fate.fate) for fate in run.fates if fate.lost}
     assert {(row["queueId"], row["queueOffset"]): row["fate"] for row in found.lost_of(group)} == lost
     assert found.lag == {(group, "order_incident"): 0}
-    assert len(found.stored["order_incident"]) == len(run.fates)
+    assert len(found.messages_of(group, "order_incident")) == len(run.fates)
     assert [slot.text for slot in found.slots[group, "order_incident"]] == ["tagA || tagB", "tagB"]
     entry = plan(found, group)
     assert len(entry["messages"]) == len(lost)
