@@ -7,7 +7,6 @@ when a session is asked for, not when this module is imported.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import signal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import socket
@@ -79,13 +78,6 @@ def test_a_first_interrupt_waits_until_java_has_started_and_a_second_does_not():
         with pytest.raises(KeyboardInterrupt):
             start(interrupts)
     assert done == [1]
-
-
-def test_what_py4j_writes_into_the_log_is_left_out():
-    record = logging.LogRecord("root", logging.ERROR, "/x/py4j/java_gateway.py", 1, "KeyboardInterrupt", None, None)
-    assert not module._is_not_of_py4j(record)
-    record.pathname = "/x/rmqlab/cli.py"
-    assert module._is_not_of_py4j(record)
 
 
 def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeypatch):
