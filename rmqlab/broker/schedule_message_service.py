@@ -61,6 +61,10 @@ class ScheduleMessageService:
         """Deliver nothing more."""
         self._started = False
 
+    def holds_back(self) -> bool:
+        """Whether a message waits in some level for its time."""
+        return any(self._has_entry(level) for level in self._levels.table)
+
     def arriving(self, queue_id: int) -> None:
         """Hear that a message has come to a queue of SCHEDULE_TOPIC_XXXX."""
         self._wake(queue_id_to_delay_level(queue_id))

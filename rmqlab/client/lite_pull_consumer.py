@@ -289,6 +289,10 @@ class DefaultLitePullConsumer(Consumer):
         self.observe_consume(request.messages)
         return request.messages
 
+    def to_hand_out(self) -> bool:
+        """Whether messages were pulled that nobody has polled."""
+        return bool(self._requests)
+
     async def _take(self, timeout_ms: int) -> _ConsumeRequest | None:
         if not self._requests and timeout_ms > 0:
             self._arrived.clear()

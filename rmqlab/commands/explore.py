@@ -158,6 +158,8 @@ def _print(explored: Explored, out: TextIO) -> None:
         print(f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}", file=out)
         if found.lost:
             print(f"     lost: {', '.join(found.lost)}", file=out)
+        if found.run.under_way:
+            print(f"     ended although {found.run.under_way}", file=out)
         for line in found.blame():
             print(f"     {line}", file=out)
         if found.schedule.taken:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from rmqlab.runtime.schedule import Schedule
 
 
+ENDS = (
+    "A scenario whose last step asks (alloc, offsets) ends there, as the recorded ones do. Any other runs on until"
+    " nothing more can change what was delivered, committed or lost; what has not come to rest after 240 s is said."
+)
 FAULTS = (
     "Faults are steps too (at: ms): cut, freeze [forMs], kill [silent], pause forMs, slow ms [forMs], clock byMs,"
     " loseHeartbeat [times], each with who; restartBroker downMs [crash], namesrvDown, namesrvUp. With within (ms) the"
@@ -68,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         " flips of the subscription in the last minute",
     )
     parser.epilog = (
-        f"{FAULTS} The events are one JSON object a line: on standard output, or in the file of --out or --json;"
+        f"{ENDS} {FAULTS} The events are one JSON object a line: on standard output, or in the file of --out or --json;"
         " --json - writes them as one JSON array, an object a line. With --compare, --json gets the comparison."
     )
 
@@ -154,7 +158,8 @@ def _summary(result: Run) -> str:
         return f"{result.scenario.id}: no message was stored, so nothing is known of losses"
     lost = sum(fate.lost for fate in result.fates)
     told = ", ".join(f"{count} {fate}" for fate, count in fates.items())
-    return f"{result.scenario.id}: {told}; {lost} lost"
+    rest = f"; ended although {result.under_way}" if result.under_way else ""
+    return f"{result.scenario.id}: {told}; {lost} lost{rest}"
 
 
 def _failures(result: Run) -> Iterator[str]:

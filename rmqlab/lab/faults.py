@@ -40,6 +40,7 @@ class Faults:
         self._on_kill = on_kill
         self._world = cluster.world
         self._waiting = 0
+        self.to_come = 0  # faults whose moment is chosen and not there yet
 
     def happen(self, step: FaultStep, driver: VirtualNode) -> None:
         """Do a fault now, or at a moment of its span that is a choice; ``driver`` runs the coroutine that waits."""
@@ -49,6 +50,7 @@ class Faults:
         moment = self._world.chooser.choose(label_of(step), MOMENTS)
         driver.spawn(self._later(step, moment, driver), f"fault {self._waiting}")
         self._waiting += 1
+        self.to_come += 1
 
     async def _later(self, step: FaultStep, moment: int, driver: VirtualNode) -> None:
         await driver.sleep_us(step.within * US_PER_MS * moment // (MOMENTS - 1))
@@ -58,6 +60,7 @@ class Faults:
             now = driver.event()
             lanes.post((label_of(step), FAULT), f"{FAULT} {kind_of(step)}", now.set)
             await now.wait()
+        self.to_come -= 1
         self._do(step)
 
     def _do(self, step: FaultStep) -> None:

@@ -16,11 +16,11 @@ four cases:
    wait for the end of the burst) cause anything else. So slot and owners stay what they are until the burst is over:
    each message meets the same filter and the same owner in every order, and each offset is written by one client in its
    own order. The client's second check must not differ either: no pull is older than its consumer's last change of
-   subscription (``Settled.has_old_pulls``). Heartbeats and member lists may be among them if the groups are settled
-   (``Settled``): the beats leave the tables as they are, and the lists make nobody take or drop a queue. What is left
-   of the burst goes on oldest first.
-4. What changes nothing at the broker (``Settled.idle``): the commit of an offset that is committed already, at the end
-   of a queue to which nobody sends, and the end of a connection that no group knows any more.
+   subscription (``CommutingMoves.has_old_pulls``). Heartbeats and member lists may be among them if they tell nobody
+   anything new (``CommutingMoves.holds``): the beats leave the tables as they are, and the lists make nobody take or
+   drop a queue. What is left of the burst goes on oldest first.
+4. What changes nothing at the broker (``CommutingMoves.idle``): the commit of an offset that is committed already, at
+   the end of a queue to which nobody sends, and the end of a connection that no group knows any more.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fault_steps import FAULT
-from rmqlab.lab.settled import WRITES, Settled
+from rmqlab.lab.quiescence import WRITES
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rmqlab.lab.commuting import CommutingMoves
     from rmqlab.runtime.lanes import Lanes, Parcel
 
 STEP = "step"
@@ -64,10 +65,10 @@ SETTLED = CALM | {RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP
 class OpenOrders:
     """Decides for ``lanes`` which move is free; ``broadcasting``: some group does not divide its queues."""
 
-    def __init__(self, lanes: Lanes, name_server: str, settled: Settled, *, broadcasting: bool) -> None:
+    def __init__(self, lanes: Lanes, name_server: str, commuting: CommutingMoves, *, broadcasting: bool) -> None:
         self._lanes = lanes
         self._name_server = name_server
-        self._settled = settled
+        self._commuting = commuting
         self._may_stamp = MAY_STAMP_BROADCASTING if broadcasting else MAY_STAMP
 
     def free(self, heads: Sequence[Parcel]) -> int | None:
@@ -84,15 +85,15 @@ class OpenOrders:
         awaited = self._lanes.awaited()
         if not WRITES.intersection(awaited):
             for index, parcel in enumerate(heads):
-                if self._settled.idle(parcel, moves):
+                if self._commuting.idle(parcel, moves):
                     return index
         return 0 if self._calm(moves, awaited) else None
 
     def _calm(self, moves: Sequence[Parcel], awaited: set[int]) -> bool:
-        settled = self._settled
-        if not SETTLED.issuperset(awaited) or settled.has_old_pulls(self._lanes):
+        commuting = self._commuting
+        if not SETTLED.issuperset(awaited) or commuting.has_old_pulls(self._lanes):
             return False
-        if not all(parcel.code in SETTLED for parcel in moves) or settled.shared():
+        if not all(parcel.code in SETTLED for parcel in moves) or commuting.shared():
             return False
         quiet = CALM.issuperset(awaited) and all(parcel.code in CALM for parcel in moves)
-        return quiet or settled.holds(moves)
+        return quiet or commuting.holds(moves)

@@ -19,7 +19,8 @@ class Run:
     """One finished run. ``events`` are in the recordings' format; ``facts`` is what broker and clients reported.
 
     ``owners``: who held each queue (group, topic, queue id) at the end, with the next offset each would pull;
-    ``queues``: how many queues each topic had then.
+    ``queues``: how many queues each topic had then. ``under_way``: what could still change the outcome when a run that
+    did not come to rest was ended.
     """
 
     scenario: Scenario
@@ -31,6 +32,7 @@ class Run:
     steps: int
     owners: dict[tuple[str, str, int], dict[str, int]] = field(default_factory=dict)
     queues: dict[str, int] = field(default_factory=dict)
+    under_way: str | None = None
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""

@@ -144,6 +144,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         """Names of the consumer groups, sorted."""
         return sorted({step.group for step in self.steps if isinstance(step, Start)})
 
+    @property
+    def ends_with_question(self) -> bool:
+        """Whether the last step asks (``alloc``, ``offsets``): then the run ends with it, as those recorded do.
+
+        Any other scenario runs on until nothing more can change what was delivered, committed or lost (``quiescence``).
+        """
+        return bool(self.steps) and isinstance(self.steps[-1], Alloc | Offsets)
+
     def to_builtins(self) -> dict[str, Any]:
         """The scenario as the dicts and lists of its JSON form."""
         plain: dict[str, Any] = msgspec.to_builtins(self)

@@ -15,6 +15,7 @@ from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
+from rmqlab.lab.commuting import CommutingMoves
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
@@ -23,6 +24,7 @@ from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.offset_reset import AT_THE_END, reset_offset_by_time
 from rmqlab.lab.open_orders import STEP, OpenOrders
+from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import (
     PRODUCER,
@@ -37,7 +39,6 @@ from rmqlab.lab.scenario import (
     Stop,
     Subscribe,
 )
-from rmqlab.lab.settled import Settled
 from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import to_utf8
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from rmqlab.runtime.virtual import VirtualNode
 
 TOPICS_SETTLE_MS = 2_500  # between the creation of the topics and the first step, as the recordings were driven
+LOOK_MS = 500  # between two looks whether a scenario that asks nothing at its end stands still
+LONGEST_REST_MS = 240_000  # a client is forgotten after 120 to 130 s, rebalances come every 20 s, pulls are held for 15
 OBSERVER_STOPS_MS = 50  # its last look, before the consumers are shut down one after another
 
 
@@ -112,6 +115,7 @@ class Simulation:
         self.members: list[Member] = []
         self.consumers: dict[str, Consumer] = {}
         self.done = False
+        self.under_way: str | None = None
         self._final: FinalState | None = None
         self._began_us = 0
         settings = self.settings
@@ -120,9 +124,9 @@ class Simulation:
         )
         if self.world.lanes is not None:
             broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
-            settled = Settled(self.cluster, self.consumers)
+            commuting = CommutingMoves(self.cluster, self.consumers)
             name_server = self.cluster.config.namesrv_address
-            self.world.lanes.free = OpenOrders(self.world.lanes, name_server, settled, broadcasting=broadcasting).free
+            self.world.lanes.free = OpenOrders(self.world.lanes, name_server, commuting, broadcasting=broadcasting).free
         self.witness.event("scenario", scenario=scenario.to_builtins(), epochMs=self.cluster.config.epoch_ms)
         node = self._node(PRODUCER)
         self.producer = DefaultMQProducer(
@@ -155,6 +159,7 @@ class Simulation:
             self.world.scheduler.steps,
             state.owners,
             self._queues(),
+            self.under_way,
         )
 
     # Clients.
@@ -195,7 +200,10 @@ class Simulation:
                 await self._do(step)
             except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
                 self.witness.event("error", do=type(step).__name__.lower(), **_thrown(error))
-        await self._goes_on(node)
+        if self.scenario.ends_with_question:
+            await self._goes_on(node)
+        else:
+            await self._comes_to_rest(node)
         self._final = self._final_state()
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
@@ -212,6 +220,21 @@ class Simulation:
             now = node.event()
             lanes.post((node.name, STEP), STEP, now.set)
             await now.wait()
+
+    async def _comes_to_rest(self, node: VirtualNode) -> None:
+        """Wait until nothing more can change what was delivered, committed or lost, but not for ever.
+
+        Delayed messages are waited for however long they take.
+        """
+        quiescence, last_us = Quiescence(self.cluster, self.consumers), self.world.scheduler.now_us
+        while (under_way := quiescence.under_way(faults=self.faults.to_come)) is not None:
+            if self.cluster.broker.schedule_message_service.holds_back():
+                last_us = self.world.scheduler.now_us
+            elif self.world.scheduler.now_us - last_us > LONGEST_REST_MS * US_PER_MS:
+                self.under_way = under_way
+                self.witness.event("underWay", what=under_way)
+                return
+            await node.sleep(LOOK_MS)
 
     async def _do(self, step: Step) -> None:
         match step:

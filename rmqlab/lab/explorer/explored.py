@@ -56,6 +56,7 @@ class FoundOutcome:
             "deviations": len(self.schedule.taken),
             "shortened": self.shortened,
             "lost": self.lost,
+            "under_way": self.run.under_way,
             "duplicates": duplicates(self.run),
             "blame": self.blame(),
         }

@@ -98,6 +98,7 @@ class Fingerprint:
         self._history = History(simulation)
         self._clocks = bool(steps) and (
             steps[-1].at > SHORT_MS
+            or not simulation.scenario.ends_with_question
             or any(getattr(one, "orderly", False) or isinstance(one, FaultStep) for one in steps)
         )
         self._clocks_move = any(isinstance(one, SetClock) for one in steps)

@@ -1,15 +1,14 @@
-"""Whether a consumer group is settled: every member owns what the rules give it, and nothing under way changes that."""
+"""Whether what is under way tells nobody anything new, so that its order makes no difference (``open_orders``)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.message.java import utf16_key
+from rmqlab.lab.quiescence import WRITES, Quiescence
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
-from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
+from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.lanes import GOODBYE
 from rmqlab.runtime.scheduler import US_PER_MS
 
@@ -24,35 +23,18 @@ if TYPE_CHECKING:
     from rmqlab.runtime.lanes import Lanes, Parcel
 
 
-WRITES = frozenset({
-    RequestCode.SEND_MESSAGE,
-    RequestCode.SEND_MESSAGE_V2,
-    RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK,
-    RequestCode.END_TRANSACTION,
-})  # fmt: skip
-
-
-class Settled:
+class CommutingMoves:
     """Looks at the ``consumers`` of a scenario, by name, and at the broker of the ``cluster`` that all talk to."""
 
     def __init__(self, cluster: Cluster, consumers: dict[str, Consumer]) -> None:
         self._cluster = cluster
         self._consumers = consumers
+        self._quiescence = Quiescence(cluster, consumers)
+        self.shared = self._quiescence.shared
 
     @property
     def _broker(self) -> Broker:
         return self._cluster.broker
-
-    def shared(self) -> bool:
-        """Whether two members of a group that divides its queues hold the same one."""
-        held = [
-            (consumer.step.group, queue)
-            for consumer in self._consumers.values()
-            if consumer.step.mode == "clustering" and consumer.pushes
-            for queue in consumer.client.rebalance_impl.process_queue_table
-        ]
-        return len(set(held)) < len(held)
 
     def has_old_pulls(self, lanes: Lanes) -> bool:
         """Whether a pull is under way or held from before its consumer subscribed anew.
@@ -76,7 +58,9 @@ class Settled:
         The broker's members are the running consumers; each holds the queues that its strategy gives it for these
         members; every heartbeat leaves the broker's tables as they are; every member list is the present one.
         """
-        return self._members_are_running() and all(map(self._owns_its_share, self._consumers.values())) and all(
+        return self._members_are_running() and all(
+            consumer.pushes and self._quiescence.owns_its_share(consumer) for consumer in self._consumers.values()
+        ) and all(
             self._tells_nothing(parcel) for parcel in moves
         )  # fmt: skip
 
@@ -118,41 +102,14 @@ class Settled:
                     return False
         return True
 
-    def _members(self, group: str) -> list[str]:
-        info = self._broker.consumer_manager.get_consumer_group_info(group)
-        return [] if info is None else info.all_client_ids()
-
     def _members_are_running(self) -> bool:
         running: dict[str, set[str]] = {}
         for consumer in self._consumers.values():
             client = consumer.client
             running.setdefault(client.group_name, set()).add(client.instance.client_id)
         return self._broker.consumer_manager.consumer_table.keys() == running.keys() and all(
-            set(self._members(group)) == ids for group, ids in running.items()
+            set(self._quiescence.members(group)) == ids for group, ids in running.items()
         )
-
-    def _owns_its_share(self, consumer: Consumer) -> bool:
-        client = consumer.client
-        if not isinstance(client, DefaultMQPushConsumer) or client.paused:
-            return False
-        held = client.rebalance_impl.process_queue_table
-        now = client.instance.runtime.now()
-        if any(process_queue.dropped or process_queue.is_pull_expired(now) for process_queue in held.values()):
-            return False
-        if any(queue.topic not in client.subscription_inner for queue in held):
-            return False
-        members = sorted(self._members(client.group_name), key=utf16_key)
-        for topic in client.subscription_inner:
-            queues = client.topic_subscribe_info_table.get(topic)
-            if queues is None:
-                continue
-            mine = queues
-            if client.message_model is MessageModel.CLUSTERING:
-                me = client.instance.client_id
-                mine = client.allocate_strategy.allocate(client.group_name, me, sorted(queues), members) or []
-            if {queue for queue in held if queue.topic == topic} != set(mine):
-                return False
-        return True
 
     def _tells_nothing(self, parcel: Parcel) -> bool:
         if parcel.code == RequestCode.HEART_BEAT:
@@ -178,4 +135,4 @@ class Settled:
     def _lists_the_members(self, answer: RemotingCommand) -> bool:
         listed = set(GetConsumerListByGroupResponseBody.decode(answer.body or b"{}").consumer_id_list)
         groups = {consumer.client.group_name for consumer in self._consumers.values()}
-        return any(set(self._members(group)) == listed for group in groups)
+        return any(set(self._quiescence.members(group)) == listed for group in groups)
