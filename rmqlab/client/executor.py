@@ -100,6 +100,10 @@ class ThreadPool:
         self._waiting.clear()
 
     async def _work(self) -> None:
+        if self._waiting:
+            job = self._waiting.popleft()
+            await self._runtime.late(self._name)
+            await job()
         while self._waiting:
             await self._waiting.popleft()()
         self._running -= 1

@@ -93,5 +93,6 @@ class RebalanceService:
     async def _run(self) -> None:
         while not self._stopped:
             await self._notified.wait(self._wait_interval)
+            await self._runtime.late("RebalanceService")
             self._notified.clear()
             await self._rebalance()

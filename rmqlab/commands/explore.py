@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
+from rmqlab.lab.explorer.assumptions import ASSUMED
 from rmqlab.lab.explorer.compare import settings_beside
 from rmqlab.lab.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
 from rmqlab.lab.explorer.properties import BUILT_IN, RECEIVES, Kind, property_named
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 20
 SVG = ".svg"
+SHARES = "each option of each choice counts the same (not each order)"
 PICTURES = (SVG, ".txt")
 
 
@@ -61,6 +63,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=0,
         metavar="MS",
         help="frames may be under way MS longer than a timer that is due (0)",
+    )
+    parser.add_argument(
+        "--vary",
+        metavar="NAMES",
+        help="what the search opens beside the order of frames, with commas: "
+        + ", ".join(ASSUMED)
+        + " (nothing at first; more when a run by chance shows that the order of frames is not all)",
     )
     parser.add_argument("--conf", type=Path, metavar=FILE_NAME, help="the broker's settings, as for simulate")
     parser.add_argument(
@@ -103,6 +112,7 @@ def run(args: Namespace) -> int:
         samples=args.samples,
         shortening=args.shorten,
         lag_ms=args.lag,
+        vary=() if args.vary is None else args.vary.split(","),
         cluster=cluster,
         properties=properties,
     )
@@ -154,6 +164,13 @@ def _some(names: Iterable[str]) -> str:
 def _print(explored: Explored, out: TextIO) -> None:
     count = len(explored.outcomes)
     print(f"{explored.scenario.id}: {count} outcome{'s' if count != 1 else ''}, {_claim(explored)}", file=out)
+    varied = ", ".join(["the order of frames", *explored.varied])
+    print(f"varied by the search: {varied}", file=out)
+    if explored.assumptions:
+        print(f"assumed by it: {'; '.join(explored.assumptions)}", file=out)
+    if explored.sampled:
+        print("varied by the runs by chance: all of that, with times as recorded", file=out)
+    print(f"share: {SHARES if explored.exhausted else 'of the runs by chance'}", file=out)
     for number, found in enumerate(explored.outcomes[:MOST_SHOWN], 1):
         print(f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}", file=out)
         if found.lost:
@@ -174,7 +191,7 @@ def _print(explored: Explored, out: TextIO) -> None:
 
 
 def _claim(explored: Explored) -> str:
-    what = "every order of frames" + (" and every time that is open" if explored.times_open else "")
+    what = "every order of frames" + (" and what else was varied" if explored.varied else "")
     searched = f"{explored.searched} runs through {explored.states} states ({explored.merged} merged)"
     if explored.exhausted:
         paths = sum(found.schedules or 0 for found in explored.outcomes)
@@ -188,9 +205,10 @@ def _claim(explored: Explored) -> str:
 
 def _share(found: FoundOutcome, explored: Explored) -> str:
     text = f"{found.share:7.2%}"
-    if explored.exhausted and explored.sampled:
-        return f"{text} (by chance {found.sampled / explored.sampled:.0%})"
-    return f"{text} ({found.sampled} of {explored.sampled})" if not explored.exhausted else text
+    if not explored.exhausted:
+        return f"{text} ({found.sampled} of {explored.sampled})"
+    chance = f"; by chance {found.sampled / explored.sampled:.0%}" if explored.sampled else ""
+    return f"{text} ({found.schedules or 0:,} schedules{chance})"
 
 
 def _told(outcome: Outcome) -> str:

@@ -16,6 +16,7 @@ from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
 from rmqlab.broker.config_manager import config_files
 from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.lab.facts import BROKER, Fact, FactLog
+from rmqlab.lab.late_reput import LateReput
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.runtime.scheduler import US_PER_MS
@@ -89,10 +90,16 @@ class Cluster:
         self._link = _BrokerLink()
         self.broker_address = f"{host.ip}:{host.port}"
         self.broker.run_timers(now + config.broker_skew_ms)
-        self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
+        handler = self._handler(self.broker)
+        self.broker_server = self.world.serve(self.broker_address, handler, config.broker_skew_ms)
+        if isinstance(handler, LateReput):
+            handler.server = self.broker_server
         self.on_disk: dict[str, str] = {}
         self._uptime_ms = uptime
         self._writes = False
+
+    def _handler(self, broker: Broker) -> Broker | LateReput:
+        return LateReput(self.world, broker) if len(self.world.timing.reput_us) > 1 else broker
 
     def _make_broker(self, started: int, on_register: Callable[[BrokerRegistration], None] | None) -> Broker:
         config = self.config
@@ -182,7 +189,11 @@ class Cluster:
         delays.start(now)
         broker.observe, broker.on_register = observe, self._register
         self.broker = broker
-        self.broker_server.start(broker)
+        handler = self._handler(broker)
+        if isinstance(handler, LateReput):
+            self._store.dispatch_deferred()  # a broker that starts brings its queues up first
+            handler.server = self.broker_server
+        self.broker_server.start(handler)
         if self._writes:
             self.write_files_now_and_then(0)
         broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)

@@ -87,6 +87,8 @@ class CommutingMoves:
         broker = self._broker
         if broker.consumer_offset_manager.query_offset(group, topic, queue) != offset:
             return False
+        if broker.message_store.dispatch_behind_bytes():
+            return False
         if broker.message_store.get_max_offset_in_queue(topic, queue) != offset:
             return False
         for other in moves:

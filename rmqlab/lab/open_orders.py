@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fault_steps import FAULT
+from rmqlab.lab.late_reput import REPUT
 from rmqlab.lab.quiescence import WRITES
 from rmqlab.protocol.codes import RequestCode
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 STEP = "step"
 WAKE = "wake"
+SERVER_WORK = frozenset({WAKE, REPUT})  # what the broker does by itself
 MAY_STAMP = frozenset({
     RequestCode.GET_CONSUMER_LIST_BY_GROUP,
     RequestCode.QUERY_CONSUMER_OFFSET,
@@ -81,7 +83,8 @@ class OpenOrders:
                     return index
             elif parcel.code not in self._may_stamp and sum(other.node == parcel.node for other in heads) == 1:
                 return index
-        moves = [parcel for (_, kind), lane in self._lanes.lanes.items() if kind != WAKE for parcel in lane]
+        lanes = self._lanes.lanes.items()
+        moves = [parcel for (_, kind), lane in lanes if kind not in SERVER_WORK for parcel in lane]
         awaited = self._lanes.awaited()
         if not WRITES.intersection(awaited):
             for index, parcel in enumerate(heads):

@@ -319,6 +319,10 @@ class Simulation:
         kind = {} if step.kind == "push" else {"kind": step.kind}
         self.witness.event("starting", who=step.who, **kind)
         consumer = Consumer(step, node, client, member)
+        times = self.world.timing.start_ms
+        starts_after = times[node.choose("start", len(times))]
+        if starts_after:
+            await node.sleep(starts_after)
         try:
             await client.start()
         except CALL_ERRORS as error:

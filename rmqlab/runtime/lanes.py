@@ -124,6 +124,13 @@ class Lanes:
             self._armed, self._burst = True, 0
             self._scheduler.at(self._scheduler.now_us + FIRST_FRAME_US, self._move, priority=AFTER_THE_REST)
 
+    def empty(self, whose: str, kind: str) -> tuple[object, str]:
+        """The first of somebody's lanes of a kind in which nothing waits."""
+        number = 0
+        while self.lanes.get((whose, f"{kind} {number}")):
+            number += 1
+        return (whose, f"{kind} {number}")
+
     def forget(self, connection: Connection) -> None:
         """A connection is gone: nothing on it will be answered."""
         for key in [key for key in self.pending if key[0] == connection.number]:

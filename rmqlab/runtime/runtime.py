@@ -96,6 +96,9 @@ class Runtime(Protocol):
     def choose(self, label: str, n: int) -> int:
         """Return a number in 0..n-1: a numbered choice point of the schedule."""
 
+    async def late(self, thread: str) -> None:
+        """A thread that has something to do runs when the machine lets it: how late is a choice point."""
+
     def on_request(self, processor: Callable[[str, RemotingCommand], RemotingCommand | None]) -> None:
         """Take requests that a server sends to this node; the processor gets the server's address and the request."""
 

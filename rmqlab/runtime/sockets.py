@@ -202,6 +202,9 @@ class SocketRuntime:
             return 0
         return random.randrange(n) if self._choose is None else self._choose(label, n)
 
+    async def late(self, thread: str) -> None:
+        """Return at once: this machine is as late as it is."""
+
     def on_request(self, processor: Processor) -> None:
         """Take the requests that servers send to this node."""
         self._processor = processor

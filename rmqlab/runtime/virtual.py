@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.hold import Hold
-from rmqlab.runtime.lanes import Lanes
+from rmqlab.runtime.lanes import NO_FRAME, Lanes
 from rmqlab.runtime.network import Connection, LinkFaults, Server, Timing, VirtualServer
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import Chooser, Schedule
@@ -180,6 +181,8 @@ class VirtualNode:
         self._opaque += 1
         command.opaque = self._opaque
         answer: RemotingCommand = await _Invoke(self, connection, command, timeout_ms)
+        if command.code != RequestCode.PULL_MESSAGE:  # a pull has no thread that waits
+            await self.late(str(int(command.code)), command.code, answer)
         return answer
 
     async def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
@@ -204,6 +207,21 @@ class VirtualNode:
     def choose(self, label: str, n: int) -> int:
         """A choice point of the world, labelled with this node's name."""
         return self.world.chooser.choose(f"{self.name}: {label}", n) if n > 1 else 0
+
+    async def late(self, thread: str, code: int = NO_FRAME, answer: RemotingCommand | None = None) -> None:
+        """Go on when this machine's ``thread`` gets its turn; ``code`` and ``answer`` are what it waited for."""
+        delays, world = self.timing.thread_us, self.world
+        if len(delays) == 1:
+            return
+        if world.lanes is not None:
+            turn = self.event()
+            lane = world.lanes.empty(self.name, "thread")
+            world.lanes.post(lane, f"{self.name}'s thread {thread}", _turn, answer, turn, code=code, node=self.name)
+            await turn.wait()
+            return
+        us = delays[world.chooser.choose(f"thread {self.name} {thread}", len(delays))]
+        if us:
+            await Sleep(world.scheduler, us)
 
     def on_request(self, processor: Callable[[str, RemotingCommand], RemotingCommand | None]) -> None:
         """Take the requests that servers send to this node."""
@@ -314,6 +332,10 @@ class VirtualNode:
             else:
                 connection.close_by_client()
         return len(connections)
+
+
+def _turn(_answer: RemotingCommand | None, turn: VirtualEvent) -> None:
+    turn.set()
 
 
 def _fail(task: VirtualTask, ticket: int, error: Exception) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.lab.explorer.blame import blame, deviation, move
 from rmqlab.lab.explorer.explore import explore
-from rmqlab.lab.explorer.race import RACE_TIMING
+from rmqlab.lab.explorer.race import LATE_TIMING
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Choice
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
@@ -28,6 +28,12 @@ from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
         ("A>re 307 | wake-up | time", 1,
          "the pulls that the broker has woken before A's answer to GET_CONSUMER_RUNNING_INFO"),
         ("A<40 | time", 1, "a timer before NOTIFY_CONSUMER_IDS_CHANGED to A"),
+        ("thread B 38", 3, "B's thread goes on 80 ms late (has the answer to GET_CONSUMER_LIST_BY_GROUP)"),
+        ("thread B RebalanceService", 1, "B's thread goes on 2 ms late (RebalanceService)"),
+        ("reput 127.0.0.1:10911", 2, "the reput thread comes 20 ms after the message"),
+        ("B: start", 4, "B takes 350 ms to start"),
+        ("P>310 | reput", 1, "the reput thread before P's SEND_MESSAGE_V2"),
+        ("A>11 | A's thread 34", 1, "A's thread (has the answer to HEART_BEAT) before A's PULL_MESSAGE"),
         ("A>goodbye | B>11", 1, "B's PULL_MESSAGE before A's goodbye"),
         ("A>11 | fault kill B", 1, "the end of B before A's PULL_MESSAGE"),
         ("fault restartBroker | A>11", 1, "A's PULL_MESSAGE before the broker's restart"),
@@ -38,7 +44,7 @@ from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
     ],
 )  # fmt: skip
 def test_a_deviation_in_words(label, taken, words):
-    assert deviation(Choice(0, label, 8, taken), RACE_TIMING) == words
+    assert deviation(Choice(0, label, 8, taken), LATE_TIMING) == words
 
 
 def test_what_is_no_move_is_told_as_it_is():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
-from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser, survey
-from rmqlab.lab.scenario import parse_scenario
+from rmqlab.checkout import folder
+from rmqlab.lab.explorer.compare import Verdict, compare
+from rmqlab.lab.explorer.race import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser, survey
+from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -48,13 +51,37 @@ def test_each_outcome_comes_with_a_schedule_that_reaches_it():
     assert next(iter(found.reached.values())).seed is None
 
 
-def test_the_nominal_times_are_the_usual_ones():
+@pytest.mark.parametrize("timing", [RACE_TIMING, LATE_TIMING], ids=["race", "late"])
+def test_the_nominal_times_are_the_usual_ones(timing):
     scenario = two("a", "b")
-    usual, first = simulate(scenario), simulate(scenario, timing=RACE_TIMING)
+    usual, first = simulate(scenario), simulate(scenario, timing=timing)
     assert usual.lines() == first.lines()
     nominal = Timing()
-    for name in ("delays_us", "wake_us", "uptime_ms", "shutdown_ms", "consume_ms"):
-        assert getattr(RACE_TIMING, name)[0] == getattr(nominal, name)[0]
+    for one in fields(Timing):
+        if isinstance(getattr(nominal, one.name), tuple):
+            assert getattr(timing, one.name)[0] == getattr(nominal, one.name)[0]
+
+
+def test_even_seeds_have_nobody_late_and_odd_ones_leave_some_kinds_out():
+    late = {seed: set() for seed in range(40)}
+    for seed in late:
+        run = simulate(two("a", "b"), chooser=RaceChooser(seed), timing=LATE_TIMING)
+        late[seed] = {kind for kind in KINDS for choice in run.choices if choice.taken and kind in choice.label}
+    assert not any(late[seed] for seed in late if seed % 2 == 0)
+    assert set().union(*late.values()) == set(KINDS)
+    assert any(len(kinds) == 1 for kinds in late.values())
+
+
+@pytest.mark.row("S-82", "S-86")
+@pytest.mark.parametrize(("name", "scenario"), [("base-2", "h-loss-013"), ("lite-2", "h-lite-004")])
+def test_a_late_start_or_thread_reaches_what_the_real_clients_did(name, scenario):
+    """Three messages delivered, since the slot flipped between two of them; and a second pull thread that was first."""
+    recorded = folder("data") / "golden" / "broker-4.8.0" / name
+    (one,) = [found for found in read_scenarios(recorded / "scenarios.jsonl") if found.id == scenario]
+    (result,) = compare(recorded, [one])
+    assert result.verdict is Verdict.REACHED
+    labels = {label for label, _ in result.survey.reached[result.recorded].schedule.taken.values()}
+    assert any(kind in label for kind in KINDS for label in labels)
 
 
 def test_the_search_ends_when_the_wanted_outcome_and_a_race_are_found():

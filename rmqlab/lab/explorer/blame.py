@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.explorer.fault_blame import faults
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.fault_steps import FAULT
+from rmqlab.lab.late_reput import REPUT
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.lanes import TIME
 
@@ -51,6 +52,11 @@ def deviation(choice: Choice, timing: Timing) -> str:
         return f"{way} takes {timing.delays_us[taken] / 1_000:g} ms instead of {timing.delays_us[0] / 1_000:g}"
     if choice.label.startswith("wake "):
         return f"the broker begins woken work after {timing.wake_us[taken] / 1_000:g} ms"
+    if choice.label.startswith("thread "):
+        _, who, what = choice.label.split(" ", 2)
+        return f"{who}'s thread goes on {timing.thread_us[taken] / 1_000:g} ms late ({_thread(what)})"
+    if choice.label.startswith("reput "):
+        return f"the reput thread comes {timing.reput_us[taken] / 1_000:g} ms after the message"
     if choice.label == "broker uptime":
         return f"the broker has been up for {timing.uptime_ms[taken] / 1_000:g} s, which sets the phase of its timers"
     if " | " in choice.label:
@@ -65,6 +71,8 @@ def deviation(choice: Choice, timing: Timing) -> str:
     who, _, what = choice.label.partition(": ")
     if what == "consume":
         return f"{who}'s listener takes {timing.consume_ms[taken]} ms"
+    if what == "start":
+        return f"{who} takes {timing.start_ms[taken]} ms to start"
     if what == "shutdown":
         return f"{who}'s shutdown takes {timing.shutdown_ms[taken]} ms"
     return f"{choice.label}: option {taken} of 0..{choice.n - 1}"
@@ -83,6 +91,11 @@ def move(text: str) -> str:
         return "a timer"
     if text == "wake-up":
         return "the pulls that the broker has woken"
+    if text == REPUT:
+        return "the reput thread"
+    if "'s thread " in text:
+        who, _, what = text.partition("'s thread ")
+        return f"{who}'s thread ({_thread(what)})"
     if text == "step":
         return "the next step of the scenario"
     if text.startswith(f"{FAULT} "):
@@ -125,6 +138,11 @@ def stamps(run: Run) -> Iterator[str]:
         owner = next((who for who, (version, _) in mine.items() if version == last.sub_version), None)
         whose = f"{owner}'s" if owner else "none of these"
         yield f"{group}, {topic}: stamped by {told}; the broker held {whose} ({last.sub_string})"
+
+
+def _thread(what: str) -> str:
+    """What a thread waited for: the answer to a request, else its name."""
+    return f"has the answer to {_request(int(what))}" if what.isdigit() else what
 
 
 def _request(code: int) -> str:

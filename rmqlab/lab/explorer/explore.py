@@ -1,19 +1,21 @@
 """Every outcome a scenario can have: by searching all orders of frames, by sampling times, or both.
 
 The search of open orders (``open_search``) is exhaustive when it comes to its end within the budget. Then shares are
-exact: each option of each choice counts the same. Beside it runs are drawn by seed with times as they were recorded
-(``race``): they show how likely an outcome is on a real network, they are all there is when the space is too large, and
-they test the search: an outcome that only they reach means that its space was too small. Then a second search opens the
-timers as well (how long the broker had been up, how long listeners and shutdowns take); when that too leaves out what
-was drawn, or the budget is used up, nothing is claimed.
+exact: each option of each choice counts the same. (Not each order: an outcome with half of the share may have 2 % of
+the orders.) What the search does not vary it assumes (``assumptions``), and says so. Beside it runs are drawn by seed
+with times as they were recorded (``race``): they show how likely an outcome is on a real network, they are all there is
+when the space is too large, and they test the assumptions: an outcome that only they reach means that the search's
+space was too small. Then a second search opens times as well (how long the broker had been up, how long starts,
+listeners and shutdowns take), and a third one how late threads are; when that too leaves out what was drawn, or the
+budget is used up, nothing is claimed.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.explorer.assumptions import ALL, TIMES, assumed, checked_vary, search_timing
 from rmqlab.lab.explorer.decisions import Decision, decisions
 from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
 from rmqlab.lab.explorer.open_search import Ending, OpenSearch
@@ -22,7 +24,6 @@ from rmqlab.lab.explorer.race import RaceChooser, race_timing
 from rmqlab.lab.explorer.shortest import MOST_RUNS, Shortest
 from rmqlab.lab.few_collections import few_collections
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import ScheduledChooser
 
 if TYPE_CHECKING:
@@ -55,17 +56,21 @@ class Explorer:
         samples: int = SAMPLES,
         shortening: int = SHORTENING,
         lag_ms: int = 0,
+        vary: Sequence[str] = (),
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
         properties: Sequence[Property] | None = None,
     ) -> None:
         """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
 
+        ``vary``: what the search opens from the beginning beside the order of frames, by the names in ``ASSUMED``.
+
         Schedules of outcomes that no search reaches are made shorter with at most ``shortening`` runs beyond the
         budget, those of properties first, then the most frequent outcomes.
 
         Raises:
-            BadInput: a budget below 1, or a negative number of samples, runs for shortening, or ms.
+            BadInput: a budget below 1, a negative number of samples, runs for shortening, or ms, or a name to vary
+                that is unknown.
         """
         limits = (("budget", budget, 1), ("samples", samples, 0), ("shortening", shortening, 0), ("lag_ms", lag_ms, 0))
         for name, value, least in limits:
@@ -75,7 +80,8 @@ class Explorer:
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
         self._cluster, self._clients = cluster, clients
         self._properties = usual_properties(scenario) if properties is None else list(properties)
-        self._searches = [self._search(Timing(open_orders=True, lag_us=lag_ms * 1_000))]
+        self._varied = [checked_vary(vary)]
+        self._searches = [self._search()]
         self._drawn: dict[tuple[Any, ...], Ending] = {}
         self._counts: dict[Outcome, int] = {}
         self._may_shorten = shortening
@@ -98,16 +104,21 @@ class Explorer:
             for seed in range(self._seed, self._seed + drawn):
                 self._draw(seed)
         left = self._budget - search.runs - drawn
-        if search.exhausted and left > 0 and self._unreached():
-            timing = race_timing(self.scenario)
-            times = {name: getattr(timing, name) for name in ("uptime_ms", "shutdown_ms", "consume_ms")}
-            self._searches.append(self._search(replace(search.timing, **times)))
-            self._go_on(self._searches[1], left, progress)
+        for more in (TIMES, ALL):
+            wider = checked_vary([*self._varied[-1], *more])
+            if not (self._searches[-1].exhausted and left > 0 and self._unreached()):
+                break
+            if wider != self._varied[-1]:
+                self._varied.append(wider)
+                self._searches.append(self._search())
+                self._go_on(self._searches[-1], left, progress)
+                left -= self._searches[-1].runs
         return self._result()
 
     # Runs.
 
-    def _search(self, timing: Timing) -> OpenSearch:
+    def _search(self) -> OpenSearch:
+        timing = search_timing(self.scenario, self._varied[-1], self._lag_ms * 1_000)
         return OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster, clients=self._clients)
 
     def _go_on(self, search: OpenSearch, most_runs: int, progress: Callable[[int], None] | None) -> None:
@@ -194,6 +205,8 @@ class Explorer:
             beyond,
             self._shortening,
             None if whole is None else _decisions(whole, outcomes),
+            self._varied[-1],
+            assumed(self._varied[-1]),
         )
 
     def _reached(self) -> dict[Outcome, FoundOutcome]:

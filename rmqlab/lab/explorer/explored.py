@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FoundOutcome:
-    """One way to end. ``share`` 0..1; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
+    """One way to end.
 
+    ``share`` 0..1: of an exhausted space, where each option of each choice counts the same (not each order), else of
+    the runs drawn; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
     ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted. ``shortened``: False
     when the limit of runs was reached before its schedule was as short as it gets.
     """
@@ -90,7 +92,8 @@ class Explored:
     ``runs``: all that were made; ``searched`` and ``sampled`` of them in which part. ``states`` and ``merged``: of the
     searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
     reached. ``shortening``: runs that shortening schedules took. ``decisions``: which choices decide, odds by index of
-    ``outcomes``; None when the space was not exhausted.
+    ``outcomes``; None when the space was not exhausted. ``varied``: what the last search opened beside the order of
+    frames; ``assumptions``: what it assumed of the rest.
     """
 
     scenario: Scenario
@@ -107,6 +110,8 @@ class Explored:
     beyond: list[FoundOutcome] = field(default_factory=list)
     shortening: int = 0
     decisions: Decision | None = None
+    varied: tuple[str, ...] = ()
+    assumptions: list[str] = field(default_factory=list)
 
     @property
     def not_shortened(self) -> int:
@@ -124,6 +129,8 @@ class Explored:
             "exhausted": self.exhausted,
             "runs": self.runs,
             "outcomes": [found.as_json() for found in self.outcomes],
+            "varied": ["order of frames", *self.varied],
+            "assumptions": self.assumptions,
             "space": {
                 "lag_ms": self.lag_ms,
                 "times_open": self.times_open,

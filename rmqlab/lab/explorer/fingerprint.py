@@ -29,6 +29,7 @@ from rmqlab.lab.explorer.canonical import Canonical, Reader, Walk
 from rmqlab.lab.explorer.history import History
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fault_steps import FaultStep, SetClock
+from rmqlab.lab.late_reput import LateReput
 from rmqlab.lab.simulate import Simulation
 from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
@@ -71,7 +72,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 FIXED = (
     BrokerConfig, MessageStoreConfig, MessageStore, Timing, PushConsumerConfig, LitePullConsumerConfig, ProducerConfig,
-    UniqueIdMaker, VirtualTime, Scheduler, Lanes, Simulation, Cluster, Witness, FactLog,
+    UniqueIdMaker, LateReput, VirtualTime, Scheduler, Lanes, Simulation, Cluster, Witness, FactLog,
 )  # fmt: skip
 VERSION_IN_TEXT = re.compile(rb'"subVersion":(\d+)')
 
