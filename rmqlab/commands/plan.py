@@ -66,7 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Compare the procedures and print what was found; return 1 if none of them is safe.
+    """Compare the procedures and print what was found; return 1 if none of them is safe, not even on a condition.
 
     Raise `BadInput` for a subscription that would be refused, or a setting that cannot be.
     """
@@ -82,11 +82,11 @@ def run(args: Namespace) -> int:
     saved = None if args.schedules is None else _save(found, args.schedules)
     _print(found, saved, text_stream(args))
     write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
-    return 0 if found.safe else 1
+    return 0 if found.lossless else 1
 
 
 def _checklists(found: Plan) -> dict[str, list[str]]:
-    return {one.procedure.name: checklist(one.procedure, found.change) for one in found.safe}
+    return {one.procedure.name: checklist(one.procedure, found.change) for one in found.lossless}
 
 
 def _print(found: Plan, saved: dict[str, Path] | None, out: TextIO) -> None:
@@ -117,8 +117,8 @@ def _print(found: Plan, saved: dict[str, Path] | None, out: TextIO) -> None:
         for one in tried:
             _print_one(one, saved, out)
     print(_verdict(found), file=out)
-    if found.safe:
-        best = found.safe[0]
+    if found.lossless:
+        best = found.lossless[0]
         print(f"Checklist for {best.procedure.name}:", file=out)
         for number, line in enumerate(checklist(best.procedure, change), 1):
             print(f"  {number}. {line}", file=out)
@@ -126,7 +126,7 @@ def _print(found: Plan, saved: dict[str, Path] | None, out: TextIO) -> None:
 
 def _print_one(one: Tried, saved: dict[str, Path] | None, out: TextIO) -> None:
     best, median, worst = one.spread()
-    what = "loses nothing" if one.safe else f"LOSES up to {worst} (at best {best}, median {median})"
+    what = "loses nothing" if one.lossless else f"LOSES up to {worst} (at best {best}, median {median})"
     how = "every schedule" if one.exhausted else f"{one.runs} schedules tried"
     print(
         f"  {one.procedure.name:18} {what}: {how}"
@@ -135,6 +135,8 @@ def _print_one(one: Tried, saved: dict[str, Path] | None, out: TextIO) -> None:
         f" up to {one.duplicates} taken twice",
         file=out,
     )
+    if one.lossless and one.conditions:
+        print(f"    only if: {' '.join(one.conditions)}", file=out)
     if one.lost:
         for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
             bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
@@ -150,16 +152,15 @@ def _print_one(one: Tried, saved: dict[str, Path] | None, out: TextIO) -> None:
 
 
 def _verdict(found: Plan) -> str:
-    if not found.safe:
+    if not found.lossless:
         return "Nothing safe was found."
-    kept = [one.procedure.name for one in found.safe if one.producers is Producers.KEEP]
-    waiting = [one.procedure.name for one in found.safe if one.producers is Producers.WAIT]
-    only = [name for name in waiting if name not in kept]
-    parts = [f"Safe whatever the producers do: {', '.join(kept)}." if kept else "Nothing is safe whatever they do."]
-    if any(one.producers is Producers.KEEP for one in found.tried) and only:
-        parts.append(f"Safe only if the producers wait: {', '.join(only)}.")
-    elif not kept:
-        parts = [f"Safe if the producers wait: {', '.join(only)}."]
+    safe = list(dict.fromkeys(one.procedure.name for one in found.safe))
+    others = list(dict.fromkeys(one.procedure.name for one in found.lossless if one.procedure.name not in safe))
+    parts = [f"Safe whatever the producers do: {', '.join(safe)}." if safe else "Nothing is safe whatever they do."]
+    if others:
+        parts.append(f"Safe only if the producers do their part: {', '.join(others)}.")
+    if not all(one.exhausted for one in found.lossless):
+        parts.append("Where not every schedule was tried, that means: no loss was found.")
     return " ".join(parts)
 
 

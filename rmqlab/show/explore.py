@@ -57,6 +57,9 @@ class Text:
 Control = Choice | Text
 
 
+BUSY = '<p role="status"><em>Computing ...</em></p>'
+
+
 class Controls:
     """The box of controls below a picture. ``view`` is its HTML, ``widgets`` are the controls by name."""
 
@@ -69,10 +72,11 @@ class Controls:
         self._draw = draw
         self.widgets: dict[str, ValueWidget] = {name: _widget(control) for name, control in controls.items()}
         self.view = ipywidgets.HTML()
+        self.busy = ipywidgets.HTML()
         for widget in self.widgets.values():
             widget.observe(self._changed, names="value")
         side_by_side = ipywidgets.Box(list(self.widgets.values()), layout={"flex_flow": "row wrap"})
-        self.box = ipywidgets.VBox([side_by_side, self.view])
+        self.box = ipywidgets.VBox([side_by_side, self.busy, self.view])
         if first is None:
             self._changed()
         else:
@@ -80,10 +84,13 @@ class Controls:
 
     def _changed(self, change: object = None) -> None:
         values = {name: widget.value for name, widget in self.widgets.items()}
+        self.busy.value = BUSY
         try:
             self.view.value = self._draw(**values).html()
         except BadInput as error:
             self.view.value = f'<p role="alert"><strong>That cannot be run:</strong> {html.escape(str(error))}</p>'
+        finally:
+            self.busy.value = ""
 
     def __repr__(self) -> str:
         """What is shown where no kernel runs."""

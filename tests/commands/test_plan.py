@@ -37,7 +37,10 @@ def test_what_is_safe_has_a_checklist_and_exit_0(capsys, tmp_path):
     assert status == 0
     assert "stop-all           loses nothing: " in out
     assert "Checklist for stop-all:\n  1. Producers stop sending what only tagA takes." in out
+    assert "    only if: Producers stop sending what only tagA takes." in out
+    assert "Nothing is safe whatever they do. Safe only if the producers do their part: stop-all." in out
     found = json.loads(target.read_text("ascii"))
+    assert [(one["safe"], one["conditional"]) for one in found["procedures"]] == [(False, True)]
     assert [one["name"] for one in found["procedures"]] == ["stop-all"]
     assert found["checklists"]["stop-all"][0] in out
 

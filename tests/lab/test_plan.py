@@ -12,6 +12,7 @@ from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.explorer.open_search import OpenSearch
 from rmqlab.lab.plan.change import Kind, change_between, parse_subscription, text_of
 from rmqlab.lab.plan.checklist import checklist
+from rmqlab.lab.plan.pauses import loss_by_pause
 from rmqlab.lab.plan.planner import plan
 from rmqlab.lab.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
 from rmqlab.lab.plan.verdict import cost_of
@@ -34,7 +35,7 @@ def planned(old, new):
 
 
 def safe(old, new, producers):
-    return {one.procedure.name for one in planned(old, new).tried if one.safe and one.producers is producers}
+    return {one.procedure.name for one in planned(old, new).tried if one.lossless and one.producers is producers}
 
 
 # What the two take.
@@ -106,7 +107,7 @@ def test_one_by_one_loses_what_the_two_disagree_about():
     """The broker keeps one subscription for the group, and members of both kinds pull by it (rows S-07, S-84)."""
     for old, new in (("tagA", "tagB"), ("tagA", "tagA||tagB"), ("tagA||tagB", "tagA")):
         one = planned(old, new).of("one-by-one")
-        assert not one.safe
+        assert not one.lossless
         assert {lost.kind for lost in one.lost} <= {Kind.OLD, Kind.NEW}
         assert {lost.fate for lost in one.lost} <= {"dropped_by_broker_tag", "dropped_by_client"}
 
@@ -127,23 +128,43 @@ def test_widening_first_is_safe_only_if_the_producers_wait():
 def test_a_condition_in_place_of_a_tag():
     one = planned("tagA", "SQL92:a > 3")
     assert {"stop-all", "new-group", "new-topic"} <= safe("tagA", "SQL92:a > 3", KEEP)
-    assert not one.of("one-by-one").safe
+    assert not one.of("one-by-one").lossless
     assert text_of(one.change.union) == "SQL92:(TAGS IN ('tagA')) OR (a > 3)"
-    assert one.of("widen-then-narrow", WAIT).safe
+    assert one.of("widen-then-narrow", WAIT).lossless
+
+
+def test_what_asks_something_of_the_producers_is_safe_on_that_condition_only():
+    one = planned("tagA", "tagB")
+    assert one.safe == []
+    for tried in one.lossless:
+        told = tried.as_json()
+        steps = [step for step in checklist(tried.procedure, one.change) if "roducers" in step]
+        assert tried.conditions == steps != []
+        assert (told["safe"], told["conditional"], told["conditions"]) == (False, True, steps)
+    for tried in planned("tagA||tagB", "tagB || tagA").tried:
+        asks = tried.procedure.name == "new-topic"
+        assert (tried.safe, bool(tried.conditions)) == (not asks, asks)
+
+
+def test_the_loss_by_pause_is_what_the_plan_of_that_pause_says():
+    found = loss_by_pause("tagA", "tagB", [1_000], budget=2)
+    for one in found:
+        same = plan("tagA", "tagB", budget=2, procedures=[one.procedure], producers=[one.producers])
+        tried = same.of(one.procedure, one.producers)
+        assert (one.worst, one.runs, one.exhausted) == (tried.spread()[2], tried.runs, tried.exhausted)
 
 
 def test_what_asks_least_is_advised_first():
     assert planned("tagA||tagB", "tagB || tagA").safe[0].procedure.name == "one-by-one"
-    assert [(one.procedure.name, one.producers) for one in planned("tagA", "tagB").safe] == [
+    assert [(one.procedure.name, one.producers) for one in planned("tagA", "tagB").lossless] == [
         ("stop-all", KEEP), ("new-group", KEEP), ("new-topic", KEEP),
         ("stop-all", WAIT), ("new-group", WAIT), ("widen-then-narrow", WAIT), ("new-topic", WAIT),
     ]  # fmt: skip
 
 
-def test_two_groups_take_twice_and_two_topics_do_not():
+def test_two_groups_take_more_twice_than_two_topics():
     one = planned("tagA", "tagA||tagB")
-    assert one.of("new-group").duplicates > 0
-    assert one.of("new-topic").duplicates == 0
+    assert one.of("new-group").duplicates > one.of("new-topic").duplicates
 
 
 def test_a_gap_makes_messages_wait():
@@ -166,7 +187,7 @@ def test_a_small_space_is_searched_to_its_end():
     one = plan("tagA", "tagB", setting=Setting(1, 1, every_ms=1_000), budget=50, procedures=["one-by-one"])
     for producers in (KEEP, WAIT):
         tried = one.of("one-by-one", producers)
-        assert tried.safe
+        assert tried.lossless
         assert tried.exhausted
         assert sum(tried.losses.values()) == pytest.approx(1)
 

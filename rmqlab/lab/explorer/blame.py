@@ -133,7 +133,10 @@ def stamps(run: Run) -> Iterator[str]:
         ]
         if len(mine) < 2 or not slots or topic.startswith("%RETRY%"):
             continue
-        told = ", ".join(f"{who} at {t:.0f} ms" for who, (_, t) in sorted(mine.items(), key=lambda one: one[1]))
+        # moments of the clients' own clocks: with open orders two stamps of one instant differ, by their order
+        epoch_ms = run.events[0]["epochMs"]
+        order = sorted((version, who) for who, (version, _) in mine.items())
+        told = ", ".join(f"{who} at {version - epoch_ms} ms" for version, who in order)
         last = slots[-1]
         owner = next((who for who, (version, _) in mine.items() if version == last.sub_version), None)
         whose = f"{owner}'s" if owner else "none of these"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 BUDGET = 2_000
 SAMPLES = 200  # drawn beside a search that came to its end
+TELL_EVERY = 20  # runs between two reports of progress
 SHORTENING = 1_000  # runs that all shortening of drawn schedules may take together
 
 
@@ -101,8 +102,10 @@ class Explorer:
         self._go_on(search, self._budget - self._samples, progress)
         drawn = self._samples if search.exhausted else self._budget - search.runs
         if self._samples:
-            for seed in range(self._seed, self._seed + drawn):
+            for number, seed in enumerate(range(self._seed, self._seed + drawn), 1):
                 self._draw(seed)
+                if progress is not None and number % TELL_EVERY == 0:
+                    progress(search.runs + number)
         left = self._budget - search.runs - drawn
         for more in (TIMES, ALL):
             wider = checked_vary([*self._varied[-1], *more])
@@ -124,8 +127,8 @@ class Explorer:
     def _go_on(self, search: OpenSearch, most_runs: int, progress: Callable[[int], None] | None) -> None:
         while not search.exhausted and search.runs < most_runs:
             search.step()
-            if progress is not None and search.runs % 100 == 0:
-                progress(sum(one.runs for one in self._searches))
+            if progress is not None and search.runs % TELL_EVERY == 0:
+                progress(sum(one.runs for one in self._searches) + sum(self._counts.values()))
 
     def _unreached(self) -> set[Outcome]:
         """Outcomes that were drawn and that no search has reached."""

@@ -42,7 +42,7 @@ def loses(answer: Any) -> str:
         if said not in SAID:
             raise CheckFailed(f"{name}: {said!r} is none of {', '.join(SAID)}.", MEANING)
         tried = _one_by_one(old, new, Setting())
-        here = SAID[not tried.safe]
+        here = SAID[not tried.lossless]
         if said != here:
             lines = _lost(tried) or [f"{old} -> {new}: {tried.runs} schedules tried, each message was taken"]
             raise CheckFailed(f"{name}: it does not lose {said}.", ONE_SLOT if tried.cost.lost else MEANING, lines)
@@ -67,7 +67,7 @@ def much(answer: Any) -> str:
         raise CheckFailed(f"That cannot be run: {error}.", "OLD and NEW are texts such as tagA||tagB.") from None
     if len(tried.cost.lost) < MUCH:
         raise CheckFailed(f"At worst {len(tried.cost.lost)} were lost; {MUCH} are asked for.", SLOW, _lost(tried))
-    if not wide.safe:
+    if not wide.lossless:
         raise CheckFailed("Widening first loses messages too.", UNION, _lost(wide))
     return f"One by one lost up to {len(tried.cost.lost)}, widening first none of {wide.cost.wanted}."
 
@@ -86,7 +86,7 @@ def cannot_stop(answer: Any) -> str:
     if not tell_apart(data_of(waves[-1]), data_of(wanted)).same:
         raise CheckFailed(f"After the last rollout the members do not subscribe {NEW}.", MEANING)
     found = plan(OLD, NEW, budget=FEW, procedures=[procedure], producers=[Producers.WAIT]).tried[0]
-    if not found.safe:
+    if not found.lossless:
         raise CheckFailed(f"{len(found.cost.lost)} of {found.cost.wanted} messages were lost.", UNION, _lost(found))
     return f"None of {found.cost.wanted} messages was lost, in {found.runs} schedules, and somebody always ran."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.plan.change import Kind, text_of
-from rmqlab.lab.plan.procedures import rollouts
+from rmqlab.lab.plan.procedures import PROCEDURES, rollouts
 
 if TYPE_CHECKING:
     from rmqlab.lab.plan.change import Change
@@ -33,6 +33,19 @@ AGREED = (
     "mqadmin consumerConnection -g GROUP: as many clients as members, and the expression you want. The gauge flips (how"
     " often the subscription changed in the last minute) is 0."
 )
+
+
+ASKS_PRODUCERS = ("Producers ", "Have the producers ")  # how the steps begin that somebody else has to take
+
+
+def asks_of_producers(procedure: Procedure, change: Change) -> list[str]:
+    """The steps of a checklist that the producers have to take: a procedure with some is safe only if they do.
+
+    A procedure of one's own has no checklist; what it asks is known by how its producers behave.
+    """
+    if procedure not in PROCEDURES:
+        return []
+    return [step for step in checklist(procedure, change) if step.startswith(ASKS_PRODUCERS)]
 
 
 def checklist(procedure: Procedure, change: Change) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.planner import plan
+from rmqlab.lab.plan.planner import BUDGET, plan
 from rmqlab.lab.plan.procedures import Producers, Setting
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ WAYS = (
 
 @dataclass(frozen=True, slots=True)
 class PauseLoss:
-    """What one way lost with one pause (ms): the most, the median over the schedules tried, and how long it took."""
+    """What one way lost with one pause (ms): the most and the median over the schedules tried, and how long it took.
+
+    ``worst`` is the worst there is if ``exhausted``, else only the worst of the ``runs`` that were tried.
+    """
 
     procedure: str
     producers: Producers
@@ -29,12 +32,14 @@ class PauseLoss:
     worst: int
     median: int
     takes_ms: int
+    runs: int
+    exhausted: bool
 
 
 def loss_by_pause(
-    old: str, new: str, pauses_ms: Sequence[int], *, setting: Setting | None = None, budget: int = 1
+    old: str, new: str, pauses_ms: Sequence[int], *, setting: Setting | None = None, budget: int = BUDGET
 ) -> list[PauseLoss]:
-    """The loss of four ways for each pause.
+    """The loss of four ways for each pause; with equal budgets the same figures as ``plan`` has.
 
     Raises:
         BadInput: as ``plan``.
@@ -47,5 +52,6 @@ def loss_by_pause(
                 procedures=[procedure], producers=[producers],
             ).tried[0]  # fmt: skip
             _, median, worst = one.spread()
-            found.append(PauseLoss(procedure, producers, pause_ms, worst, median, one.usual.takes_ms))
+            takes_ms = one.usual.takes_ms
+            found.append(PauseLoss(procedure, producers, pause_ms, worst, median, takes_ms, one.runs, one.exhausted))
     return found

@@ -1,7 +1,9 @@
 """The change planner: runs each procedure through every schedule there is, or many, and says what it can cost.
 
 A procedure is searched from the first step of its change on: every order of frames that matters (``open_search``),
-within the budget. Beside it runs are drawn by seed with times as they were recorded (``race``). What comes before the
+within the budget, under the assumptions of such a search (``assumptions``). Beside it runs are drawn by seed with times
+as they were recorded (``race``). A procedure is called safe only if no run lost a message and its checklist asks
+nothing of the producers; one that asks something of them is safe on that condition. What comes before the
 change is the same in all of them. Limits are counts of runs, never seconds, so that the same question has the same
 answer everywhere.
 """
@@ -14,13 +16,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.explorer.assumptions import assumed
 from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.explorer.explore import NotRepeatedError
 from rmqlab.lab.explorer.open_search import OpenSearch
-from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.lab.explorer.race import LATE_TIMING, RaceChooser
 from rmqlab.lab.explorer.shortest import Shortest
 from rmqlab.lab.few_collections import few_collections
-from rmqlab.lab.plan.change import Change, change_between, parse_subscription, text_of
+from rmqlab.lab.plan.change import Change, Kind, change_between, parse_subscription, text_of
+from rmqlab.lab.plan.checklist import asks_of_producers
 from rmqlab.lab.plan.procedures import PROCEDURES, Course, Procedure, Producers, Setting, course
 from rmqlab.lab.plan.verdict import LostMessage, RunCost, cost_of, lost_messages
 from rmqlab.lab.run import Run
@@ -38,6 +42,7 @@ DRAWN = 20  # runs drawn beside a search that came to its end
 ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
 HALF = 0.5 - 1e-9
 LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget
+TELL_EVERY = 10  # runs between two reports of progress
 SHORTENING = 60  # runs spent on the shortest schedule of a loss that only drawn runs reach
 
 
@@ -47,6 +52,7 @@ class Tried:
 
     The shares are exact (each option of each choice counts the same) if ``exhausted``, else those of the drawn runs.
 
+    ``conditions``: what the producers have to do, by the checklist or by how they were assumed to behave.
     ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is the shortest
     run found that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
     ``usual`` is the cost of the run in which every frame comes in the order it was sent.
@@ -64,6 +70,7 @@ class Tried:
     usual: RunCost
     duplicates: int
     lost: list[LostMessage] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -71,9 +78,14 @@ class Tried:
         return f"{self.procedure.name}-{self.producers}"
 
     @property
-    def safe(self) -> bool:
+    def lossless(self) -> bool:
         """Whether no run lost a message."""
         return self.cost.lost == ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether no run lost a message, and nothing is asked of the producers."""
+        return self.lossless and not self.conditions
 
     @property
     def runs(self) -> int:
@@ -103,6 +115,8 @@ class Tried:
             "name": self.procedure.name,
             "producers": self.producers.value,
             "safe": self.safe,
+            "conditional": self.lossless and bool(self.conditions),
+            "conditions": self.conditions,
             "exhausted": self.exhausted,
             "runs": self.runs,
             "worst_loss": len(self.cost.lost),
@@ -136,10 +150,15 @@ class Plan:
         return next(one for one in self.tried if one.procedure.name == name and one.producers is producers)
 
     @property
+    def lossless(self) -> list[Tried]:
+        """Those that lost nothing: first the safe, then those that need not wait, each in the order of what it asks."""
+        found = [one for one in self.tried if one.lossless]
+        return sorted(found, key=lambda one: (not one.safe, one.producers is Producers.WAIT, _asks(one.procedure)))
+
+    @property
     def safe(self) -> list[Tried]:
-        """Those that lost nothing; first those for which producers need not wait, each in the order of what it asks."""
-        found = [one for one in self.tried if one.safe]
-        return sorted(found, key=lambda one: (one.producers is Producers.WAIT, _asks(one.procedure)))
+        """Those that lost nothing and ask nothing of the producers."""
+        return [one for one in self.lossless if one.safe]
 
     def as_json(self) -> dict[str, Any]:
         """The plan; ``procedures`` has one object for each procedure and behaviour of the producers."""
@@ -157,6 +176,7 @@ class Plan:
             "among": setting.among,
             "budget": self.budget,
             "seed": self.seed,
+            "assumptions": assumed(()),
             "procedures": [one.as_json() for one in self.tried],
         }
 
@@ -192,6 +212,8 @@ class _Trial:
         self._drawn: Counter[int] = Counter()
         self._reached: set[int] = set()
         self.duplicates = 0
+        self.on_run: Callable[[int], None] = _nobody
+        self._runs = 0
         self.usual: RunCost | None = None
         self._worst: tuple[Run, RunCost] | None = None
 
@@ -205,11 +227,13 @@ class _Trial:
         )
         while not search.exhausted and search.runs < budget and (search.runs != LOOK or search.waiting < budget):
             search.step()
+            self._ran()
         drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
         found = self._worst
         for number in range(seed, seed + drawn):
             lost, _ = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
             self._drawn[len(lost)] += 1
+            self._ran()
         if self._worst is None or self.usual is None:
             raise BadInput(f"budget is {budget}; {self.procedure.name} needs at least one whole run")
         run, cost = self._worst
@@ -224,12 +248,22 @@ class _Trial:
             raise NotRepeatedError(f"schedule {run.schedule.to_json()} does not repeat its run")
         return Tried(
             self.procedure, self.producers, self.course, search.exhausted and not more_by_chance, search.runs, drawn,
-            self._losses(search), run, cost, self.usual, self.duplicates, lost_messages(run, cost),
+            self._losses(search), run, cost, self.usual, self.duplicates, lost_messages(run, cost), self._conditions(),
         )  # fmt: skip
+
+    def _ran(self) -> None:
+        self._runs += 1
+        if self._runs % TELL_EVERY == 1:
+            self.on_run(self._runs)
 
     def like(self, other: Tried) -> Tried:
         """What another procedure with the same steps came to, under this one's name."""
-        return replace(other, procedure=self.procedure, producers=self.producers)
+        return replace(other, procedure=self.procedure, producers=self.producers, conditions=self._conditions())
+
+    def _conditions(self) -> list[str]:
+        asked = asks_of_producers(self.procedure, self.change)
+        waits = self.producers is Producers.WAIT and set(self.change.kinds) - {Kind.BOTH}
+        return asked or (["Producers wait: see the procedure."] if waits and self.procedure not in PROCEDURES else [])
 
     def _losses(self, search: OpenSearch) -> dict[int, float]:
         losses = dict.fromkeys(sorted(self._reached), 0.0)
@@ -254,7 +288,7 @@ class _Trial:
         return (cost.lost, cost.duplicates)
 
     def _timed(self, chooser: _LateRaceChooser | Chooser) -> Run:
-        simulation = Simulation(self.course.scenario, chooser=chooser, timing=RACE_TIMING, cluster=default_settings())
+        simulation = Simulation(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=default_settings())
         if isinstance(chooser, _LateRaceChooser):
             chooser.world = simulation.world
         return simulation.run()
@@ -273,6 +307,14 @@ class _Trial:
 
 def _worse(cost: RunCost, than: RunCost) -> bool:
     return (len(cost.lost), cost.duplicates) > (len(than.lost), than.duplicates)
+
+
+def _nobody(_runs: int) -> None:
+    return
+
+
+def _counted(progress: Callable[[int, str], None], before: int, what: str) -> Callable[[int], None]:
+    return lambda runs: progress(before + runs, what)
 
 
 def procedures_named(names: Sequence[str | Procedure] | None) -> list[Procedure]:
@@ -299,12 +341,13 @@ def plan(
     seed: int = 0,
     procedures: Sequence[str | Procedure] | None = None,
     producers: Sequence[Producers] = tuple(Producers),
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[int, str], None] | None = None,
 ) -> Plan:
     """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
 
     ``budget``: schedules tried at most for each procedure and behaviour of the producers; those drawn by chance begin
-    with ``seed``. ``progress`` hears what is tried next.
+    with ``seed``. ``progress`` hears now and then how many runs were
+    made in all, and what is being tried.
 
     Raises:
         BadInput: a subscription that would be refused, a setting or a name that cannot be.
@@ -319,8 +362,9 @@ def plan(
     for procedure, behaviour in _trials(procedures_named(procedures), producers):
         trial = _Trial(procedure, change, setting, behaviour)
         equal = next((one for one in tried if one.course == trial.course), None)
-        if equal is None and progress is not None:
-            progress(f"{procedure.name}, producers {behaviour}")
+        if progress is not None:
+            before, what = sum(one.runs for one in tried), f"{procedure.name}, producers {behaviour}"
+            trial.on_run = _counted(progress, before, what)
         tried.append(trial.go(budget, seed) if equal is None else trial.like(equal))
     return Plan(change, setting, budget, seed, tried)
 

@@ -69,7 +69,7 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
 def _lost(brush: Brush, one: Tried, y: float, at: Callable[[float], float]) -> None:
     best, median, worst = one.spread()
     if not worst:
-        brush.text(LEFT + 0.08, y, "✓ nothing lost", ha="left", size=8.5, colour=GREEN, fontweight="bold")
+        brush.text(LEFT + 0.08, y, f"✓ nothing lost{_if(one)}", ha="left", size=8.5, colour=GREEN, fontweight="bold")
         return
     brush.line((at(best), at(worst)), (y, y), ORANGE, 4)
     for lost, mark, colour, size in ((best, "○", BLACK, 9), (median, "●", BLUE, 10), (worst, "◆", VERMILLION, 11)):
@@ -92,12 +92,20 @@ def _seconds(ms: int) -> str:
     return f"{ms / 1_000:.1f} s"
 
 
+def _if(one: Tried) -> str:
+    return " if producers do their part" if one.conditions else ""
+
+
 def plan_table(plan: Plan) -> Table:
     """The same as a table; ways that lose something are marked."""
-    rows = [(one.procedure.name, WORDS[one.producers], *one.spread(), *_costs(one)) for one in _rows(plan)]
-    marked = frozenset(number for number, one in enumerate(_rows(plan)) if not one.safe)
+    rows = [
+        (one.procedure.name, WORDS[one.producers], *one.spread(), *_costs(one), " ".join(one.conditions) or None)
+        for one in _rows(plan)
+    ]
+    marked = frozenset(number for number, one in enumerate(_rows(plan)) if not one.lossless)
     headers = (
         "procedure", "producers", "lost: best", "median", "worst", "schedules", "taken twice", "takes", "longest wait",
+        "asks of the producers",
     )  # fmt: skip
     caption = f"From {text_of(plan.change.old)} to {text_of(plan.change.new)} (marked: something is lost)"
     return Table(caption, headers, rows, marked)
@@ -106,20 +114,21 @@ def plan_table(plan: Plan) -> Table:
 def _alt(plan: Plan) -> str:
     said = [
         f"{one.procedure.name}, producers {WORDS[one.producers]}: "
-        + (f"loses up to {one.spread()[2]}" if not one.safe else "loses nothing")
+        + (f"loses up to {one.spread()[2]}" if not one.lossless else f"loses nothing{_if(one)}")
         for one in _rows(plan)
     ]
     return "; ".join(said) + "."
 
 
 def guessed(plan: Plan, guess: object) -> Table:
-    """Which procedures are safe whatever the producers do, guessed and found."""
+    """Which procedures are safe, guessed and found: those that ask something of the producers are so on a condition."""
     chosen = set(guess) if isinstance(guess, set | list | tuple | frozenset) else {guess}
     rows = []
     for name in dict.fromkeys(one.procedure.name for one in plan.tried):
         title = plan.of(name).procedure.title
-        found = {one.producers: one.safe for one in plan.tried if one.procedure.name == name}
-        here = "yes" if found[Producers.KEEP] else "only if producers wait" if found.get(Producers.WAIT) else "no"
+        mine = [one for one in plan.tried if one.procedure.name == name]
+        ifs = [one for one in mine if one.lossless]
+        here = "yes" if any(one.safe for one in mine) else "only if producers do their part" if ifs else "no"
         rows.append((name, title, "yes" if name in chosen else "no", here))
     marked = frozenset(number for number, row in enumerate(rows) if row[2] != row[3])
     return Table("Safe? (marked: not as you guessed)", ("procedure", "what it is", "you guess", "here"), rows, marked)

@@ -46,7 +46,9 @@ def outcome_tree(explored: Explored, beside: Mapping[str, Sequence[float]] | Non
     width, height = (0.0, 0.0) if root is None else size(root)
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
-        counts["every order counts the same"] = [found.share for found in shown]
+        orders = sum(found.schedules or 0 for found in explored.outcomes)
+        counts["each option of each choice alike"] = [found.share for found in shown]
+        counts["each order alike"] = [(found.schedules or 0) / orders for found in shown]
     if explored.sampled:
         name = f"{explored.sampled} runs with times as on a network"
         counts[name] = [found.sampled / explored.sampled for found in shown]

@@ -70,8 +70,12 @@ def rare(circumstances: Sequence[Circumstance]) -> Table:
         if min(counts) != max(counts):
             marked.add(len(rows))
         span = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
-        rows.append((one.name, len(counts), span, _said(one.outcomes[0]), _said(one.outcomes[oddest]), _causes(words)))
-    headers = ("circumstance", "outcomes", "delivered of 8", "most frequent", "oddest", "its shortest cause")
+        whole = "yes" if one.exhausted else "no"
+        first, odd = _said(one.outcomes[0]), _said(one.outcomes[oddest])
+        rows.append((one.name, len(counts), whole, span, first, odd, _causes(words)))
+    headers = (
+        "circumstance", "outcomes", "all there are", "delivered of 8", "most frequent", "oddest", "its shortest cause",
+    )  # fmt: skip
     return Table("Rarer outcomes", headers, rows, frozenset(marked))
 
 
