@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
+from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.explorer.assumptions import ASSUMED
@@ -117,7 +118,8 @@ def run(args: Namespace) -> int:
         properties=properties,
     )
     make_folder(args.schedules, "--schedules")
-    explored = explorer.explore()
+    with Progress("exploring", unit="runs") as progress:
+        explored = explorer.explore(progress.to)
     out = text_stream(args)
     _print(explored, out)
     failing = sum(not verdict.holds for verdict in explored.verdicts)

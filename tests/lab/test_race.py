@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.lab.explorer.compare import Verdict, compare
+from rmqlab.lab.explorer.compare import Verdict, compare, recorded_events
 from rmqlab.lab.explorer.race import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser, survey
 from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
@@ -98,3 +98,20 @@ def test_frames_are_moved_by_share_and_all_else_is_drawn_evenly():
     others = [chooser.choose("broker uptime", 5) for _ in range(2000)]
     assert 0.7 < frames.count(0) / 2000 < 0.8
     assert 0.15 < others.count(0) / 2000 < 0.25
+
+
+def test_the_ranges_of_late_starts_and_threads_are_those_of_the_recordings():
+    """What lesson 08 and ``race`` say of the recordings: 7 to 358 ms from "starting" to "started"."""
+    took = {"push": [], "lite": []}
+    for name in ("base", "base-2", "lite", "lite-2", "bitmap", "noprop"):
+        for events in recorded_events(folder("data") / "golden" / "broker-4.8.0" / name).values():
+            began = {}
+            for event in events:
+                if event["ev"] == "starting":
+                    began[event["who"]] = event
+                elif event["ev"] == "started":
+                    first = began[event["who"]]
+                    took[first.get("kind", "push")].append(event["t"] - first["t"])
+    assert (min(took["push"]), max(took["push"]), min(took["lite"]), max(took["lite"])) == (8, 358, 7, 159)
+    longest = max(LATE_TIMING.start_ms)
+    assert sum(ms > longest for each in took.values() for ms in each) <= 2

@@ -313,8 +313,8 @@ def _nobody(_runs: int) -> None:
     return
 
 
-def _counted(progress: Callable[[int, str], None], before: int, what: str) -> Callable[[int], None]:
-    return lambda runs: progress(before + runs, what)
+def _counted(progress: Callable[[str], None], what: str) -> Callable[[int], None]:
+    return lambda runs: progress(f"{what}, {runs} runs")
 
 
 def procedures_named(names: Sequence[str | Procedure] | None) -> list[Procedure]:
@@ -341,13 +341,13 @@ def plan(
     seed: int = 0,
     procedures: Sequence[str | Procedure] | None = None,
     producers: Sequence[Producers] = tuple(Producers),
-    progress: Callable[[int, str], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Plan:
     """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
 
     ``budget``: schedules tried at most for each procedure and behaviour of the producers; those drawn by chance begin
-    with ``seed``. ``progress`` hears now and then how many runs were
-    made in all, and what is being tried.
+    with ``seed``. ``progress`` hears what is being tried, and now and
+    then how many runs of it were made.
 
     Raises:
         BadInput: a subscription that would be refused, a setting or a name that cannot be.
@@ -363,8 +363,7 @@ def plan(
         trial = _Trial(procedure, change, setting, behaviour)
         equal = next((one for one in tried if one.course == trial.course), None)
         if progress is not None:
-            before, what = sum(one.runs for one in tried), f"{procedure.name}, producers {behaviour}"
-            trial.on_run = _counted(progress, before, what)
+            trial.on_run = _counted(progress, f"{procedure.name}, producers {behaviour}")
         tried.append(trial.go(budget, seed) if equal is None else trial.like(equal))
     return Plan(change, setting, budget, seed, tried)
 

@@ -45,7 +45,7 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
 
     brush.text(0.08, 0.16, title, ha="left", size=10.5, fontweight="bold")
     brush.text(0.08, 0.5, "procedure, and what producers do", ha="left", size=8, colour=GREY)
-    brush.text(LEFT, 0.5, "lost: best ○   median ●   worst ◆", ha="left", size=8, colour=GREY)
+    brush.text(LEFT, 0.5, "lost: best ○   median ●   worst found ◆", ha="left", size=8, colour=GREY)
     for x, words in COLUMNS:
         brush.text(x, 0.5, words, size=8, colour=GREY)
     step = max(1, -(-most // 8))
@@ -92,6 +92,10 @@ def _seconds(ms: int) -> str:
     return f"{ms / 1_000:.1f} s"
 
 
+def _of(one: Tried) -> str:
+    return " in any order" if one.exhausted else f" in {one.runs} schedules tried"
+
+
 def _if(one: Tried) -> str:
     return " if producers do their part" if one.conditions else ""
 
@@ -104,8 +108,8 @@ def plan_table(plan: Plan) -> Table:
     ]
     marked = frozenset(number for number, one in enumerate(_rows(plan)) if not one.lossless)
     headers = (
-        "procedure", "producers", "lost: best", "median", "worst", "schedules", "taken twice", "takes", "longest wait",
-        "asks of the producers",
+        "procedure", "producers", "lost: best", "median", "worst found", "schedules", "taken twice", "takes",
+        "longest wait", "asks of the producers",
     )  # fmt: skip
     caption = f"From {text_of(plan.change.old)} to {text_of(plan.change.new)} (marked: something is lost)"
     return Table(caption, headers, rows, marked)
@@ -114,7 +118,7 @@ def plan_table(plan: Plan) -> Table:
 def _alt(plan: Plan) -> str:
     said = [
         f"{one.procedure.name}, producers {WORDS[one.producers]}: "
-        + (f"loses up to {one.spread()[2]}" if not one.lossless else f"loses nothing{_if(one)}")
+        + (f"loses up to {one.spread()[2]}{_of(one)}" if not one.lossless else f"loses nothing{_if(one)}")
         for one in _rows(plan)
     ]
     return "; ".join(said) + "."
