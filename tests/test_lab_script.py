@@ -20,6 +20,7 @@ PYPROJECT = """
 [build-system]
 requires = ["builder"]
 [project]
+name = "a-project"
 dependencies = ["core>=1"]
 [project.optional-dependencies]
 notebook = ["pictures>=2"]
@@ -55,9 +56,15 @@ def load(tree):
         module.steps.append(command)
         if "venv" in command:
             fake_python(tree, "exit 0")
+        if "--editable" in command:
+            itself(tree).mkdir(parents=True, exist_ok=True)
 
     module.really_run, module.run = module.run, run
     return module
+
+
+def itself(tree):
+    return tree / ".venv" / "lib" / "python3.11" / "site-packages" / "rmqlab-0.1.0.dist-info"
 
 
 def fake_python(tree, body):
@@ -121,6 +128,13 @@ def test_first_use_installs_what_the_verb_needs(script):
 def test_later_uses_install_nothing(installed):
     installed.set_up({"notebook"})
     assert installed.steps == []
+
+
+def test_an_extra_that_names_another_brings_it(tree, script):
+    with (tree / "pyproject.toml").open("a") as file:
+        file.write('all = ["own>=1", "a-project[spark]"]\n')
+    script.set_up({"all"})
+    assert script.steps[1][-2:] == ("own>=1", "sparks>=3")
 
 
 def test_a_further_extra_is_added_to_those_there(installed):
@@ -200,10 +214,100 @@ def test_a_venv_of_somebody_else_is_left_alone(tree, script):
     assert script.steps == []
 
 
-def test_a_failed_step_says_what_to_do(tree):
-    script = load(tree)
-    with pytest.raises(script.LabError, match=r"(?s)failed with status 3: sh -c exit 3.*run the same command again"):
-        script.really_run("sh", "-c", "exit 3")
+def test_a_venv_that_has_lost_the_package_gets_it_again(tree, installed):
+    itself(tree).rmdir()
+    assert not installed.is_ready(set())
+    installed.set_up(set())
+    assert itself(tree).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("says", "line"),
+    [
+        ("ERROR: No matching distribution found for core", "failed (No matching distribution found for core); all"),
+        ("WARNING: Retrying after connection broken by X\nERROR: ResolutionImpossible", "registry cannot be reached"),
+        ("/x/.venv/bin/python: No module named pip", "pip is missing from .venv: delete .venv, then run the same"),
+        ("OSError: [Errno 28] No space left on device", "no space is left for .venv: make room"),
+        ("", "sh failed (status 3)"),
+    ],
+)
+def test_a_failed_step_says_in_one_line_what_to_do(tree, script, says, line):
+    (tree / ".venv").mkdir()
+    with pytest.raises(script.LabError) as caught:
+        script.really_run("sh", "-c", f"printf '%s\\n' 'first' '{says}' >&2; exit 3" if says else "exit 3")
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not script.DOWNLOADS.exists()
+
+
+def test_large_downloads_are_told(tree, script, capsys):
+    (tree / ".venv").mkdir()
+    script.PERIOD_S = 0.05
+    begun = "echo '  Downloading https://registry/big-1.tar.gz (455.3 MB)'; mkdir $TMPDIR/pip-unpack-x"
+    part = "head -c 3000000 /dev/zero > $TMPDIR/pip-unpack-x/big-1.tar.gz"
+    script.really_run("sh", "-c", f"echo '  Downloading small-1.whl (3.1 MB)'; {part}; {begun}; {part}; sleep 0.5")
+    assert capsys.readouterr().err.splitlines()[-1] in {
+        f"lab: downloading big-1.tar.gz: {done} of 455 MB" for done in (0, 3)
+    }
+
+
+def test_no_step_outlives_the_script(tree, script):
+    """It has a session of its own, so that Ctrl-C at a terminal cannot make it answer with a traceback."""
+    (tree / ".venv").mkdir()
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    script.Progress.tell = interrupted
+    script.PERIOD_S = 0.2
+    with pytest.raises(KeyboardInterrupt):
+        script.really_run("sh", "-c", f"echo $$ > '{tree}/pid'; exec sleep 60")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tree / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        ("EROFS", "Read-only file system: {venv}; packages are installed in .venv beside this script, so copy its"),
+        ("ENOSPC", "No space left on device: {venv}; make room, then"),
+        ("EIO", "Input/output error: {venv}; delete .venv, then run the same command again"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_one_line(tree, number, line):
+    """The script in a process of its own, where mkdir fails as it does on such a disk."""
+    text = (tree / "lab").read_text()
+    fails = f"def mkdir(self, **_): raise OSError(errno.{number}, os.strerror(errno.{number}), str(self))"
+    (tree / "lab").write_text(text.replace("ROOT = Path", f"{fails}\nPath.mkdir = mkdir\nROOT = Path", 1))
+    told = call(tree, "rows")
+    assert told.returncode == 1
+    lines = told.stderr.splitlines()
+    assert lines[0] == "lab: making .venv"
+    assert lines[1].startswith("lab: " + line.format(venv=tree / ".venv"))
+    assert len(lines) == 2
+
+
+def test_a_second_one_waits_and_says_so(tree, installed):
+    """It holds the lock of the same script while a second process comes."""
+    fake_python(tree, "exit 0")
+    (tree / "requirements.txt").write_text("core==1.6\n")
+    with installed.alone():
+        second = subprocess.Popen(
+            [sys.executable, str(tree / "lab"), "rows"], stderr=subprocess.PIPE, text=True, cwd=tree
+        )
+        assert second.stderr.readline().startswith("lab: another ./lab is setting up .venv; this one goes on when")
+        assert second.poll() is None
+        installed.install({"notebook"})
+    assert second.stderr.read() == ""
+    assert second.wait() == 0
+
+
+def test_version(tree):
+    shutil.copy(ROOT / "rmqlab" / "__init__.py", tree / "rmqlab" / "__init__.py")
+    told = call(tree, "--version")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert re.fullmatch(r"rmqlab \d+\.\d+\.\d+\n", told.stdout)
+    assert not (tree / ".venv").exists()
 
 
 def test_the_verb_gets_its_arguments_and_gives_its_status(tree, installed):
@@ -305,6 +409,5 @@ def test_ready_means_quick(tree, installed):
 def test_an_option_may_need_more_than_its_verb():
     """The report of `reproduce` runs notebooks on Spark; its table alone must not wait for that."""
     verb = VERBS["reproduce"]
-    assert verb.needs([]) == {"notebook"}
-    assert verb.needs(["--only", "A"]) == {"notebook"}
+    assert verb.needs([]) == verb.needs(["--only", "A"]) == set()
     assert verb.needs(["--report", "out"]) == verb.needs(["--report=out"]) == {"notebook", "spark", "java"}

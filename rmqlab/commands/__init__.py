@@ -34,18 +34,23 @@ class Verb(NamedTuple):
 VERBS = {
     "reproduce": Verb(
         "run the articles' experiments, article figure beside figure here",
-        ("notebook",),
         # the report runs the notebooks, and some of them are on Spark
-        "--report",
-        ("spark", "java"),
+        option="--report",
+        option_extras=("notebook", "spark", "java"),
     ),
     "simulate": Verb("run scenarios in virtual time, write their events and the fate of every message"),
-    "explore": Verb("every outcome a scenario can have, with its share and its shortest schedule"),
+    "explore": Verb(
+        "every outcome a scenario can have, with its share and its shortest schedule",
+        option="--picture",
+        option_extras=("picture",),
+    ),
     "conform": Verb("run vector files against this implementation"),
     "replay": Verb("feed a recording of a real broker to this one and compare every answer"),
     "serve": Verb("broker and name server for real clients", ("acl",)),
     "tap": Verb("record the frames between real clients and a real broker"),
-    "audit": Verb("which messages of a store directory were lost, to whom, and why", ("spark", "java")),
+    "audit": Verb(
+        "which messages of a store directory were lost, to whom, and why", ("spark", "java"), "--out", ("picture",)
+    ),
     "events": Verb("events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL", ("spark", "java")),
     "sweep": Verb("a sweep of the catalogue on Spark: losses, heartbeats, storms", ("spark", "java")),
     "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
