@@ -1,4 +1,4 @@
-"""The source tree around this package: verbs that read data, tests or notebooks need it."""
+"""The source tree around this package: some verbs need what lies there, and a wheel brings a few of its files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from pathlib import Path
 
 from rmqlab.errors import BadInput
 
-ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+ROOT = PACKAGE.parent
 
 
 class NotACheckout(BadInput):
     """The package runs without the source tree that belongs to it."""
+
+
+def is_checkout() -> bool:
+    """Whether the source tree is there."""
+    return (ROOT / "pyproject.toml").is_file()
 
 
 def folder(name: str) -> Path:
@@ -19,6 +25,11 @@ def folder(name: str) -> Path:
     Raise `NotACheckout` if it is not there, as in a package installed without its tree.
     """
     path = ROOT / name
-    if not path.is_dir():
-        raise NotACheckout(f"no folder {name}/ in {ROOT}: run this from a clone of the repository, with ./lab")
+    if not is_checkout() or not path.is_dir():
+        raise NotACheckout(f"this needs {name}/ of the source tree, which a wheel lacks: run it in a checkout, by ./lab")
     return path
+
+
+def carried(name: str) -> Path:
+    """Return the path of a file or folder of data/ that a wheel brings too (pyproject.toml lists them)."""
+    return (ROOT if is_checkout() else PACKAGE) / "data" / name

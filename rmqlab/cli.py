@@ -17,7 +17,8 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
-from rmqlab.commands import available, listing
+from rmqlab.checkout import NotACheckout, is_checkout
+from rmqlab.commands import VERBS, available, listing
 from rmqlab.commands.endings import ending
 from rmqlab.errors import BadInput, did_you_mean
 
@@ -52,6 +53,14 @@ def main(arguments: list[str] | None = None) -> int:
         if _is_interrupt(error):
             return _interrupted(verb)
         print(f"{PROGRAM} {verb}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        missing = (error.name or "rmqlab").partition(".")[0]
+        if missing == "rmqlab":
+            raise
+        from rmqlab.extras import advice
+
+        print(f"{PROGRAM} {verb}: {advice([missing])}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return _interrupted(verb)
@@ -119,7 +128,21 @@ def _run(verb: str, rest: list[str]) -> int:
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
         parser.error(f"unknown arguments: {' '.join(unknown)}")
+    _check_surroundings(verb)
     check_target(None if args.json in {None, "-"} else Path(args.json), "--json")
     with only_json(args.json):
         status: int = module.run(args)
     return status
+
+
+def _check_surroundings(verb: str) -> None:
+    """Raise `BadInput` before any work if the verb needs a checkout, or packages, that are not there."""
+    about = VERBS[verb]
+    if about.checkout and not is_checkout():
+        raise NotACheckout("this verb works in a checkout only: clone the repository and run it there, by ./lab")
+    # who reads the file of the extra acl says so, and Java is looked for on the machine too
+    packages = set(about.extras) - {"acl", "java"}
+    if packages:
+        from rmqlab.extras import require
+
+        require(*sorted(packages))

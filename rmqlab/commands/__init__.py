@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 class Verb(NamedTuple):
     """A verb: what it does in one line, and the extras of pyproject.toml that it needs besides the core.
 
-    `java` among the extras means: a Java 17 or newer, found on the machine or else installed from a wheel.
+    `java` among the extras means: a Java 17 or newer, found on the machine or else installed from a wheel. `checkout`:
+    it works in a source tree only.
     """
 
     help: str
     extras: tuple[str, ...] = ()
     option: str = ""
     option_extras: tuple[str, ...] = ()
+    checkout: bool = False
 
     def needs(self, arguments: Sequence[str]) -> set[str]:
         """The extras for these arguments: some are needed only when `option` is among them."""
@@ -56,13 +58,21 @@ VERBS = {
     "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
     "agree": Verb("the same filters on odd messages by every way there is, row by row", ("spark", "java")),
     "profile": Verb("the article's bloom measurement again, stage by stage; where the switch pays", ("spark", "java")),
-    "bench": Verb("the benchmarks, as rates and ratios measured in one run", ("notebook", "spark", "java")),
-    "stress": Verb("a broker killed under load, clients that misbehave, mutated frames: is anything lost?"),
+    "bench": Verb(
+        "the benchmarks, as rates and ratios measured in one run", ("notebook", "spark", "java"), checkout=True
+    ),
+    "stress": Verb(
+        "a broker killed under load, clients that misbehave, mutated frames: is anything lost?", checkout=True
+    ),
     "plan": Verb("plan a change of subscriptions that loses nothing"),
     "lint": Verb("check the subscriptions of a group for inconsistencies"),
-    "rows": Verb("the matrix of mission rows and what shows each"),
-    "notebook": Verb("open JupyterLab on notebooks/", ("notebook", "spark", "java")),
-    "test": Verb("every check: pytest, the committed notebooks, ruff and mypy", ("notebook", "spark", "test", "java")),
+    "rows": Verb("the matrix of mission rows and what shows each", checkout=True),
+    "notebook": Verb("open JupyterLab on notebooks/", ("notebook", "spark", "java"), checkout=True),
+    "test": Verb(
+        "every check: pytest, the committed notebooks, ruff and mypy",
+        ("notebook", "spark", "test", "java"),
+        checkout=True,
+    ),
 }
 
 

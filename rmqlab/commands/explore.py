@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
+from rmqlab.extras import require
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.explorer.assumptions import ASSUMED
 from rmqlab.lab.explorer.compare import settings_beside
@@ -238,8 +238,8 @@ def _check_picture(path: Path) -> None:
     """Before the long work: whether a picture of this name can be drawn here."""
     if path.suffix not in PICTURES:
         raise BadInput(f"--picture {path}: a picture ends in {' or '.join(PICTURES)}")
-    if path.suffix == SVG and find_spec("matplotlib") is None:
-        raise BadInput("--picture draws with matplotlib, which is not installed: ./lab notebook --help installs it")
+    if path.suffix == SVG:
+        require("picture")
 
 
 def _draw(explored: Explored, path: Path, cluster: ClusterConfig | None) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.checkout import folder
+from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.derived_e1 import derived, set_up
 from rmqlab.lab.articles.eight_messages import EightMessages
@@ -133,7 +133,7 @@ def read_manifest(path: Path | None = None) -> dict[str, Experiment]:
     Raises:
         BadInput: the file is no manifest; the text names file, entry, field and what would be right.
     """
-    path = path or folder("data") / "experiments.toml"
+    path = path or carried("experiments.toml")
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import carried
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.reading import Reading
 
@@ -42,7 +42,7 @@ class Figure(NamedTuple):
 
 def printed() -> dict[str, Any]:
     """The article's prints: "sent" (eight send results as dicts), "printed" (lines by consumer)."""
-    found: dict[str, Any] = json.loads((folder("data") / "articles" / "E1.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((carried("articles") / "E1.json").read_text(encoding="utf-8"))
     return found
 
 

@@ -1,0 +1,131 @@
+"""The wheel alone, outside a checkout: what works, what says which packages are missing, what wants a checkout."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import mmh3
+import msgspec
+import pytest
+
+from rmqlab import cli, extras
+from rmqlab.errors import BadInput
+
+pytest.importorskip("hatchling", reason="hatchling is not installed: ./lab installs it")
+SCENARIO = {
+    "id": "one",
+    "topics": {"T": 2},
+    "steps": [
+        {"at": 0, "do": "start", "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
+        {"at": 5000, "do": "send", "topic": "T", "messages": [{"tag": "a", "body": "x"}]},
+        {"at": 30000, "do": "offsets"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory, root):
+    """The wheel, unpacked as pip does it, with the two packages of the core beside it and nothing else."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    for package in (mmh3, msgspec):
+        (folder / "site" / package.__name__).symlink_to(Path(package.__file__).parent)
+    (folder / "empty").mkdir()
+    return folder
+
+
+def run(installed, *arguments):
+    """Run a verb in an empty folder: without site-packages, this checkout is not found either."""
+    code = f"import sys; sys.path.insert(0, {str(installed / 'site')!r}); from rmqlab.cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, *arguments],
+        cwd=installed / "empty", capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["reproduce", "--only", "E1", "E2a"], "2 of 2 experiments agree"),
+        (["simulate", "one.jsonl"], "1 delivered"),
+        (["sql92", "a > 3"], "a > 3"),
+        (["lint", "--member", "A:T=a", "--member", "B:T=a"], ""),
+        (["plan", "a", "b", "--budget", "5"], "a -> b: 2 members"),
+        (["explore", "one.jsonl", "--budget", "5"], "one: 2 outcomes"),
+        (["explore", "one.jsonl", "--budget", "5", "--picture", "one.txt"], "one: 2 outcomes"),
+        (["serve", "--help"], "usage: rmqlab serve"),
+        (["audit", "--help"], "usage: rmqlab audit"),
+    ],
+)
+def test_what_works_with_the_core_alone(installed, arguments, says):
+    (installed / "empty" / "one.jsonl").write_text(json.dumps(SCENARIO) + "\n")
+    told = run(installed, *arguments)
+    assert told.returncode == 0
+    assert says in told.stdout + told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [(["audit", "."], "spark"), (["sweep", "loss"], "spark"), (["events", "."], "spark"),
+     (["explore", "one.jsonl", "--picture", "one.svg"], "picture")],
+)  # fmt: skip
+def test_what_is_missing_is_named_with_its_extra(installed, arguments, extra):
+    (installed / "empty" / "one.jsonl").write_text(json.dumps(SCENARIO) + "\n")
+    told = run(installed, *arguments)
+    assert (told.stdout, told.returncode) == ("", 2)
+    assert told.stderr.count("\n") == 1
+    assert f"pip install 'rmqlab[{extra}]' (missing here: " in told.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["rows"], ["notebook"], ["test"], ["bench"], ["stress"], ["reproduce", "--report", "r"]]
+)
+def test_what_needs_a_checkout_says_so_before_any_work(installed, arguments):
+    told = run(installed, *arguments)
+    assert (told.stdout, told.returncode) == ("", 2)
+    assert told.stderr.count("\n") == 1
+    assert "checkout" in told.stderr
+
+
+def absent(name):
+    raise PackageNotFoundError(name)
+
+
+def test_an_environment_of_lab_is_to_be_deleted(monkeypatch, tmp_path):
+    monkeypatch.setattr(extras, "distribution", absent)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "prefix", "/nowhere")
+    with pytest.raises(BadInput, match=r"pip install 'rmqlab\[picture\]' \(missing here: matplotlib\)"):
+        extras.require("picture")
+    (tmp_path / "lab-stamp").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with pytest.raises(BadInput, match="missing from .*: matplotlib; delete that folder, and the next ./lab makes it"):
+        extras.require("picture")
+
+
+def test_a_package_on_the_path_is_there_without_being_installed(monkeypatch):
+    """As PySpark is under spark-submit."""
+    monkeypatch.setattr(extras, "distribution", absent)
+    extras.require("picture")
+
+
+def test_a_package_that_the_core_misses_is_one_line(monkeypatch, capsys):
+    def broken(name):
+        raise ModuleNotFoundError("No module named 'msgspec'", name="msgspec.json")
+
+    monkeypatch.setattr(cli, "import_module", broken)
+    monkeypatch.setattr(sys, "prefix", "/nowhere")
+    assert cli.main(["simulate", "x"]) == 2
+    assert capsys.readouterr().err == (
+        "rmqlab simulate: the packages of rmqlab are needed: pip install 'rmqlab' (missing here: msgspec)\n"
+    )
