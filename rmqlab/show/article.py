@@ -18,7 +18,7 @@ from rmqlab.lab.articles.printed_e1 import (
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.evidence import way_of
 from rmqlab.lab.reading import Reading, seconds
-from rmqlab.lab.recorded.races import recorded_races
+from rmqlab.lab.recorded.races import SETS, recorded_races
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message
 from rmqlab.protocol.codes import RequestCode
@@ -33,17 +33,26 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Connection
 
-EQUAL, DIFFERENT = "=", "differs"
+EQUAL, DIFFERENT, ALONE = "=", "differs", ""
 VERSIONS = {VERSION_4_8_0: "4.8.0"}
 
 
 def beside(caption: str, figures: Iterable[Figure], *, folded: bool = False) -> Table:
-    """Article's value beside ours; rows that differ are marked."""
-    rows = [(one.what, one.article, one.here, EQUAL if one.equal else DIFFERENT) for one in figures]
-    differing = frozenset(number for number, row in enumerate(rows) if row[-1] == DIFFERENT)
-    agree = len(rows) - len(differing)
-    text = f"{caption}: {agree} of {len(rows)} equal"
+    """Article's value beside ours; rows that differ are marked, rows without a value of the article are not counted."""
+    figures = list(figures)
+    rows = [(one.what, one.article, one.here, _mark(one)) for one in figures]
+    differing = frozenset(number for number, one in enumerate(figures) if one.differs)
+    compared = sum(one.compared for one in figures)
+    text = f"{caption}: {sum(one.equal for one in figures)} of {compared} equal"
+    if compared < len(figures):
+        text += f"; {len(figures) - compared} more are not in it, and not counted"
     return Table(text, ("figure", "article", "here", ""), rows, differing, folded)
+
+
+def _mark(figure: Figure) -> str:
+    if not figure.compared:
+        return ALONE
+    return EQUAL if figure.equal else DIFFERENT
 
 
 def send_results(run: Run) -> Table:
@@ -190,15 +199,13 @@ def ids_and_queues(*experiments: EightMessages) -> Table:
 
 def real_races() -> Table:
     """Who won the slot when two real consumers met, by the gap between their starts."""
-    races = recorded_races()
+    races = recorded_races(*SETS)
+    by_gap = {seconds(gap): [one for one in races if one.gap_ms == gap] for gap in sorted({r.gap_ms for r in races})}
     rows = []
-    for gap in sorted({race.gap_ms for race in races}):
-        mine = [race for race in races if race.gap_ms == gap]
-        last = sum(race.won_by_last for race in mine)
-        rows.append((seconds(gap), len(mine), last, len(mine) - last))
-    last = sum(race.won_by_last for race in races)
-    rows.append(("all", len(races), last, len(races) - last))
-    headers = ("gap", "runs", "the last one won", "the first one won")
+    for gap, mine in [*by_gap.items(), ("all", races)]:
+        last, both = sum(race.won_by_last for race in mine), sum(race.winner is None for race in mine)
+        rows.append((gap, len(mine), last, len(mine) - last - both, both))
+    headers = ("gap", "runs", "the last one won", "the first one won", "it flipped while messages came")
     return Table("Recorded on a real broker 4.8.0: whose tag held the slot", headers, rows)
 
 

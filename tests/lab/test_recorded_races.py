@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.lab.recorded.races import recorded_races
+from rmqlab.lab.recorded.races import SETS, recorded_races
 
 
 @pytest.mark.row("S-84")
@@ -15,6 +15,12 @@ def test_the_last_one_usually_wins_and_not_always():
     last = sum(race.won_by_last for race in races)
     assert (len(races), last) == (37, 31)
     assert {race.gap_ms for race in races if not race.won_by_last} == {0, 200, 2_000, 3_000}
+
+
+def test_in_one_recording_the_slot_flipped_while_messages_came():
+    races = recorded_races(*SETS)
+    assert len(races) == 74
+    assert [race.scenario for race in races if race.winner is None] == ["h-loss-013"]
 
 
 @pytest.mark.row("S-32", "S-84")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind
 from rmqlab.show import article
 
 
@@ -89,10 +90,25 @@ def test_ids_decide_who_owns_what():
 
 @pytest.mark.row("S-84")
 def test_races():
-    assert article.real_races().rows[-1] == ("all", 37, 31, 6)
+    assert article.real_races().rows[-1] == ("all", 74, 62, 11, 1)
     ((gap, runs, last, first),) = article.simulated_races((3_000,), 12).rows
     assert (gap, runs, last + first) == ("3.000 s", 12, 12)
     assert last > first > 0
+
+
+def test_what_the_article_did_not_print_is_never_equal():
+    figures = [
+        Figure("printed", 6, 6),
+        Figure("printed", 6, 5),
+        Figure("derived", 6, 6, Kind.FOLLOWS),
+        Figure("ours", NOT_PRINTED, 6),
+        Figure("ours, and it looks alike", NOT_PRINTED, NOT_PRINTED),
+    ]
+    table = article.beside("Figures", figures)
+    assert table.caption == "Figures: 2 of 3 equal; 2 more are not in it, and not counted"
+    assert [row[-1] for row in table.rows] == ["=", "differs", "=", "", ""]
+    assert table.marked == {1}
+    assert [one.kind for one in figures] == [Kind.PRINTED, Kind.PRINTED, Kind.FOLLOWS, Kind.OURS, Kind.OURS]
 
 
 def test_way_of_a_message(run):

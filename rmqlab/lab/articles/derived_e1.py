@@ -11,7 +11,7 @@ import zlib
 from datetime import timedelta, timezone
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, fields_of, printed
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind, fields_of, printed
 from rmqlab.message.ids import decode_message_id, time_of
 
 if TYPE_CHECKING:
@@ -65,19 +65,24 @@ def derived(simulation: Simulation) -> list[Figure]:
     for number, (one, event) in enumerate(zip(sent, _sent(simulation), strict=False)):
         stored = store.look_message_by_offset(decode_message_id(event["offsetMsgId"]).offset)
         if stored is None:
-            figures.append(Figure(f"{one['body']} in the store", True, False))
+            figures.append(Figure(f"{one['body']} in the store", True, False, Kind.FOLLOWS))
             continue
         body = one["body"]
+        born = time_of(one["msgId"], stored.store_timestamp, ZONE)
         checksum = zlib.crc32(body.encode()) & 0x7FFF_FFFF
         figures += [
-            Figure(f"{body} commitLogOffset", offsets[number], stored.commit_log_offset),
-            Figure(f"{body} bornTimestamp", time_of(one["msgId"], stored.store_timestamp, ZONE), stored.born_timestamp),
-            Figure(f"{body} bodyCRC", checksum, stored.body_crc),
+            _follows(f"{body} commitLogOffset", offsets[number], stored.commit_log_offset),
+            _follows(f"{body} bornTimestamp", born, stored.born_timestamp),
+            _follows(f"{body} bodyCRC", checksum, stored.body_crc),
             Figure(f"{body} storeTimestamp", stored_at.get(str(checksum), NOT_PRINTED), stored.store_timestamp),
         ]
         if number + 1 < len(offsets):
-            figures.append(Figure(f"{body} storeSize", offsets[number + 1] - offsets[number], stored.store_size))
+            figures.append(_follows(f"{body} storeSize", offsets[number + 1] - offsets[number], stored.store_size))
     return figures
+
+
+def _follows(what: str, article: object, here: object) -> Figure:
+    return Figure(what, article, here, Kind.FOLLOWS)
 
 
 def _sent(simulation: Simulation) -> list[dict[str, str]]:

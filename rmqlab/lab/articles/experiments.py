@@ -20,7 +20,7 @@ from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.derived_e1 import derived, set_up
 from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, conclusions, consumer_figures, send_figures
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind, conclusions, consumer_figures, send_figures
 from rmqlab.lab.articles.run_figures import NAMES, STARTS, figure_of, is_known
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.fates import Fate
@@ -106,15 +106,16 @@ class Result:
 
     @property
     def agrees(self) -> bool:
-        """Whether every figure does."""
-        return all(figure.equal for group in self.figures.values() for figure in group)
+        """Whether no figure differs that has something to agree with."""
+        return not any(figure.differs for group in self.figures.values() for figure in group)
 
     def as_json(self) -> dict[str, Any]:
-        """Id, verdict, and all figures with both values."""
+        """Id, verdict, and all figures with both values and where the article's comes from (see ``Kind``)."""
         rows = [
             {
                 "group": name,
                 "figure": f.what,
+                "kind": f.kind,
                 "article": f.article if f.compared else None,
                 "here": f.here,
                 "equal": f.equal if f.compared else None,
@@ -229,7 +230,7 @@ def _seeded(name: str, value: object, runs: list[Run]) -> list[Figure]:
     """The values of a figure in all runs, each once; and in how many runs each came out, if there are several."""
     counts = Counter(json.dumps(figure_of(run, name)) for run in runs)
     texts = sorted(counts)
-    figures = [Figure(name, value, [json.loads(text) for text in texts])]
+    figures = [Figure(name, value, [json.loads(text) for text in texts], Kind.EXPECTED)]
     if len(texts) > 1:
         figures.append(Figure(f"… in runs of {len(runs)}", NOT_PRINTED, [counts[text] for text in texts]))
     return figures
@@ -238,9 +239,9 @@ def _seeded(name: str, value: object, runs: list[Run]) -> list[Figure]:
 def _expected(name: str, value: object, here: object) -> Figure:
     if isinstance(value, str) and BETWEEN in value and isinstance(here, int | float):
         low, high = map(float, value.split(BETWEEN))
-        return Figure(name, value, value if low < here <= high else here)
+        return Figure(name, value, value if low < here <= high else here, Kind.EXPECTED)
     if isinstance(value, str) and value.startswith(AT_LEAST) and isinstance(here, int):
         bound = int(value[len(AT_LEAST) :])
         # The text stays when the bound holds, so that both sides read alike.
-        return Figure(name, value, value if here >= bound else here)
-    return Figure(name, value, here)
+        return Figure(name, value, value if here >= bound else here, Kind.EXPECTED)
+    return Figure(name, value, here, Kind.EXPECTED)

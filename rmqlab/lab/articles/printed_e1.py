@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import carried
@@ -22,22 +23,42 @@ _NESTED = re.compile(r"toString\(\)=Message\{")
 NOT_PRINTED = "(not printed)"
 
 
+class Kind(StrEnum):
+    """Where the value that ours stands beside comes from. Only the first two may be called equal to the article."""
+
+    PRINTED = "printed"  # stands in the article: a print, its text, a source it quotes
+    FOLLOWS = "follows"  # follows from what stands there
+    EXPECTED = "expected"  # must come out by the source of 4.8.0 or a real broker's run, without the article's word
+    OURS = "ours"  # there is none: nothing to compare with
+
+
 class Figure(NamedTuple):
-    """One figure: what it is, the article's value (NOT_PRINTED: it has none, this one is ours alone), ours."""
+    """One figure: what it is, the article's value (NOT_PRINTED: it has none), ours, where the article's is from."""
 
     what: str
     article: object
     here: object
+    origin: Kind = Kind.PRINTED
 
     @property
-    def equal(self) -> bool:
-        """Whether they agree; what the article does not print agrees with anything."""
-        return not self.compared or self.article == self.here
+    def kind(self) -> Kind:
+        """Where the article's value comes from; a figure without one is ours alone."""
+        return self.origin if self.compared else Kind.OURS
 
     @property
     def compared(self) -> bool:
         """Whether there is anything to agree with."""
         return self.article != NOT_PRINTED
+
+    @property
+    def equal(self) -> bool:
+        """Whether there is a value to agree with, and ours does."""
+        return self.compared and self.article == self.here
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is a value to agree with, and ours does not."""
+        return self.compared and self.article != self.here
 
 
 def printed() -> dict[str, Any]:

@@ -12,35 +12,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-RECORDING = ("golden", "broker-4.8.0", "base")
+RECORDED = ("golden", "broker-4.8.0")
+SETS = ("base", "base-2")  # those in which such consumers met
 
 
 class Race(NamedTuple):
-    """One recorded scenario: who started first and last, the gap in ms, client ids in order, whose tag came through."""
+    """One recorded scenario: who started first and last, the gap in ms, the lower client id, whose tag came through.
+
+    ``winner`` is None when the slot flipped while messages came, and both consumers got some.
+    """
 
     scenario: str
     first: str
     last: str
     gap_ms: int
     lower_id: str
-    winner: str
+    winner: str | None
 
     @property
     def won_by_last(self) -> bool:
-        """Whether the consumer that started last had the slot."""
+        """Whether only the consumer that started last got messages."""
         return self.winner == self.last
 
 
-def recorded_races(recording: Path | None = None) -> list[Race]:
-    """All recorded scenarios in which two push consumers with one tag each met on four queues, in file order."""
-    path = recording or folder("data").joinpath(*RECORDING)
+def recorded_races(*sets: str) -> list[Race]:
+    """All recorded scenarios in which two push consumers with one tag each met on four queues, in file order.
+
+    ``sets`` are names of recorded sets, "base" if none is given.
+    """
+    home = folder("data").joinpath(*RECORDED)
+    return [race for name in sets or SETS[:1] for race in _races(home / name)]
+
+
+def _races(path: Path) -> list[Race]:
     scenarios = [json.loads(line) for line in (path / "scenarios.jsonl").read_text(encoding="utf-8").splitlines()]
     wanted = {scenario["id"]: scenario for scenario in scenarios if _is_race(scenario)}
     winners: dict[str, set[str]] = {}
     for event in _events(path / "events.jsonl.gz"):
         if event["ev"] == "consume" and event["id"] in wanted:
             winners.setdefault(event["id"], set()).add(event["who"])
-    return [_race(scenario, *winners[name]) for name, scenario in wanted.items() if len(winners.get(name, ())) == 1]
+    return [_race(scenario, winners[name]) for name, scenario in wanted.items() if name in winners]
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
@@ -66,7 +77,8 @@ def _is_race(scenario: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
-def _race(scenario: dict[str, Any], winner: str) -> Race:
+def _race(scenario: dict[str, Any], got: set[str]) -> Race:
     first, last = _starts(scenario)
     lower = min(first["who"], last["who"])
+    winner = next(iter(got)) if len(got) == 1 else None
     return Race(scenario["id"], first["who"], last["who"], last["at"] - first["at"], lower, winner)
