@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 
 import pytest
 
@@ -21,7 +22,9 @@ def test_our_cluster_serves_and_goes():
         assert 5_000_000 < cluster.resident_bytes() < 500_000_000
         assert cluster.cpu_seconds() > 0
         home = cluster._home
-        assert (home / "store" / "lock").exists()
+        while not (home / "store" / "lock").exists():  # the name server answers before the broker has its folder
+            assert all(process.poll() is None for process in cluster._processes)
+            time.sleep(0.05)
     assert not home.exists()
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((host, int(port)), 5)

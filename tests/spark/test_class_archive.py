@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.java_runtime import find_java
 from rmqlab.spark import class_archive as module
 from rmqlab.spark.class_archive import archive_options, archive_path, make_archive, with_archive
+from rmqlab.spark.session import provide_java
 
 
 @pytest.fixture
@@ -76,9 +76,7 @@ def test_what_cannot_be_made_leaves_nothing_behind(cache, monkeypatch):
 
 
 def test_a_jvm_passes_over_what_is_no_archive_without_a_word(tmp_path, cache):
-    java = find_java({name: value for name, value in os.environ.items() if name != "JAVA_HOME"})
-    if java is None:
-        pytest.skip("no Java 17 or newer here: ./lab test installs one")
+    java = provide_java({"PATH": os.environ["PATH"]})
     archive_path(java).write_text("no archive")
     options = archive_options({"JAVA_HOME": str(java)})
     assert len(options) == 2
