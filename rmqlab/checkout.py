@@ -26,7 +26,9 @@ def folder(name: str) -> Path:
     """
     path = ROOT / name
     if not is_checkout() or not path.is_dir():
-        raise NotACheckout(f"this needs {name}/ of the source tree, which a wheel lacks: run it in a checkout, by ./lab")
+        raise NotACheckout(
+            f"this needs {name}/ of the source tree, which a wheel lacks: run it in a checkout, by ./lab"
+        )
     return path
 
 

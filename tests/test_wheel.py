@@ -109,7 +109,7 @@ def test_an_environment_of_lab_is_to_be_deleted(monkeypatch, tmp_path):
         extras.require("picture")
     (tmp_path / "lab-stamp").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    with pytest.raises(BadInput, match="missing from .*: matplotlib; delete that folder, and the next ./lab makes it"):
+    with pytest.raises(BadInput, match=r"missing from .*: matplotlib; delete that folder, and the next ./lab makes it"):
         extras.require("picture")
 
 

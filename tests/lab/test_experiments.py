@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from rmqlab.cli import main
+from rmqlab.commands.reproduce import summary
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import VERDICT, chosen, read_manifest, reproduce
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Kind, printed
 from rmqlab.lab.articles.run_figures import figure_of
 
 MANIFEST = read_manifest()
@@ -26,7 +28,7 @@ def test_every_figure_that_the_article_printed_comes_out():
     result = reproduce(MANIFEST["E1"])
     assert [figure for group in result.figures.values() for figure in group if figure.differs] == []
     sent = figures(result, "send results")
-    assert len(sent) == 8 * 4
+    assert len(sent) == 4 + 8 * 4
     assert sent["MsgStr0 offsetMsgId"][1] == "AC10010F00002A9F00000017038663BE"
     assert sent["MsgStr7 msgId"][1] == "AC10DFD6121618B4AAC216EE4DE50007"
     first, second = (figures(result, f"B's message {number}") for number in (1, 2))
@@ -45,24 +47,61 @@ def test_every_figure_that_the_article_printed_comes_out():
 
 @pytest.mark.row("S-21", "S-22", "S-27", "S-28", "S-29", "S-30")
 def test_what_follows_from_the_prints_is_in_the_store_too():
-    follows = figures(reproduce(MANIFEST["E1"]), "from ids and bodies")
+    result = reproduce(MANIFEST["E1"])
+    follows = figures(result, "from ids and bodies")
     assert follows["MsgStr0 commitLogOffset"] == (98_843_386_814, 98_843_386_814)
     assert follows["MsgStr7 bornTimestamp"] == (1_630_810_316_261, 1_630_810_316_261)
-    checksums = [follows[f"MsgStr{i} bodyCRC"][0] for i in range(8)]
-    assert checksums == [
-        797201645, 1485005947, 1099576769, 915211607, 686395636, 1609474146, 1189605848, 836813134,
+    others = (0, 1, 2, 3, 6, 7)  # of the two that B received the article prints all this
+    assert [follows[f"MsgStr{i} bodyCRC"][0] for i in others] == [
+        797201645, 1485005947, 1099576769, 915211607, 1189605848, 836813134,
     ]  # fmt: skip
-    assert {follows[f"MsgStr{i} storeSize"] for i in range(7)} == {(197, 197)}
-    assert follows["MsgStr4 storeTimestamp"] == (1_630_810_316_147, 1_630_810_316_147)
+    assert {follows[f"MsgStr{i} storeSize"] for i in (0, 1, 2, 3, 6)} == {(197, 197)}
     ours = [what for what, (article, _) in follows.items() if article == NOT_PRINTED]
-    assert ours == [f"MsgStr{i} storeTimestamp" for i in (0, 1, 2, 3, 6, 7)]
+    assert ours == [f"MsgStr{i} storeTimestamp" for i in others]
+    assert result.tally()[Kind.FOLLOWS] == (23, 23)
 
 
-def test_what_the_article_does_not_print_is_not_counted_as_equal():
+def test_only_what_an_article_printed_is_called_equal_to_it():
+    """Each figure of E1 that counts as printed stands in the article's prints, its settings or its conclusions."""
     told = reproduce(MANIFEST["E1"]).as_json()["figures"]
-    ours = [row for row in told if row["article"] is None]
-    assert [row["equal"] for row in ours] == [None] * 6
-    assert all(row["equal"] for row in told if row not in ours)
+    equal = [row for row in told if row["equal"]]
+    assert {row["kind"] for row in equal} == {"printed"}
+    assert {row["group"] for row in equal} == {
+        "send results", "printed", "conclusions",
+        *(f"B's message {number}{more}" for number in (1, 2) for more in ("", ", properties")),
+    }  # fmt: skip
+    for row in told:
+        assert (row["article"] is None) == (row["kind"] in {"expected", "ours"})
+        assert (row["expected"] is None) == (row["kind"] != "expected")
+        assert (row["agrees"] is None) == (row["kind"] == "ours")
+        assert (row["equal"] is None) == (row["kind"] != "printed")
+    assert [row["figure"] for row in told if row["kind"] == "ours"] == [
+        f"MsgStr{i} storeTimestamp" for i in (0, 1, 2, 3, 6, 7)
+    ]
+
+
+def test_each_printed_value_of_e1_is_in_the_prints():
+    """The file of prints has every send result and message field that counts as printed."""
+    prints = json.dumps(printed(), ensure_ascii=False)
+    rows = [row for row in reproduce(MANIFEST["E1"]).as_json()["figures"] if row["kind"] == "printed"]
+    fields = [row["article"] for row in rows if row["group"].startswith(("send results", "B's message"))]
+    assert len(fields) == 86
+    assert [value for value in fields if str(value).strip("[]'").replace("', '", "") not in prints and value != 8] == []
+
+
+def test_places_are_cited_with_the_articles_own_headings(tmp_path):
+    assert "S 3.5 消费者消费消息情况 (What the consumers consumed)" in MANIFEST["E1"].cited
+    assert "H 11 Broker 定时扫描不活跃 Channel" in MANIFEST["E11"].cited
+    assert [name for name, one in MANIFEST.items() if not one.cited] == []
+
+
+def test_all_figures_by_kind():
+    results = [reproduce(one) for one in MANIFEST.values()]
+    assert summary(results) == [
+        "98 of 98 figures that the articles print are equal here",
+        "28 of 28 that follow from their prints and programs come out",
+        "97 of 97 that they do not state (from the source of 4.8.0, or a real broker) come out",
+    ]
 
 
 @pytest.mark.row("S-84")
@@ -87,7 +126,7 @@ def test_a_figure_that_should_not_agree_does_not(tmp_path):
 [[experiment]]
 id = "X"
 title = "wrong on purpose"
-article = "none"
+source = "none"
 verdict = "five"
 [experiment.eight]
 [experiment.expect]
@@ -116,13 +155,15 @@ lost = 5
         ("[experiment.eight]\ngap_ms = -1\n[experiment.expect]\nlost = 1", ["'X'", "eight: gap_ms is -1", "between 0"]),
         ("seeds = 0\n[experiment.eight]\n[experiment.expect]\nlost = 1", ["'X'", "seeds is 0", "1 or more"]),
         ("[experiment.expect]\n", ["'X'", "expect has no figure"]),
+        ('sections = ["S 9"]\n[experiment.eight]\n[experiment.expect]\nlost = 1', ["'X'", "'S 9'", "S 3.1", "H 13"]),
+        ('printed = ["lag"]\n[experiment.eight]\n[experiment.expect]\nlost = 1', ["'X'", "'lag'", "expect has not"]),
         ("[experiment", ["experiments.toml", "TOML"]),
     ],
 )
 def test_a_bad_manifest_is_named(tmp_path, change, words):
     path = tmp_path / "experiments.toml"
     eight = "" if "scenario" in change or "[experiment.eight]" in change else "[experiment.eight]\n"
-    head = '[[experiment]]\nid = "X"\ntitle = "t"\narticle = "a"\nverdict = "v"\n'
+    head = '[[experiment]]\nid = "X"\ntitle = "t"\nverdict = "v"\n'
     path.write_text(head + ("" if change.startswith("lost") else eight) + change + "\n")
     with pytest.raises(BadInput) as caught:
         read_manifest(path)
@@ -153,12 +194,33 @@ def test_a_difference_is_printed_in_full_and_is_the_status(tmp_path, capsys, mon
     text = capsys.readouterr().out
     assert all(body in text for body in long)
     assert "DIFFERS" in text
-    assert "0 of 1 experiments agree; 0 of 1 figures are equal" in text
+    assert "0 of 1 experiments agree" in text
+    assert "0 of 1 that they do not state" in text
+    assert main(["reproduce", "-v"]) == 1
+    assert "DIFFERS" in capsys.readouterr().out
+
+
+def test_the_summary_fits_a_screen(capsys):
+    assert main(["reproduce"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert lines[1].split() == "messages printed by A: article 0, here 0".split()
+    assert "32 of 32 experiments agree; -v shows all figures" in lines
+
+
+def test_a_report_that_cannot_be_is_refused_before_any_work(monkeypatch, capsys):
+    monkeypatch.setattr("rmqlab.checkout.ROOT", Path("/nowhere"))
+    monkeypatch.setattr("rmqlab.commands.reproduce.read_manifest", lambda: MANIFEST)
+    assert main(["reproduce", "--report", "out"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "checkout" in told.err
 
 
 def test_the_verb_prints_both_columns_and_its_status_counts(tmp_path, capsys):
     result = tmp_path / "result.json"
-    assert main(["reproduce", "--only", "E1", "E7", "--json", str(result)]) == 0
+    assert main(["reproduce", "-v", "--only", "E1", "E7", "--json", str(result)]) == 0
     text = capsys.readouterr().out
     row = next(line for line in text.splitlines() if "MsgStr4 offsetMsgId" in line)
     assert row.split() == ["MsgStr4", "offsetMsgId", *["AC10010F00002A9F00000017038666D2"] * 2, "="]

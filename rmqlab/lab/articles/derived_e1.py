@@ -21,24 +21,24 @@ ZONE = timezone(timedelta(hours=8))  # the client's: the month that its ids coun
 
 
 def set_up(simulation: Simulation) -> list[Figure]:
-    """The article's table of settings and its program's, beside those of the brokers and clients here."""
+    """The settings of the article's list and programs, beside those of the broker and clients here."""
     broker, producer = simulation.cluster.broker, simulation.producer
     topic = next(iter(simulation.scenario.topics))
     config = broker.topic_config_manager.topic_config_table[topic]
-    return [
-        Figure("topic", "SUBSCRIBE_TEST", topic),
-        Figure("read queues", 4, config.read_queue_nums),
-        Figure("write queues", 4, config.write_queue_nums),
-        Figure("permission", 6, config.perm),
-        Figure("consumer group", ["SUBSCRIBE_TEST_CONSUMER_GROUP"], simulation.scenario.groups()),
-        Figure("producer group", "SUBSCRIBE_TEST_PRODUCER_GROUP", producer.group),
-        Figure("send timeout, ms", 15_000, producer.config.send_msg_timeout),
-        Figure("name server", "172.16.1.15:9876", simulation.cluster.config.namesrv_address),
-        *_common(simulation),
+    given = [
+        ("topic", "SUBSCRIBE_TEST", topic),
+        ("read queues", 4, config.read_queue_nums),
+        ("write queues", 4, config.write_queue_nums),
+        ("permission", 6, config.perm),
+        ("consumer group", ["SUBSCRIBE_TEST_CONSUMER_GROUP"], simulation.scenario.groups()),
+        ("producer group", "SUBSCRIBE_TEST_PRODUCER_GROUP", producer.group),
+        ("send timeout, ms", 15_000, producer.config.send_msg_timeout),
+        ("name server", "172.16.1.15:9876", simulation.cluster.config.namesrv_address),
     ]
+    return [Figure(what, article, here, Kind.GIVEN) for what, article, here in given]
 
 
-def _common(simulation: Simulation) -> list[Figure]:
+def all_sends(simulation: Simulation) -> list[Figure]:
     """The fields that all eight send results have alike."""
     sent, results = printed()["sent"], simulation.witness.results
     queues = [one.message_queue for one in results]
@@ -55,26 +55,26 @@ def _distinct(sent: list[dict[str, str]], name: str) -> list[str]:
 
 
 def derived(simulation: Simulation) -> list[Figure]:
-    """Commit log offset, birth, checksum and size of all eight messages, and when each was stored."""
+    """Commit log offset, birth, checksum and size of the six messages of which the article prints no such thing."""
     store = simulation.cluster.broker.message_store
     sent = printed()["sent"]
     offsets = [decode_message_id(one["offsetMsgId"]).offset for one in sent]
-    lines = [fields_of(line) for lines in printed()["printed"].values() for line in lines]
-    stored_at = {fields["bodyCRC"]: int(fields["storeTimestamp"]) for fields in lines}
+    received = {fields_of(line)["msgId"] for lines in printed()["printed"].values() for line in lines}
     figures: list[Figure] = []
     for number, (one, event) in enumerate(zip(sent, _sent(simulation), strict=False)):
+        body = one["body"]
+        if one["offsetMsgId"] in received:
+            continue
         stored = store.look_message_by_offset(decode_message_id(event["offsetMsgId"]).offset)
         if stored is None:
-            figures.append(Figure(f"{one['body']} in the store", True, False, Kind.FOLLOWS))
+            figures.append(_follows(f"{body} in the store", True, False))
             continue
-        body = one["body"]
         born = time_of(one["msgId"], stored.store_timestamp, ZONE)
-        checksum = zlib.crc32(body.encode()) & 0x7FFF_FFFF
         figures += [
             _follows(f"{body} commitLogOffset", offsets[number], stored.commit_log_offset),
             _follows(f"{body} bornTimestamp", born, stored.born_timestamp),
-            _follows(f"{body} bodyCRC", checksum, stored.body_crc),
-            Figure(f"{body} storeTimestamp", stored_at.get(str(checksum), NOT_PRINTED), stored.store_timestamp),
+            _follows(f"{body} bodyCRC", zlib.crc32(body.encode()) & 0x7FFF_FFFF, stored.body_crc),
+            Figure(f"{body} storeTimestamp", NOT_PRINTED, stored.store_timestamp),
         ]
         if number + 1 < len(offsets):
             figures.append(_follows(f"{body} storeSize", offsets[number + 1] - offsets[number], stored.store_size))

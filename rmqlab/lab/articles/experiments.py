@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,9 @@ import msgspec
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.derived_e1 import derived, set_up
+from rmqlab.lab.articles.derived_e1 import all_sends, derived, set_up
 from rmqlab.lab.articles.eight_messages import EightMessages
+from rmqlab.lab.articles.headings import Heading, headings
 from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind, conclusions, consumer_figures, send_figures
 from rmqlab.lab.articles.run_figures import NAMES, STARTS, figure_of, is_known
 from rmqlab.lab.cluster import ClusterConfig
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
 VERDICT = "what must come out"
+OF_THE_ARTICLE = (Kind.PRINTED, Kind.GIVEN, Kind.FOLLOWS)
 PROPERTIES = "properties."
 
 
@@ -43,12 +46,16 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 
     id: str
     title: str
-    article: str
     verdict: str
     expect: dict[str, Any]
+    sections: list[str] = []
+    source: str = ""
+    printed: list[str] = []
+    follows: list[str] = []
     eight: dict[str, Any] | None = None
     scenario: str | None = None
     prints: str | None = None
+    chosen: str = ""
     seeds: int | None = None
 
 
@@ -60,19 +67,29 @@ class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
 class Experiment:
     """One experiment: ``verdict`` in words, ``expect`` figures by name, ``prints``: the article's prints are there.
 
-    With ``seeds`` the article's run is made that often, with other delays each time, and every figure is the list of
-    all values that came out.
+    ``sections``: the article's headings that it comes from; ``source``: where else; ``kinds``: of the figures that the
+    article states itself, or that follow from it; ``chosen``: what was put in. With ``seeds`` the
+    article's run is made that often, with other delays each time, and every figure is the list of all values that
+    came out.
     """
 
     id: str
     title: str
-    article: str
     verdict: str
     expect: dict[str, Any]
+    sections: Sequence[Heading]
+    source: str
+    kinds: dict[str, Kind]
     eight: EightMessages | None
     scenario: Scenario | None
     prints: bool
+    chosen: str = ""
     seeds: int | None = None
+
+    @property
+    def cited(self) -> str:
+        """Where it comes from: headings of an article, with their places, and what else."""
+        return "; ".join([*map(str, self.sections), *filter(None, [self.source])])
 
     def simulation(self) -> Simulation:
         """The experiment before it runs, with the usual delays.
@@ -109,22 +126,35 @@ class Result:
         """Whether no figure differs that has something to agree with."""
         return not any(figure.differs for group in self.figures.values() for figure in group)
 
+    def tally(self) -> dict[Kind, tuple[int, int]]:
+        """Of each kind of figure: how many are equal to what stands beside them, of how many."""
+        figures = [figure for group in self.figures.values() for figure in group]
+        return {
+            kind: (sum(one.equal for one in figures if one.kind is kind), sum(one.kind is kind for one in figures))
+            for kind in Kind
+        }
+
     def as_json(self) -> dict[str, Any]:
-        """Id, verdict, and all figures with both values and where the article's comes from (see ``Kind``)."""
+        """Id, verdict, and all figures: the article's value or the expected one, ours, whether they agree.
+
+        ``equal`` is told of figures that the article printed, and of no others (see ``Kind``).
+        """
         rows = [
             {
                 "group": name,
                 "figure": f.what,
                 "kind": f.kind,
-                "article": f.article if f.compared else None,
+                "article": f.article if f.kind in OF_THE_ARTICLE else None,
+                "expected": f.article if f.kind is Kind.EXPECTED else None,
                 "here": f.here,
-                "equal": f.equal if f.compared else None,
+                "equal": f.equal if f.kind is Kind.PRINTED else None,
+                "agrees": f.equal if f.compared else None,
             }
             for name, group in self.figures.items()
             for f in group
         ]
         one = self.experiment
-        about = {"id": one.id, "title": one.title, "article": one.article, "verdict": one.verdict}
+        about = {"id": one.id, "title": one.title, "article": one.cited, "verdict": one.verdict, "chosen": one.chosen}
         return about | {"agrees": self.agrees, "figures": rows}
 
 
@@ -164,6 +194,12 @@ def _experiment(entry: _Entry, where: str) -> Experiment:
         if not is_known(name):
             there = ", ".join([*NAMES, *Fate, *(f"{start}…" for start in STARTS)])
             raise BadInput(f"{where}: expect.{name!r} is no figure; there are {there}")
+    kinds = {name: Kind.PRINTED for name in entry.printed} | dict.fromkeys(entry.follows, Kind.FOLLOWS)
+    if stray := sorted(set(kinds) - set(entry.expect)):
+        raise BadInput(f"{where}: printed or follows names {stray[0]!r}, which expect has not")
+    places = headings()
+    if unknown := [place for place in entry.sections if place not in places]:
+        raise BadInput(f"{where}: sections has {unknown[0]!r}; data/articles/README.md has {', '.join(places)}")
     eight = None
     if entry.eight is not None:
         try:
@@ -175,8 +211,8 @@ def _experiment(entry: _Entry, where: str) -> Experiment:
             raise BadInput(f"{where}: eight: {error}") from error
     scenario = None if entry.scenario is None else parse_scenario(entry.scenario, f"{where}, scenario")
     return Experiment(
-        entry.id, entry.title, entry.article, entry.verdict, entry.expect, eight, scenario, entry.prints is not None,
-        entry.seeds,
+        entry.id, entry.title, entry.verdict, entry.expect, [places[place] for place in entry.sections], entry.source,
+        kinds, eight, scenario, entry.prints is not None, entry.chosen, entry.seeds,
     )  # fmt: skip
 
 
@@ -207,14 +243,15 @@ def reproduce(experiment: Experiment) -> Result:
     runs = experiment.seeded_runs()
     expected = []
     for name, value in experiment.expect.items():
+        kind = experiment.kinds.get(name, Kind.EXPECTED)
         if runs:
-            expected += _seeded(name, value, runs)
+            expected += _seeded(name, value, kind, runs)
         else:
-            expected.append(_expected(name, value, figure_of(run, name)))
+            expected.append(Figure(name, value, _in_bounds(value, figure_of(run, name)), kind))
     figures = {VERDICT: expected}
     if experiment.prints:
         figures["set-up"] = set_up(simulation)
-        figures["send results"] = send_figures(run)
+        figures["send results"] = [*all_sends(simulation), *send_figures(run)]
         for figure in consumer_figures(run):
             line, _, what = figure.what.rpartition(": ")
             group = line or "printed"
@@ -226,22 +263,21 @@ def reproduce(experiment: Experiment) -> Result:
     return Result(experiment, run, figures)
 
 
-def _seeded(name: str, value: object, runs: list[Run]) -> list[Figure]:
+def _seeded(name: str, value: object, kind: Kind, runs: list[Run]) -> list[Figure]:
     """The values of a figure in all runs, each once; and in how many runs each came out, if there are several."""
     counts = Counter(json.dumps(figure_of(run, name)) for run in runs)
     texts = sorted(counts)
-    figures = [Figure(name, value, [json.loads(text) for text in texts], Kind.EXPECTED)]
+    figures = [Figure(name, value, [json.loads(text) for text in texts], kind)]
     if len(texts) > 1:
         figures.append(Figure(f"… in runs of {len(runs)}", NOT_PRINTED, [counts[text] for text in texts]))
     return figures
 
 
-def _expected(name: str, value: object, here: object) -> Figure:
+def _in_bounds(value: object, here: object) -> object:
+    """Our value; or the bounds, when they are given and hold, so that both sides read alike."""
     if isinstance(value, str) and BETWEEN in value and isinstance(here, int | float):
         low, high = map(float, value.split(BETWEEN))
-        return Figure(name, value, value if low < here <= high else here, Kind.EXPECTED)
+        return value if low < here <= high else here
     if isinstance(value, str) and value.startswith(AT_LEAST) and isinstance(here, int):
-        bound = int(value[len(AT_LEAST) :])
-        # The text stays when the bound holds, so that both sides read alike.
-        return Figure(name, value, value if here >= bound else here, Kind.EXPECTED)
-    return Figure(name, value, here, Kind.EXPECTED)
+        return value if here >= int(value[len(AT_LEAST) :]) else here
+    return here

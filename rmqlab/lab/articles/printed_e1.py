@@ -24,9 +24,10 @@ NOT_PRINTED = "(not printed)"
 
 
 class Kind(StrEnum):
-    """Where the value that ours stands beside comes from. Only the first two may be called equal to the article."""
+    """Where the value that ours stands beside comes from. Only what is printed counts as equal to the article."""
 
     PRINTED = "printed"  # stands in the article: a print, its text, a source it quotes
+    GIVEN = "given"  # stands in the article as a setting, and was put in here
     FOLLOWS = "follows"  # follows from what stands there
     EXPECTED = "expected"  # must come out by the source of 4.8.0 or a real broker's run, without the article's word
     OURS = "ours"  # there is none: nothing to compare with

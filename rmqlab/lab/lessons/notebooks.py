@@ -18,6 +18,16 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 PARAMETERS = "parameters"
 INJECTED = "injected-parameters"
 TIMEOUT_S = 600
+# On a telephone what is wide scrolls in its own cell, and the cells' numbers make room.
+NARROW = """
+.jp-RenderedHTMLCommon table { display: block; overflow-x: auto }
+.jp-OutputArea-output, .jp-RenderedHTMLCommon, .jp-Cell-inputWrapper { overflow-x: auto; min-width: 0 }
+.jp-RenderedHTMLCommon { overflow-wrap: break-word }
+@media (max-width: 700px) {
+  .jp-InputPrompt, .jp-OutputPrompt, .jp-InputCollapser, .jp-OutputCollapser { display: none }
+  body, .jp-Notebook { padding: 4px; margin: 0 }
+}
+"""
 _IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,(?P<data>[\w+/=]+)"[^>]*>')
 
 Notebook = dict[str, Any]
@@ -59,7 +69,7 @@ def execute(
     notebook = nbformat.from_dict(with_parameters(notebook, parameters or {}))
     client = NotebookClient(
         notebook, kernel_name="python3", timeout=TIMEOUT_S, store_widget_state=False, record_timing=False,
-        resources={"metadata": {"path": str(folder)}}, **options,
+        resources={"metadata": {"path": str(folder)}}, extra_arguments=["--log-level=ERROR"], **options,
     )  # fmt: skip
     done: Notebook = client.execute()
     return done
@@ -113,7 +123,7 @@ def renew(path: Path) -> None:
     write(path, clean(execute(read(path), path.parent)))
 
 
-def page(notebook: Notebook) -> str:
+def page(notebook: Notebook, title: str) -> str:
     """The notebook as one HTML page that needs no kernel; pictures keep their descriptions as alternative text.
 
     nbconvert wraps SVG into `img` elements, and says of each that it has no description: the SVG's own is put there.
@@ -128,8 +138,9 @@ def page(notebook: Notebook) -> str:
     exporter = HTMLExporter(log=quiet, embed_images=True)
     # Pages are read where no network is, and the notebooks have no formulas.
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
-    text, _ = exporter.from_notebook_node(nbformat.from_dict(notebook))
-    return _IMAGE.sub(_with_description, text)
+    about = {"metadata": {"name": html.escape(title)}}
+    text, _ = exporter.from_notebook_node(nbformat.from_dict(notebook), about)
+    return _IMAGE.sub(_with_description, text).replace("</head>", f"<style>{NARROW}</style></head>", 1)
 
 
 def _with_description(image: re.Match[str]) -> str:

@@ -1,76 +1,178 @@
-"""The HTML report of a reproduction: the tables, and the notebooks as they ran just now."""
+"""The HTML report of a reproduction: what came out, the lessons as they ran just now, and the pages they link to."""
 
 from __future__ import annotations
 
 import json
+import re
 from html import escape
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT
+from rmqlab.lab.articles.printed_e1 import Kind
 from rmqlab.lab.lessons import notebooks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rmqlab.lab.articles.experiments import Result
     from rmqlab.lab.articles.printed_e1 import Figure
 
+INDEX = "index.html"
+ARTICLES = "data/articles/README.html"
 STYLE = """
 body { font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #222; background: #fff }
-table { border-collapse: collapse; margin: 0.5em 0 1.5em }
+body { overflow-wrap: break-word }
+table { border-collapse: collapse; margin: 0.5em 0 1.5em; display: block; overflow-x: auto }
 caption { text-align: left; font-weight: bold; padding: 0.3em 0 }
-th, td { border: 1px solid #bbb; padding: 0.2em 0.6em; text-align: left; font: 14px monospace }
+th, td { border: 1px solid #bbb; padding: 0.2em 0.6em; text-align: left; font-size: 14px; min-width: 3em }
+details { border-top: 1px solid #bbb; padding: 0.3em 0 } summary { cursor: pointer }
 .yes { color: #005a3c } .no { color: #8c2d04; font-weight: bold }
 """
+_HREF = re.compile(r'(?P<before><a\b[^>]*?)\shref=(?P<quote>["\'])(?P<target>.*?)(?P=quote)', re.DOTALL)
+_ID = re.compile(r'\bid=["\']([^"\']+)["\']')
+_HEADING = re.compile(r"^# *(.+)$", re.MULTILINE)
 
 
-def write_report(target: Path, results: Sequence[Result]) -> Path:
-    """Write index.html and one page for each notebook into the folder ``target``; return the index.
+def write_report(
+    target: Path, results: Sequence[Result], summary: Sequence[str], tell: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Write index.html and the pages into the folder ``target``, return the index; ``tell`` hears how far it is.
 
-    The notebooks are executed here, so the report needs the packages of the notebook extra.
+    The lessons are executed here, so the report needs the packages of the notebook extra. The pages lie as their
+    sources do; a link to a source that has no page here becomes plain text.
 
     Raises:
         BadInput: the folder cannot be written.
     """
+    lessons = sorted(folder("notebooks").glob("*.ipynb"))
     try:
         target.mkdir(parents=True, exist_ok=True)
-        pages = [_notebook_page(path, target) for path in sorted(folder("notebooks").glob("*.ipynb"))]
-        index = target / "index.html"
-        index.write_text(_index(results, pages), encoding="utf-8")
+        (target / INDEX).touch()
+        pages = {_name(path): _text_page(path) for path in _texts()}
+        tasks = sorted(folder("notebooks").glob("*/*.ipynb"))
+        pages |= {_name(path): _page(notebooks.read(path), path) for path in tasks}
+        for number, path in enumerate(lessons, 1):
+            tell(f"report: lesson {number} of {len(lessons)}, {path.stem}")
+            pages[_name(path)] = _page(notebooks.execute(notebooks.read(path), path.parent), path)
+        pages[INDEX] = _index(results, summary, {_name(path): _title(notebooks.read(path), path) for path in lessons})
+        for name, text in linked(pages).items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"--report {target}: {error.strerror}; name a folder that can be written") from error
-    return index
+    return target / INDEX
 
 
-def _notebook_page(path: Path, target: Path) -> str:
-    """Execute a notebook and write it as a page; return the page's name."""
-    body = notebooks.page(notebooks.execute(notebooks.read(path), path.parent))
-    name = f"{path.stem}.html"
-    (target / name).write_text(body, encoding="utf-8")
-    return name
+def linked(pages: dict[str, str]) -> dict[str, str]:
+    """The pages with every link leading to one of them, at a place that it has, or out into the network.
+
+    A link to a source (`x.ipynb`, `x.md`) leads to its page; one that leads nowhere loses its address.
+    """
+    places = {name: set(_ID.findall(text)) for name, text in pages.items()}
+
+    def of(page: str) -> Callable[[re.Match[str]], str]:
+        def aimed(link: re.Match[str]) -> str:
+            target = urlsplit(link["target"])
+            if target.scheme or target.netloc:
+                return link[0]
+            path = unquote(target.path)
+            name = _normal(PurePosixPath(page).parent / re.sub(r"\.(ipynb|md)$", ".html", path)) if path else page
+            fragment = unquote(target.fragment)
+            if name not in pages or (fragment and fragment not in places[name]):
+                return link["before"]
+            ups = len(PurePosixPath(page).parent.parts)
+            there = "" if name == page else "../" * ups + name
+            return f'{link["before"]} href="{escape(there + (f"#{fragment}" if fragment else ""))}"'
+
+        return aimed
+
+    return {name: _HREF.sub(of(name), text) for name, text in pages.items()}
 
 
-def _index(results: Sequence[Result], pages: Sequence[str]) -> str:
+def _normal(path: PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _texts() -> list[Path]:
+    """Texts that lessons link to."""
+    texts = folder("notebooks") / "glossary.md", folder("data") / "articles" / "README.md"
+    return [path for path in texts if path.is_file()]
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(folder("notebooks").parent).with_suffix(".html").as_posix()
+
+
+def _title(notebook: notebooks.Notebook, path: Path) -> str:
+    """The first heading of a notebook; a solution is told from its task."""
+    texts = (cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    found = next(filter(None, map(_HEADING.search, texts)), None)
+    title = found[1] if found else path.stem
+    return f"{title} (solutions)" if path.parent.name == "solutions" else title
+
+
+def _page(notebook: notebooks.Notebook, path: Path) -> str:
+    return notebooks.page(notebook, _title(notebook, path))
+
+
+def _text_page(path: Path) -> str:
+    """A text in Markdown as a page."""
+    from nbconvert.filters import markdown2html
+
+    text = path.read_text(encoding="utf-8")
+    found = _HEADING.search(text)
+    return _document(found[1] if found else path.stem, markdown2html(text))
+
+
+def _document(title: str, body: str) -> str:
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def _index(results: Sequence[Result], summary: Sequence[str], lessons: dict[str, str]) -> str:
     agreeing = sum(result.agrees for result in results)
+    good = "yes" if agreeing == len(results) else "no"
     parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>rmqlab: the articles' experiments</title>",
-        f"<style>{STYLE}</style></head><body><h1>The articles' experiments</h1>",
-        f"<p>{agreeing} of {len(results)} experiments agree.</p><h2>Notebooks, executed for this report</h2><ul>",
-        *(f"<li><a href='{escape(page)}'>{escape(page.removesuffix('.html'))}</a></li>" for page in pages),
-        "</ul>",
+        "<h1>The articles' experiments</h1>",
+        f"<p class='{good}'>{agreeing} of {len(results)} experiments agree.</p>",
+        "<ul>", *(f"<li>{escape(line)}</li>" for line in summary), "</ul>",
+        f"<p><a href='{ARTICLES}'>What the articles are</a>, and what each kind of figure is.</p>",
+        "<h2>Contents</h2><ul>",
+        "<li><a href='#lessons'>Lessons, executed for this report</a></li>",
+        "<li><a href='#experiments'>Experiments, figure by figure</a></li></ul>",
+        "<h2 id='lessons'>Lessons, executed for this report</h2><ul>",
+        *(f"<li><a href='{escape(name)}'>{escape(title)}</a></li>" for name, title in lessons.items()),
+        "</ul><h2 id='experiments'>Experiments, figure by figure</h2>",
         *(_experiment(result) for result in results),
-        "</body></html>\n",
-    ]
-    return "\n".join(parts)
+    ]  # fmt: skip
+    return _document("rmqlab: the articles' experiments", "\n".join(parts))
 
 
 def _experiment(result: Result) -> str:
     one = result.experiment
-    head = f"<h2 id='{escape(one.id)}'>{escape(one.id)}: {escape(one.title)}</h2>"
-    words = f"<p>Article: {escape(one.article)}. What must come out: {escape(one.verdict)}.</p>"
-    return head + words + "".join(_table(name, figures) for name, figures in result.figures.items() if figures)
+    word = "<span class='yes'>agrees</span>" if result.agrees else "<span class='no'>DIFFERS</span>"
+    head = f"<summary><b>{escape(one.id)}</b> {word}: {escape(one.title)}</summary>"
+    links = [f"<a href='{ARTICLES}#{heading.anchor}'>{escape(str(heading))}</a>" for heading in one.sections]
+    cited = "; ".join([*links, *filter(None, [escape(one.source)])])
+    words = f"<p>What must come out: {escape(one.verdict)}.</p><p>From: {cited}.</p>"
+    if one.chosen:
+        words += f"<p>Put in: {escape(one.chosen)}.</p>"
+    tables = "".join(_table(name, figures) for name, figures in result.figures.items() if figures)
+    return f"<details id='{escape(one.id)}'{'' if result.agrees else ' open'}>{head}{words}{tables}</details>"
 
 
 def _table(name: str, figures: Sequence[Figure]) -> str:
@@ -79,14 +181,16 @@ def _table(name: str, figures: Sequence[Figure]) -> str:
         f"{_mark(figure)}</tr>"
         for figure in figures
     )
-    head = "<tr><th scope='col'>figure</th><th scope='col'>article</th><th scope='col'>here</th><th></th></tr>"
-    return f"<table><caption>{escape(name)}</caption>{head}{rows}</table>"
+    theirs = "article" if all(one.kind in {*OF_THE_ARTICLE, Kind.OURS} for one in figures) else "expected"
+    heads = "".join(f"<th scope='col'>{head}</th>" for head in ("figure", theirs, "here", "it is"))
+    return f"<table><caption>{escape(name)}</caption><tr>{heads}</tr>{rows}</table>"
 
 
 def _mark(figure: Figure) -> str:
-    if not figure.compared:
-        return "<td>ours</td>"
-    return f"<td class='{'yes' if figure.equal else 'no'}'>{'equal' if figure.equal else 'differs'}</td>"
+    if figure.kind is Kind.OURS:
+        return f"<td>{figure.kind}</td>"
+    word = "differs" if figure.differs else "equal" if figure.kind is Kind.PRINTED else figure.kind
+    return f"<td class='{'no' if figure.differs else 'yes'}'>{word}</td>"
 
 
 def _text(value: object) -> str:
