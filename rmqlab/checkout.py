@@ -26,9 +26,7 @@ def folder(name: str) -> Path:
     """
     path = ROOT / name
     if not is_checkout() or not path.is_dir():
-        raise NotACheckout(
-            f"this needs {name}/ of the source tree, which a wheel lacks: run it in a checkout, by ./lab"
-        )
+        raise NotACheckout(f"this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout")
     return path
 
 

@@ -63,7 +63,7 @@ def inspect(java: Path) -> tuple[int, Path] | None:
 
 def _ask(java: Path) -> tuple[int, Path] | None:
     """The version and the home that a program tells when it is started as Spark starts it."""
-    command = [java, ADDED_BY_SPARK, "-XshowSettings:properties", "-version"]
+    command = [os.fspath(java), ADDED_BY_SPARK, "-XshowSettings:properties", "-version"]
     try:
         told = subprocess.run(  # noqa: S603 - a program named java, to ask for its version
             command, capture_output=True, text=True, timeout=30, check=True

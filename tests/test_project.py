@@ -191,7 +191,11 @@ def test_conda_environment_agrees_with_pyproject():
     (pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     assert environment["name"] == PROJECT["name"]
     assert sorted(plain) == ["openjdk=17", "pip", f"python{PROJECT['requires-python']}"]
-    assert pip == ["-e .[all]"]
+    # conda gives these lines to pip as a file beside environment.yml
+    constraint, project = pip
+    assert constraint.split() == ["--constraint", "requirements.txt"]
+    assert (ROOT / constraint.split()[1]).is_file()
+    assert project == "-e .[all]"
 
 
 def test_all_means_every_extra_but_java():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.articles.printed_e1 import Figure
 
-LABEL = 20  # of a figure's name, unless a word is longer
+LABEL = 23  # of a figure's name, unless a word is longer
 SCREEN = 100
 WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
 GREEN, RED, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
@@ -57,10 +57,8 @@ def run(args: Namespace) -> int:
         results.append(result)
         (_print if args.verbose else _print_line)(result, out)
     agreeing = sum(result.agrees for result in results)
-    verdict = f"{agreeing} of {len(results)} experiments agree"
-    print(
-        _coloured(verdict, agreeing == len(results), out) + ("" if args.verbose else "; -v shows all figures"), file=out
-    )
+    verdict = _coloured(f"{agreeing} of {len(results)} experiments agree", agreeing == len(results), out)
+    print(verdict if args.verbose else f"{verdict}; -v shows all figures", file=out)
     for line in summary(results):
         print(f"  {line}", file=out)
     write_json([result.as_json() for result in results], args.json)
@@ -86,7 +84,7 @@ def _print_line(result: Result, out: TextIO) -> None:
     print(f"{one.id:<8} {_coloured(f'{_word(result):<7}', result.agrees, out)} {told}", file=out)
     figures = [figure for group in result.figures.values() for figure in group]
     differing = [figure for figure in figures if figure.differs]
-    for figure in differing or result.figures.get("printed", ()):
+    for figure in differing or result.figures.get("printed", []):
         theirs = "article" if figure.kind in OF_THE_ARTICLE else "expected"
         text = f"{figure.what}: {theirs} {_text(figure.article)}, here {_text(figure.here)}"
         indent = " " * 17
@@ -108,9 +106,9 @@ def _print(result: Result, out: TextIO) -> None:
         if not figures:
             continue
         names = [name, *(figure.what for figure in figures)]
-        column = max(min(LABEL, max(map(len, names))), max(len(word) for one in names for word in one.split()))
+        column = max(min(LABEL, max(map(len, names))), *(len(word) for one in names for word in one.split()))
         theirs = "article" if all(one.kind in {*OF_THE_ARTICLE, Kind.OURS} for one in figures) else "expected"
-        print(f"\n  {'' if name == VERDICT else name:<{column}}  {theirs:<{WIDTH}}  here", file=out)
+        print(f"\n  {'' if name == VERDICT else name:<{column}} {theirs:<{WIDTH}} here", file=out)
         for figure in figures:
             for line in _rows(figure, column, out):
                 print(f"  {line}", file=out)
@@ -121,7 +119,7 @@ def _rows(figure: Figure, column: int, out: TextIO) -> Iterator[str]:
     columns = textwrap.wrap(figure.what, column, break_long_words=False), _lines(figure.article), _lines(figure.here)
     for number, (what, theirs, ours) in enumerate(zip_longest(*columns, fillvalue="")):
         end = "" if number else f" {_mark(figure, out)}"
-        yield f"{what:<{column}}  {theirs:<{WIDTH}}  {ours:<{WIDTH}}{end}".rstrip()
+        yield f"{what:<{column}} {theirs:<{WIDTH}} {ours:<{WIDTH}}{end}".rstrip()
 
 
 def _mark(figure: Figure, out: TextIO) -> str:

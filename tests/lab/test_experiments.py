@@ -205,7 +205,7 @@ def test_the_summary_fits_a_screen(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 100
-    assert lines[1].split() == "messages printed by A: article 0, here 0".split()
+    assert lines[1].split() == ["messages", "printed", "by", "A:", "article", "0,", "here", "0"]
     assert "32 of 32 experiments agree; -v shows all figures" in lines
 
 
@@ -226,7 +226,7 @@ def test_the_verb_prints_both_columns_and_its_status_counts(tmp_path, capsys):
     assert row.split() == ["MsgStr4", "offsetMsgId", *["AC10010F00002A9F00000017038666D2"] * 2, "="]
     assert "2 of 2 experiments agree" in text
     assert max(map(len, text.splitlines())) <= 100
-    assert "MsgStr0 storeTimestamp   (not printed)" in text
+    assert "MsgStr0 storeTimestamp  (not printed)" in text
     assert [one["id"] for one in json.loads(result.read_text())] == ["E1", "E7"]
     assert main(["reproduce", "--only", "E99"]) == 2
     assert "there are E1" in capsys.readouterr().err

@@ -194,7 +194,7 @@ def _experiment(entry: _Entry, where: str) -> Experiment:
         if not is_known(name):
             there = ", ".join([*NAMES, *Fate, *(f"{start}…" for start in STARTS)])
             raise BadInput(f"{where}: expect.{name!r} is no figure; there are {there}")
-    kinds = {name: Kind.PRINTED for name in entry.printed} | dict.fromkeys(entry.follows, Kind.FOLLOWS)
+    kinds = dict.fromkeys(entry.printed, Kind.PRINTED) | dict.fromkeys(entry.follows, Kind.FOLLOWS)
     if stray := sorted(set(kinds) - set(entry.expect)):
         raise BadInput(f"{where}: printed or follows names {stray[0]!r}, which expect has not")
     places = headings()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rmqlab.checkout import carried
 
 _ROW = re.compile(
-    r'^\| <a id="(?P<anchor>[^"]+)"></a>(?P<place>[^|]+) \| (?P<text>[^|]+) \| (?P<english>[^|]+) \|$', re.M
+    r'^\| <a id="(?P<anchor>[^"]+)"></a>(?P<place>[^|]+) \| (?P<text>[^|]+) \| (?P<english>[^|]+) \|$', re.MULTILINE
 )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT
+from rmqlab.lab.articles.experiments import OF_THE_ARTICLE
 from rmqlab.lab.articles.printed_e1 import Kind
 from rmqlab.lab.lessons import notebooks
 
