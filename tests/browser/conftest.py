@@ -175,6 +175,15 @@ def _wait_for(url, process, log):
     raise BrowserError(f"JupyterLab does not answer:\n{log.read_text(encoding='utf-8')[-2_000:]}")
 
 
+@pytest.fixture
+def empty_page():
+    """The page of a browser of its own."""
+    if program() is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    with browser() as page:
+        yield page
+
+
 @pytest.fixture(scope="module")
 def notebook_page(tmp_path_factory):
     """Open a notebook in JupyterLab in the browser: ``notebook_page("01_eight_messages.ipynb")`` gives its page."""
