@@ -243,12 +243,19 @@ def test_a_failed_step_says_in_one_line_what_to_do(tree, script, says, line):
 def test_large_downloads_are_told(tree, script, capsys):
     (tree / ".venv").mkdir()
     script.PERIOD_S = 0.05
-    begun = "echo '  Downloading https://registry/big-1.tar.gz (455.3 MB)'; mkdir $TMPDIR/pip-unpack-x"
-    part = "head -c 3000000 /dev/zero > $TMPDIR/pip-unpack-x/big-1.tar.gz"
-    script.really_run("sh", "-c", f"echo '  Downloading small-1.whl (3.1 MB)'; {part}; {begun}; {part}; sleep 0.5")
-    assert capsys.readouterr().err.splitlines()[-1] in {
-        f"lab: downloading big-1.tar.gz: {done} of 455 MB" for done in (0, 3)
-    }
+    begun = "echo '  Downloading https://registry/big-1.tar.gz (455.3 MB)'; mkdir \"$TMPDIR/pip-unpack-x\""
+    part = 'head -c 3000000 /dev/zero > "$TMPDIR/pip-unpack-x/big-1.tar.gz"'
+    script.really_run("sh", "-c", f"echo '  Downloading small-1.whl (3.1 MB)'; {begun}; {part}; sleep 0.5")
+    assert capsys.readouterr().err.splitlines() == ["lab: downloading big-1.tar.gz: 3 of 455 MB"]
+
+
+def test_what_is_complete_is_told_no_more(tree, script, capsys):
+    (tree / ".venv").mkdir()
+    script.PERIOD_S, script.REPEAT_S = 0.05, 0
+    whole = "head -c 10196000 /dev/zero > \"$TMPDIR/pip-unpack-x/whole.whl\"; echo 'Downloading whole.whl (10.2 MB)'"
+    many = "Installing collected packages: " + ", ".join("abcdefghijkl")
+    script.really_run("sh", "-c", f"mkdir \"$TMPDIR/pip-unpack-x\"; {whole}; echo '{many}'; sleep 0.3")
+    assert set(capsys.readouterr().err.splitlines()) == {"lab: writing 12 packages into .venv"}
 
 
 def test_no_step_outlives_the_script(tree, script):
