@@ -40,8 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="DIR", help="write an HTML report with the executed notebooks (minutes)"
     )
-    parser.epilog = "Exit status: 0 no figure differs, 1 one does, 2 bad input. In the tables = marks a figure that an "
-    parser.epilog += "article printed; given, follows, expected and ours are explained in data/articles/README.md."
+    parser.epilog = "With -v, = marks a figure that an article printed; data/articles/README.md explains the rest."
 
 
 def run(args: Namespace) -> int:
