@@ -150,7 +150,7 @@ lost = 5
     [
         ("lost = 6", ["$.experiment[0]", "experiment has id, title"]),
         ("[experiment.expect]\nlots = 6", ["'X'", "'lots' is no figure", "lost"]),
-        ('scenario = "{}"\n[experiment.expect]\nlost = 6', ["'X'", "scenario", "missing required field"]),
+        ('scenario = "{}"\n[experiment.expect]\nlost = 6', ["'X'", "scenario", "'id' is missing"]),
         ("[experiment.eight]\ngap = 1\n[experiment.expect]\nlost = 1", ["'X'", "gap", "gap_ms"]),
         ("[experiment.eight]\ngap_ms = -1\n[experiment.expect]\nlost = 1", ["'X'", "eight: gap_ms is -1", "between 0"]),
         ("seeds = 0\n[experiment.eight]\n[experiment.expect]\nlost = 1", ["'X'", "seeds is 0", "1 or more"]),
