@@ -19,10 +19,10 @@ import pytest
 from rmqlab.checkout import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)(?: \([\u4e00-\u9fff]+\))?")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)(?:\s\([\u4e00-\u9fff]+\))?")
 LISTING = re.compile(r"```.*?```", re.DOTALL)
 HEADING = re.compile(r"^#.*$", re.MULTILINE)
-MARKS = re.compile(r"[*`]")
+MARKS = re.compile(r"`([^`]*)`|\*+")  # what stands in backticks stays as it is
 # A sentence ends where the next begins, at an empty line, and where a point of a list begins.
 END = re.compile(r"(?<=[.!?:])\s+(?=[^a-z\s])|\n\s*\n|\n- ")
 STRONG = re.compile(
@@ -43,7 +43,7 @@ def _prose(name: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return " ".join(MARKS.sub("", LINK.sub(r"\1", text)).split())
+    return " ".join(MARKS.sub(r"\1", LINK.sub(r"\1", text)).split())
 
 
 def sentences(name: str) -> list[str]:

@@ -26,16 +26,19 @@ if TYPE_CHECKING:
 TEXTS = (None, "", "*", "TagA", "TagA||TagB", " TagA || TagB ", "TagA || ", " || ", "||", "taga", "TagA || TagA")
 
 
-def received(run: Run, article: Mapping[str, int], guess: Mapping[str, int]) -> Table:
-    """How many messages each group got, beside the article's number and the reader's guess (marked: not as guessed)."""
+def received(run: Run, follows: Mapping[str, int], guess: Mapping[str, int]) -> Table:
+    """How many messages each group got, beside what follows from the article's programs and beside the reader's guess.
+
+    The article prints no output of them. Marked: not as guessed.
+    """
     rows = []
     for group in run.scenario.groups():
         passage = passage_of(run, group)
         rows.append(
-            (passage.subscription, len(passage.steps), guess.get(group), article.get(group), len(passage.delivered))
+            (passage.subscription, len(passage.steps), guess.get(group), follows.get(group), len(passage.delivered))
         )
     wrong = frozenset(number for number, row in enumerate(rows) if row[2] is not None and row[2] != row[4])
-    headers = ("subscription", "sent", "your guess", "by the article", "arrived here")
+    headers = ("subscription", "sent", "your guess", "follows from the article", "arrived here")
     return Table("Messages that arrive (marked: not as you guessed)", headers, rows, wrong)
 
 
