@@ -106,7 +106,7 @@ def test_the_clients_check():
 
 
 @pytest.mark.claim(
-    "Its code is 0, a number like any other.",
+    "Its code is a number like any other: 0.",
     "So the broker drops it, unless you subscribe * or a tag whose own code is 0 by chance, such as f5a5a608; then the"
     " client drops it.",
     "A message without a tag has a code like any other.",

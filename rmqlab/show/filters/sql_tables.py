@@ -26,8 +26,11 @@ CONVERSIONS = (
 )  # fmt: skip
 
 
-def matches(run: Run, article: Mapping[str, Sequence[int]], guess: Mapping[str, Sequence[int]]) -> Table:
-    """A row for each message: tag, a, and for each group whether it arrived; the caption compares with the article."""
+def matches(run: Run, follows: Mapping[str, Sequence[int]], guess: Mapping[str, Sequence[int]]) -> Table:
+    """A row for each message: tag, a, and for each group whether it arrived.
+
+    The caption compares with what follows from the article's text (it prints no output) and with the guess.
+    """
     passages = [passage_of(run, group) for group in run.scenario.groups()]
     arrived = {
         one.group: [number for number, step in enumerate(one.steps) if step.name in one.delivered] for one in passages
@@ -37,7 +40,7 @@ def matches(run: Run, article: Mapping[str, Sequence[int]], guess: Mapping[str, 
         cells = ["✓" if number in arrived[one.group] else "–" for one in passages]
         rows.append((step.name, step.detail, number, *cells))
     told = []
-    for said, words in ((article, "the article has it"), (guess, "you guessed")):
+    for said, words in ((follows, "follows from the article"), (guess, "you guessed")):
         for group, numbers in said.items():
             told.append(f"{group}: {'' if list(numbers) == arrived[group] else 'not '}as {words}")
     headers = ("message", "tag", "a", *(one.group for one in passages))
