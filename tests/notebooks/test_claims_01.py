@@ -194,8 +194,7 @@ def test_the_cure():
 
 
 @pytest.mark.claim(
-    "Can you find settings with which nobody gets anything, with which one consumer gets four, with which the first"
-    " starter wins?"
+    "Can you find settings with which nobody gets anything, with which one consumer gets four, with which the first starter wins?"
 )
 def test_things_worth_finding_are_there():
     assert not got(Reading(EightMessages(tags={"A": "TagA", "B": "TagB"}).run()))
@@ -241,8 +240,7 @@ def test_the_predicted_run():
     "And A must own queues 2 and 3, where the first two messages lie, so A needs the higher client id.",
     "Why can nobody get eight?",
     "One slot, two tags: half of the messages cannot pass the broker, whoever wins.",
-    "Of the other half, every second message lies in a queue of the consumer that did not ask for it, and that one"
-    " drops it.",
+    "Of the other half, every second message lies in a queue of the consumer that did not ask for it, and that one drops it.",
     "A half of a half is left.",
 )
 def test_no_choice_delivers_more_than_two():
@@ -257,13 +255,10 @@ def test_no_choice_delivers_more_than_two():
 
 @pytest.mark.claim(
     "Three broken laboratories.",
-    "In each of them one line of broker or client is wrong; the starts, the messages and the settings are the same in"
-    " all.",
+    "In each of them one line of broker or client is wrong; the starts, the messages and the settings are the same in all.",
     "A starts, B follows a minute later, B has the lower client id.",
-    "basalt: a heartbeat of A's whose version is lower than the slot's takes it all the same, and so the slot goes back"
-    " and forth with every heartbeat.",
-    "coral: every fate is as in the sound laboratory, but the lag of A's queues stays: nobody moves the offset over"
-    " what was dropped.",
+    "basalt: a heartbeat of A's whose version is lower than the slot's takes it all the same, and so the slot goes back and forth with every heartbeat.",
+    "coral: every fate is as in the sound laboratory, but the lag of A's queues stays: nobody moves the offset over what was dropped.",
 )
 def test_the_broken_laboratories():
     assert len(HUNTED) == 3

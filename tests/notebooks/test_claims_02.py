@@ -47,8 +47,7 @@ def subscribe(text):
 @pytest.mark.claim(
     "The article sends sixty messages with three tags in turn.",
     "so each is offered all the messages.",
-    "Here all that stop do so at the first one, layer 1: there the broker looks at an entry of the queue, not at the"
-    " message.",
+    "Here all that stop do so at the first one, layer 1: there the broker looks at an entry of the queue, not at the message.",
     "The lesson's sixty messages, twenty of each tag: how many arrive for each of these subscriptions?",
 )
 def test_sixty_messages(run):
@@ -107,8 +106,7 @@ def test_the_clients_check():
 
 @pytest.mark.claim(
     "Its code is a number like any other: 0.",
-    "So the broker drops it, unless you subscribe * or a tag whose own code is 0 by chance, such as f5a5a608; then the"
-    " client drops it.",
+    "So the broker drops it, unless you subscribe * or a tag whose own code is 0 by chance, such as f5a5a608; then the client drops it.",
     "A message without a tag has a code like any other.",
     "Only a subscription of everything delivers it.",
 )
@@ -127,8 +125,7 @@ def test_a_message_without_a_tag():
     "|| between blanks is accepted, has no tag in it and lets nothing through.",
     "|| alone is refused.",
     "Order, repetition and blanks around a tag mean nothing; || between blanks matches no message.",
-    "Tags are case-sensitive; blanks between separators leave no tag and therefore no code; repetition changes nothing;"
-    " the empty text means everything.",
+    "Tags are case-sensitive; blanks between separators leave no tag and therefore no code; repetition changes nothing; the empty text means everything.",
 )
 def test_texts():
     rows = tag_tables.parsed().rows
@@ -176,8 +173,7 @@ def test_a_delayed_message():
 
 
 @pytest.mark.claim(
-    "Things worth finding: a subscription that lets an untagged message through; one that lets nothing through; a pair"
-    " of tags that only the client can tell apart.",
+    "Things worth finding: a subscription that lets an untagged message through; one that lets nothing through; a pair of tags that only the client can tell apart.",
     "in Java's table of letters, A and B are one apart, a and B thirty-one.",
     "hash_steps shows that the last letter counts once and the one before it thirty-one times.",
     "One step up in the next to last letter adds thirty-one, so the last letter must go down by thirty-one:",

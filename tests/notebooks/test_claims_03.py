@@ -51,8 +51,7 @@ def refused(expression):
 
 
 @pytest.mark.claim(
-    "The broker evaluates the condition for every message that a consumer pulls, and returns the message if the"
-    " condition is true.",
+    "The broker evaluates the condition for every message that a consumer pulls, and returns the message if the condition is true.",
     "In notebook 02 they stopped at layer 1, which looks at the queue's entry.",
     "The article sends ten messages.",
     "Its 4.x consumer asks for two tags and a range of a; its 5.x consumer for the two tags.",
@@ -111,8 +110,7 @@ def test_four_values():
 
 @pytest.mark.claim(
     "The connectives pass them on like this; every cell was evaluated.",
-    "Before an AND this guard changes no match: without a, a > 100 is null, with the guard the whole is false, and"
-    " neither matches.",
+    "Before an AND this guard changes no match: without a, a > 100 is null, with the guard the whole is false, and neither matches.",
     "Under a NOT it decides: NOT (a IS NOT NULL AND a > 100) is true without a, NOT (a > 100) is null.",
     "An error wins over everything that has not been decided before it is asked: the order of your conditions counts.",
 )
@@ -155,8 +153,7 @@ def test_refusals_say_why_and_surprises_compile():
 
 
 @pytest.mark.claim(
-    "When a condition is complete and the next word cannot go on with it, 4.8.0 ignores that word and all after it, in"
-    " silence.",
+    "When a condition is complete and the next word cannot go on with it, 4.8.0 ignores that word and all after it, in silence.",
     "The consumer starts, nothing reports an error, and no message comes.",
     "After a complete condition 4.8.0 ignores words that cannot go on with it.",
     "a LIKE 'x%' compiles, and matches no message.",
@@ -182,8 +179,7 @@ def test_witnesses():
 
 
 @pytest.mark.claim(
-    "Things worth finding: an expression that is null for an empty message and true for none; one whose value changes"
-    " when you swap the sides of OR; a whole number that a decimal point would save."
+    "Things worth finding: an expression that is null for an empty message and true for none; one whose value changes when you swap the sides of OR; a whole number that a decimal point would save."
 )
 def test_things_worth_finding_are_there():
     assert outcome_of("a > 5 AND a < 5", {}) == "null"
@@ -193,8 +189,7 @@ def test_things_worth_finding_are_there():
 
 @pytest.mark.claim(
     "A pull uses the tree that is there.",
-    "It makes the broker compile only if it brings an expression of its own, and even then the parser remembers: a"
-    " hundred results, refusals included.",
+    "It makes the broker compile only if it brings an expression of its own, and even then the parser remembers: a hundred results, refusals included.",
 )
 def test_the_parser_remembers_a_hundred():
     cache = ParseCache()
