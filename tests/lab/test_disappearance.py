@@ -101,7 +101,7 @@ def test_what_comes_back_in_time_is_never_missed(way, for_ms):
 def test_lost_beats_cost_the_place_when_the_last_one_heard_is_too_old(lost, noticed):
     found = run(way="beats get lost", lost_beats=lost)
     assert (found.noticed is not None) == noticed
-    assert found.unserved_ms == 0
+    assert found.unserved_ms < SLACK_MS  # A gives its queues up, and a moment later they have an owner again
 
 
 def test_a_client_whose_beats_are_rarer_than_the_expiry_was_unknown_before():

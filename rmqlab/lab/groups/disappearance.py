@@ -199,15 +199,27 @@ class Disappeared:
     @property
     def unserved_ms(self) -> float:
         """How long A's queues had nobody that could pull them."""
-        ends = [t for t in (self.taken_over, self._awake()) if t is not None]
-        return (min(ends) if ends else self.moment + self.settings.watched_ms) - self.moment
+        begin = self._pulls_until()
+        if begin is None:
+            return 0.0
+        ends = [t for t in (self.taken_over, self._pulls_again(begin)) if t is not None]
+        return max(0.0, min(ends, default=self.moment + self.settings.watched_ms) - begin)
 
-    def _awake(self) -> float | None:
-        """When A, which was never away or came back, pulls again."""
-        ends, step = WAYS[self.settings.way]
-        if ends:
-            return self.moment + self.settings.for_ms
-        return self.moment if step["do"] == "loseHeartbeat" else None
+    def _pulls_until(self) -> float | None:
+        """When A stopped pulling; one whose heartbeats get lost goes on until a rebalance takes its queues away."""
+        if self._lives:
+            return next((t for t, count in self.owned(GONE) if t >= self.moment and count == 0), None)
+        return self.moment
+
+    def _pulls_again(self, begin: float) -> float | None:
+        """When A, which was never away or comes back by itself, pulls again."""
+        if self._lives:
+            return next((t for t, count in self.owned(GONE) if t > begin and count), None)
+        return self.moment + self.settings.for_ms if WAYS[self.settings.way][0] else None
+
+    @property
+    def _lives(self) -> bool:
+        return WAYS[self.settings.way][1]["do"] == "loseHeartbeat"
 
     def _of(self, kind: str) -> list[Fact]:
         end = self.until
