@@ -90,7 +90,7 @@ def test_a_restart_moves_only_ones_own_queues_on_a_ring():
 
 
 def test_tables(untold):
-    guess = rebalance_tables.guessed(untold, {"A": 2, "B": 9, "C": 1}, 35)
+    guess = rebalance_tables.guessed(untold, {"A": 2, "B": 9, "C": 1}, 35, 1)
     assert [row[:3] for row in guess.rows] == [("A", 2, 2), ("B", 9, 2), ("C", 1, 1)]
     assert guess.marked == {1}
     off = rebalance_tables.set_off(untold)

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 MOMENT_MS = 5_000  # what follows within that belongs to a happening
 
 
-def guessed(life: Ownership, guess: Mapping[str, int], at_s: float) -> Table:
-    """Queues of each member at a moment, beside the guess."""
+def guessed(life: Ownership, guess: Mapping[str, int], at_s: float, changed: int) -> Table:
+    """Queues of each member at a moment, and those that changed hands when the last one came, beside the guesses."""
     owners = life.owners_at(at_s * 1_000)
     rows = []
     for who in life.members:
         mine = [queue for queue, names in owners.items() if who in names]
         rows.append((who, guess.get(who), len(mine), mine))
+    event = max((one for one in life.events if one.t < at_s * 1_000), key=lambda one: one.t)
+    moved = sorted({span.queue for span in life.spans if event.t <= span.since < at_s * 1_000})
+    rows.append((f"changed hands when {event.who} came", changed, len(moved), moved))
     marked = frozenset(number for number, row in enumerate(rows) if row[1] != row[2])
     headers = ("member", "your guess", "queues", "which")
     return Table(f"At {at_s:g} s (marked: not as you guessed)", headers, rows, marked)
