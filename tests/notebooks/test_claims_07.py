@@ -164,7 +164,7 @@ def test_six_strategies():
 
 @pytest.mark.claim(
     "Here a newcomer between A and B moves as few queues as can be, and one that sorts last moves most.",
-    "Here 5, 7 or all 8 of the queues move, by where the newcomer sorts.",
+    "Here 5 or 7 or all 8 of the queues move, by where the newcomer sorts.",
     "Consistent hash moves only what the newcomer takes. The price: here the shares are not even",
     "It depends on where its id sorts.",
     "Under the default strategy the order of client ids decides what a newcomer costs.",

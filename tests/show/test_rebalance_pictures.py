@@ -91,8 +91,9 @@ def test_a_restart_moves_only_ones_own_queues_on_a_ring():
 
 def test_tables(untold):
     guess = rebalance_tables.guessed(untold, {"A": 2, "B": 9, "C": 1}, 35, 1)
-    assert [row[:3] for row in guess.rows] == [("A", 2, 2), ("B", 9, 2), ("C", 1, 1)]
-    assert guess.marked == {1}
+    assert [row[:3] for row in guess.rows[:3]] == [("A", 2, 2), ("B", 9, 2), ("C", 1, 1)]
+    assert guess.rows[3] == ("changed hands when C came", 1, 2, [2, 4])
+    assert guess.marked == {1, 3}
     off = rebalance_tables.set_off(untold)
     assert [row[2] for row in off.rows] == [[], [], [], []]
     assert off.rows[1][3] == off.rows[1][4] == ["B"]
