@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.articles.printed_e1 import (
     Figure,
+    Kind,
     conclusions,
     consumer_figures,
     fields_of,
@@ -33,26 +34,21 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Connection
 
-EQUAL, DIFFERENT, ALONE = "=", "differs", ""
+EQUAL, DIFFERENT = "=", "differs"
+AGREES = {Kind.PRINTED: EQUAL, Kind.GIVEN: "given", Kind.FOLLOWS: "follows", Kind.EXPECTED: "expected", Kind.OURS: ""}
 VERSIONS = {VERSION_4_8_0: "4.8.0"}
 
 
 def beside(caption: str, figures: Iterable[Figure], *, folded: bool = False) -> Table:
-    """Article's value beside ours; rows that differ are marked, rows without a value of the article are not counted."""
+    """Article's value beside ours; rows that differ are marked, and only what the article printed counts as equal."""
     figures = list(figures)
-    rows = [(one.what, one.article, one.here, _mark(one)) for one in figures]
+    rows = [(one.what, one.article, one.here, DIFFERENT if one.differs else AGREES[one.kind]) for one in figures]
     differing = frozenset(number for number, one in enumerate(figures) if one.differs)
-    compared = sum(one.compared for one in figures)
-    text = f"{caption}: {sum(one.equal for one in figures)} of {compared} equal"
-    if compared < len(figures):
-        text += f"; {len(figures) - compared} more are not in it, and not counted"
+    printed_ones = [one for one in figures if one.kind is Kind.PRINTED]
+    text = f"{caption}: {sum(one.equal for one in printed_ones)} of {len(printed_ones)} equal"
+    if len(printed_ones) < len(figures):
+        text += f"; not printed there and not counted: {len(figures) - len(printed_ones)}"
     return Table(text, ("figure", "article", "here", ""), rows, differing, folded)
-
-
-def _mark(figure: Figure) -> str:
-    if not figure.compared:
-        return ALONE
-    return EQUAL if figure.equal else DIFFERENT
 
 
 def send_results(run: Run) -> Table:

@@ -9,6 +9,7 @@ import pytest
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.client.client_config import ClientConfig
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.beat_traffic import beat_traffic
 from rmqlab.lab.groups.disappearance import QUEUES, WAYS, Disappearance, delays
@@ -21,6 +22,7 @@ from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.namesrv.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.show.heartbeats import heartbeat_tables
 
 LESSON = "06_heartbeats"
 SETTING = (
@@ -125,6 +127,12 @@ def test_the_worst_case(silent):
         assert 120_000 < one.noticed - one.last_heard <= 130_000
         assert 0 < one.taken_over - one.noticed <= 20_000
         assert one.taken_over - one.noticed < one.noticed - one.last_heard
+
+
+def test_what_the_article_does_not_print_is_not_counted(silent):
+    table = heartbeat_tables.article(silent)
+    assert table.caption.endswith(": 6 of 6 equal; not printed there and not counted: 2")
+    assert [row[-1] for row in table.rows if row[1] == NOT_PRINTED] == ["", ""]
 
 
 @pytest.mark.claim("Netty closes a connection on which nothing has moved for as long as the expiry, and that is told.")

@@ -10,7 +10,7 @@ import pytest
 
 from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
 from rmqlab.lab.groups.allotment import STRATEGIES, Division, fewest_moves, joined
-from rmqlab.lab.groups.group_life import JOINING, GroupLife
+from rmqlab.lab.groups.group_life import JOINING, GroupLife, Happening
 from rmqlab.lab.groups.handover import HANDOVERS, handover
 from rmqlab.lab.lessons.checks_07 import CASES, ids_of
 from rmqlab.message.message import MessageQueue
@@ -131,6 +131,13 @@ def test_nobody_is_told(told, untold):
     assert gap.ms == pytest.approx(10_000, abs=FEW_MS)
     assert not [fate for fate in untold.run.fates if fate.lost]
     assert untold.consumed == untold.sent
+
+
+def test_what_the_articles_do_not_print_is_not_counted(told, untold):
+    killed = GroupLife((*JOINING, Happening(45, "B", "is killed"))).run()
+    table = rebalance_tables.article(told, untold, killed)
+    assert table.caption.endswith(": 3 of 3 equal; not printed there and not counted: 4")
+    assert [row[-1] for row in table.rows] == ["=", "=", "", "follows", "", "=", ""]
 
 
 @pytest.mark.claim(

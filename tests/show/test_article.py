@@ -19,7 +19,7 @@ def test_article_and_run_stand_side_by_side(run):
     assert sent.caption.endswith("32 of 32 figures equal")
     assert consumed.caption.endswith("52 of 52 equal")
     assert consumed.folded
-    assert article.five_conclusions(run).caption.endswith("6 of 6 equal")
+    assert article.five_conclusions(run).caption.endswith("5 of 5 equal; not printed there and not counted: 1")
 
 
 def test_differences_are_marked():
@@ -105,8 +105,8 @@ def test_what_the_article_did_not_print_is_never_equal():
         Figure("ours, and it looks alike", NOT_PRINTED, NOT_PRINTED),
     ]
     table = article.beside("Figures", figures)
-    assert table.caption == "Figures: 2 of 3 equal; 2 more are not in it, and not counted"
-    assert [row[-1] for row in table.rows] == ["=", "differs", "=", "", ""]
+    assert table.caption == "Figures: 1 of 2 equal; not printed there and not counted: 3"
+    assert [row[-1] for row in table.rows] == ["=", "differs", "follows", "", ""]
     assert table.marked == {1}
     assert [one.kind for one in figures] == [Kind.PRINTED, Kind.PRINTED, Kind.FOLLOWS, Kind.OURS, Kind.OURS]
 

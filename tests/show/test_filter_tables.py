@@ -82,7 +82,8 @@ def test_matches_are_compared_with_article_and_guess():
     run = SqlFilter().run()
     table = sql_tables.matches(run, {"Consumer4x": [0, 1, 3]}, {"Consumer4x": [0], "Consumer5x": [0, 1, 3, 4, 6, 7, 9]})
     assert table.caption == (
-        "What arrived. Consumer4x: as follows from the article; Consumer4x: not as you guessed; Consumer5x: as you guessed"
+        "What arrived. Consumer4x: as follows from the article; "
+        "Consumer4x: not as you guessed; Consumer5x: as you guessed"
     )
     assert column(table, 3) == ["✓", "✓", "–", "✓", *["–"] * 6]
     assert passage_of(run, "Consumer4x").kind == "SQL92"

@@ -126,7 +126,7 @@ def conclusions(run: Run) -> list[Figure]:
     starts = [event["who"] for event in run.events if event["ev"] == "starting"]
     return [
         Figure("1. tags in each of the four queues", [["tagA", "tagB"]] * 4, by_queue),
-        Figure("2. start order", ["A", "B"], starts),
+        Figure("2. start order", ["A", "B"], starts, Kind.GIVEN),
         Figure("3. queues of A and of B", {"A": [0, 1], "B": [2, 3]}, owned),
         Figure("4. tags consumed in A's queues", [], consumed.get("A")),
         Figure("5. tags consumed in B's queues", ["tagB"], consumed.get("B")),

@@ -121,7 +121,7 @@ def told(found: Sequence[Notice]) -> Table:
 
 def article(silent: Sequence[Disappeared]) -> Table:
     """The third article's figures beside ours."""
-    return beside("The third article's figures", heartbeat_figures(silent))
+    return beside("The figures of the article on heartbeats", heartbeat_figures(silent))
 
 
 def spread(silent: Sequence[Disappeared]) -> Table:

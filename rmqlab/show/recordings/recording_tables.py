@@ -30,7 +30,14 @@ def guessed(sets: Sequence[str], seeds: int, guess: Mapping[str, int]) -> Table:
         count = tally(found)
         agree = count[Verdict.SAME] + count[Verdict.REACHED]
         rows.append((name, len(found), guess.get(name), agree, count[Verdict.SAME], count[Verdict.REACHED]))
-    headers = ("recorded set", "scenarios", "you guess", "agree", "one end in all our runs", "a race: one of the ends reached")
+    headers = (
+        "recorded set",
+        "scenarios",
+        "you guess",
+        "agree",
+        "one end in all our runs",
+        "a race: one of the ends reached",
+    )
     return Table("Recorded outcomes that the simulation has too", headers, rows)
 
 
