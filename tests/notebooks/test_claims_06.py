@@ -143,7 +143,7 @@ def test_an_idle_connection():
 
 
 @pytest.mark.claim(
-    "There is no such packet: one client sends one packet for all its producers and consumers.",
+    "A producer has no packet of its own: one client sends one packet for all its producers and consumers.",
     "it carries every subscription with its version.",
     "A producer has only its name to tell.",
     "No heartbeat goes to the name server: clients ask it for routes.",

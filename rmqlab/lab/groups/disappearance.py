@@ -219,7 +219,7 @@ class Disappeared:
 
     @property
     def _lives(self) -> bool:
-        return WAYS[self.settings.way][1]["do"] == "loseHeartbeat"
+        return bool(WAYS[self.settings.way][1]["do"] == "loseHeartbeat")
 
     def _of(self, kind: str) -> list[Fact]:
         end = self.until
