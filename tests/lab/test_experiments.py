@@ -98,7 +98,7 @@ def test_places_are_cited_with_the_articles_own_headings(tmp_path):
 def test_all_figures_by_kind():
     results = [reproduce(one) for one in MANIFEST.values()]
     assert summary(results) == [
-        "98 of 98 figures that the articles print are equal here",
+        "97 of 97 figures that the articles print are equal here",
         "28 of 28 that follow from their prints and programs come out",
         "97 of 97 that they do not state (from the source of 4.8.0, or a real broker) come out",
     ]

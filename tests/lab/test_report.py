@@ -51,7 +51,7 @@ def test_tables_and_executed_notebooks(tmp_path, capfd):
     assert "2 of 2 experiments agree" in text
     assert text.count("AC10010F00002A9F00000017038666D2") >= 2
     assert "<td>(not printed)</td>" in text
-    assert "<li>94 of 94 figures that the articles print are equal here</li>" in text
+    assert "<li>93 of 93 figures that the articles print are equal here</li>" in text
     assert 'href="notebooks/01_question.html">01 A question · 问题</a>' in text
     assert "消费者消费消息情况" in text
     page = (index.parent / "notebooks" / "01_question.html").read_text(encoding="utf-8")
