@@ -57,7 +57,7 @@ VERBS = {
     "sweep": Verb("a sweep of the catalogue on Spark: losses, heartbeats, storms", ("spark", "java")),
     "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
     "agree": Verb("the same filters on odd messages by every way there is, row by row", ("spark", "java")),
-    "profile": Verb("the article's bloom measurement again, stage by stage; where the switch pays", ("spark", "java")),
+    "profile": Verb("what filtering costs with the bloom filter's switch, stage by stage; where it pays"),
     "bench": Verb(
         "the benchmarks, as rates and ratios measured in one run", ("notebook", "spark", "java"), checkout=True
     ),

@@ -1,34 +1,37 @@
-"""The verb `profile`: the article's bloom measurement again, stage by stage, and the map of where the switch pays."""
+"""The verb `profile`: what filtering costs with the bloom filter's switch and without, stage by stage, and the map."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.java import measured
-from rmqlab.lab.bloom.profile import LOAD_TEST, PULL, RUNS, profile
-from rmqlab.lab.bloom.sampler import REST
-from rmqlab.lab.bloom.stored_map import MAP, PROFILE, SIDES, BloomMap, Cell, write_map, write_profile
-from rmqlab.lab.bloom.workload import EXPRESSIONS, BloomBroker, Workload
+from rmqlab.lab.bloom.map import MAP, SIDES, BloomMap, write_map
+from rmqlab.lab.bloom.measure import PROCESSES, map_workloads, measure
+from rmqlab.lab.bloom.stages import ARTICLE_RATIO, STAGES, Stages
+from rmqlab.lab.bloom.workload import ARTICLE, EXPRESSIONS
 from rmqlab.lab.real.filter import RealFilterMissingError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from typing import TextIO
+    from collections.abc import Callable, Sequence
 
-    from rmqlab.lab.bloom.java import RealStages
-    from rmqlab.lab.bloom.profile import Profile
+    from rmqlab.lab.bloom.map import Cell
+    from rmqlab.lab.bloom.workload import Workload
+
+RATIOS: dict[str, Callable[[Stages], float]] = {
+    "bitmap + layer 2": Stages.as_the_article,
+    "and extension, check of bits": Stages.ratio,
+    "and decoding, were it charged": Stages.ratio_charged,
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    one = LOAD_TEST
+    one = ARTICLE
     parser.add_argument("--messages", type=int, default=one.messages, metavar="N", help=f"messages ({one.messages})")
     parser.add_argument("--groups", type=int, default=one.groups, metavar="N", help=f"groups ({one.groups})")
     parser.add_argument(
@@ -37,109 +40,67 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--expression", choices=EXPRESSIONS, default=one.expression, help=f"what groups ask for ({one.expression})"
     )
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"turns that count ({RUNS})")
-    parser.add_argument("--no-java", action="store_true", help="leave out the real classes (they need JDK and Maven)")
-    parser.add_argument("--map", action="store_true", help="measure the whole map, as a sweep on Spark: many minutes")
+    parser.add_argument("--user-properties", action="store_true", help="give each message five more properties")
     parser.add_argument(
-        "--folder", type=Path, metavar="DIR", help="where the sweep keeps its rows: run again with it to go on"
+        "--processes", type=int, default=PROCESSES, metavar="N", help=f"processes of each side ({PROCESSES})"
     )
-    parser.add_argument("--store", type=Path, metavar="DIR", help=f"write {PROFILE} or {MAP} into this folder")
+    parser.add_argument("--no-java", action="store_true", help="leave out the real classes (they need JDK and Maven)")
+    parser.add_argument("--map", action="store_true", help="measure the whole map instead: ten minutes or more")
+    parser.add_argument("--store", type=Path, metavar="DIR", help=f"with --map: write {MAP} into this folder")
 
 
 def run(args: Namespace) -> int:
-    """Measure, print, store; return 0, or 1 if cells of the map failed. Raise BadInput for a wrong setting."""
-    if args.runs < 1:
-        raise BadInput(f"--runs {args.runs}: at least one is needed")
-    out = text_stream(args)
-    if args.map:
-        return _map(args, out)
-    workload = replace(
-        LOAD_TEST, messages=args.messages, groups=args.groups, selectivity=args.selectivity, expression=args.expression
-    )
-    ours = profile(workload, args.runs)
-    java = [] if args.no_java else _java(workload, out)
-    print("\n".join(_lines(ours, java)), file=out)
+    """Measure, print, store; return 0. Raise BadInput for a wrong setting."""
+    if args.processes < 1:
+        raise BadInput(f"--processes {args.processes}: at least one is needed")
+    if args.store and not args.map:
+        raise BadInput("--store keeps the map: give --map with it")
+    one = replace(
+        ARTICLE, messages=args.messages, groups=args.groups, selectivity=args.selectivity, expression=args.expression,
+        user_properties=args.user_properties,
+    )  # fmt: skip
+    cells = _measured(map_workloads() if args.map else [one], args)
+    lines = _turns(BloomMap.of(cells)) if args.map else _lines(cells[0])
+    print("\n".join(lines), file=text_stream(args))
     if args.store:
-        write_profile(args.store / PROFILE, ours, java)
-    told = {"ours": ours.as_json(), "java": [{**one.as_json(), "ratios": _java_ratios(one)} for one in java]}
-    write_json(told, args.json)
+        write_map(args.store / MAP, cells)
+    write_json({"cells": [cell.as_json() for cell in cells]}, args.json)
     return 0
 
 
-def _java(workload: Workload, out: TextIO) -> list[RealStages]:
-    broker = BloomBroker(workload, switch=False)
-    broker.dispatch()
+def _measured(workloads: Sequence[Workload], args: Namespace) -> list[Cell]:
     try:
-        return measured(workload, broker.records())
+        with Progress("profile") as progress:
+            return measure(workloads, args.processes, real=not args.no_java, told=progress.now)
     except RealFilterMissingError as error:
-        print(f"Without the real classes: {error}", file=out)
-        return []
+        raise BadInput(f"{error}; --no-java leaves the real classes out") from error
 
 
-def _java_ratios(java: RealStages) -> dict[str, float]:
-    return {
-        "as_the_article": round(java.as_the_article(), 3),
-        "as_the_article_decode_charged": round(java.as_the_article(decode=True), 3),
-        "all_stages": round(java.ratio(), 3),
-        "all_stages_decode_charged": round(java.ratio(decode=True), 3),
-    }
-
-
-def _lines(ours: Profile, java: list[RealStages]) -> list[str]:
-    one = ours.workload
-    setting = f"{one.messages} messages, {one.groups} groups, selectivity {one.selectivity:g}, {one.expression}"
+def _lines(cell: Cell) -> list[str]:
+    one, sides = cell.workload, cell.sides
     lines = [
-        f"{setting}; µs of CPU for a message, {ours.runs} turns",
+        f"{one.messages} messages, {one.groups} groups, selectivity {one.selectivity:g}, {one.expression}",
+        f"CPU ns for a message, all groups together: median of {len(cell.processes['ours'])} processes (both ends)",
         "",
-        f"{'phase':<10}{'stage':<20}{'without':>9}{'with':>9}",
+        f"{'stage':<32}" + "".join(f"{SIDES[side]:>28}" for side in sides),
     ]
-    for (phase, switch), without in ours.phases.items():
-        if switch:
-            continue
-        with_it = ours.phases[phase, True]
-        stages = dict.fromkeys([*without.ticks, *with_it.ticks])
-        for stage in sorted(stages, key=[*with_it.ticks, *without.ticks].index):
-            shown = "everything else" if stage == REST else stage
-            lines.append(f"{phase:<10}{shown:<20}{without.stage_us(stage):>9.2f}{with_it.stage_us(stage):>9.2f}")
-        lines.append(f"{phase:<10}{'whole phase':<20}{without.us:>9.2f}{with_it.us:>9.2f}")
-    told = ours.ratios()
-    lines += ["", f"{'cost with / without':<42}{'article':>9}{'ours':>9}{'4.8.0 (spread of processes)':>32}"]
-    real = [_java_ratios(one) for one in java]
-    names = {
-        "as_the_article": "bitmap + layer 2",
-        "as_the_article_decode_charged": "the same, decoding charged to the bitmap",
-        "all_stages": "with extension and check of bits",
-        "whole": "dispatch and pulls, everything",
-    }
-    for name, text in names.items():
-        article = f"{told['article']:.2f}" if name == "as_the_article" else ""
-        values = [one[name] for one in real if name in one]
-        there = f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})" if values else ""
-        lines.append(f"{text:<42}{article:>9}{told[name]:>9.2f}{there:>32}")
-    evaluations = ours.calls[PULL, True]["CompiledSql92.evaluate"]
-    lines += ["", f"Layer 2 still evaluates {evaluations:g} expressions a message with the switch on."]
+    for stage in STAGES:
+        told = [cell.interval(side, lambda one, stage=stage: getattr(one, stage)) for side in sides]  # type: ignore[misc]
+        shown = [f"{each.median:.0f} ({each.low:.0f} to {each.high:.0f})" for each in told]
+        lines.append(f"{stage.replace('_', ' '):<32}" + "".join(f"{text:>28}" for text in shown))
+    lines += ["", f"cost with / without; the article's figures make {ARTICLE_RATIO:.2f} of the first"]
+    for name, figure in RATIOS.items():
+        lines.append(f"{name:<32}" + "".join(f"{cell.interval(side, figure)!s:>28}" for side in sides))
     return lines
 
 
-def _map(args: Namespace, out: TextIO) -> int:
-    from rmqlab.spark.session import open_session
-    from rmqlab.spark.sweeps.bloom_map import bloom_map
-    from rmqlab.spark.sweeps.running import run_sweep
-
-    sweep = bloom_map(real=not args.no_java)
-    with TemporaryDirectory() as made, Progress(sweep.name, len(sweep.parameters), unit="rows") as progress:
-        result = run_sweep(sweep, args.folder or made, session=open_session(), progress=progress.rows)
-    for record in result.failed:
-        print(f"{record['row']}: {record['error']}", file=out)
-    if args.store:
-        write_map(args.store / MAP, result.good)
-    cells = BloomMap(tuple(map(Cell.from_record, result.good)))
-    for side, words in SIDES.items():
-        if any(side in cell.sides for cell in cells.cells):
-            print(f"Share of matching messages below which the switch pays, by {words}:", file=out)
-            for expression in cells.axis("expression"):
-                found = {groups: cells.crossover(groups, expression, side) for groups in cells.axis("groups")}
-                shown = [f"{groups}: {'never' if at is None else f'{at:.2f}'}" for groups, at in found.items()]
-                print(f"  {expression}, by groups  {', '.join(shown)}", file=out)
-    write_json({"cells": result.good, "failed": result.failed}, args.json)
-    return 1 if result.failed else 0
+def _turns(found: BloomMap) -> list[str]:
+    lines = []
+    for side in found.sides:
+        lines.append(
+            f"The switch turns from a gain into a loss at these shares of matching messages, by {SIDES[side]}:"
+        )
+        for expression in found.axis("expression"):
+            shown = [f"{groups}: {found.turn(groups, expression, side)}" for groups in found.axis("groups")]
+            lines.append(f"  {expression}, by groups  {', '.join(shown)}")
+    return lines

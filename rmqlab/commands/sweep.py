@@ -153,15 +153,9 @@ def _again(args: Namespace, out: TextIO) -> int:
     for one in figures:
         note = "" if one.same else "  differs"
         print(f"  {one.name:<{width}}  {_short(one.kept):<{LONGEST}}  {_short(one.now)}{note}", file=out)
-    counted = [one for one in figures if one.exact]
-    different = [one.name for one in counted if not one.same]
-    times = len(figures) - len(counted)
-    print(
-        f"{len(counted) - len(different)} of {len(counted)} figures are as kept"
-        + (f"; {times} are times and differ from run to run" if times else ""),
-        file=out,
-    )
-    told = {one.name: {"kept": one.kept, "now": one.now, "exact": one.exact} for one in figures}
+    different = [one.name for one in figures if not one.same]
+    print(f"{len(figures) - len(different)} of {len(figures)} figures are as kept", file=out)
+    told = {one.name: {"kept": one.kept, "now": one.now} for one in figures}
     write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": told}, args.json)
     if args.schedules is not None:
         _write_runs(args, record, out)

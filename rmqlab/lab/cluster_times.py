@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.lab.interval import Interval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +22,11 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """CPU seconds at one place: a `session`, the `first` small audit, the same `again`, that of a `big` store.
+    """CPU seconds at one place: a `session`, the `first` small audit, the same `again` (median of rounds).
 
-    They are those of all its processes together: driver, servers, executors, Python workers.
+    `data` is what a big store cost more than the small one, the median of the rounds, and `swing` by which share of it
+    a round lay off, the farthest on either side left out. Seconds are those of all processes of the place together:
+    driver, servers, executors, Python workers.
     """
 
     name: str
@@ -31,7 +34,13 @@ class Place:
     session: float
     first: float
     again: float
-    big: float
+    data: float
+    swing: float
+
+    @property
+    def spent(self) -> Interval:
+        """The data: the median of the rounds, and between which bounds the rounds lay."""
+        return Interval(self.data, self.data * (1 - self.swing), self.data * (1 + self.swing))
 
     @property
     def fixed(self) -> float:
@@ -41,25 +50,30 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What a store of `gib` GiB takes at a place, by what was measured there on `measured` bytes."""
+    """What a store of `gib` GiB takes at a place, if it costs as much a byte as the `measured` bytes did there."""
 
     place: Place
     measured: int
     gib: float
 
     @property
-    def data(self) -> float:
+    def data(self) -> Interval:
         """CPU seconds for the store itself, without what any job costs."""
-        return max(self.place.big - self.place.again, 1e-9) * self.gib * GIB / self.measured
+        return self.place.spent.scaled(self.times)
 
-    def seconds(self, workers: int) -> float:
+    @property
+    def times(self) -> float:
+        """How many times as large as what was measured the store is."""
+        return self.gib * GIB / self.measured
+
+    def seconds(self, workers: int) -> Interval:
         """Seconds on the clock with so many workers of one core: the data is divided, the rest is not."""
-        return self.place.fixed + self.data / workers
+        return self.data.scaled(1 / workers).plus(self.place.fixed)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterTimes:
-    """Every place; the bytes and messages that `Place.big` read more than `Place.again`; what each place answered.
+    """Every place; the bytes and messages that the big store has more than the small one; what each place answered.
 
     An answer is a `rmqlab.spark.bench.cluster_run.Ran` for the recorded set `audit`.
     """

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from ipywidgets import ValueWidget
 
     from rmqlab.show.figure import Picture
+    from rmqlab.show.tables import Table
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-MODES = ("live", "static")
+LIVE = "live"
+MODES = (LIVE, "static")
 Mode = Literal["live", "static"]
 
 
@@ -102,6 +104,27 @@ class Controls:
         return {WIDGET: bundle[WIDGET], "text/plain": repr(self)}
 
 
+class Live:
+    """A table of what this run alone measured: shown where a kernel runs, a line of text where none does.
+
+    Such figures differ from run to run, so no stored page keeps them and no comparison sees them.
+    """
+
+    def __init__(self, table: Table, name: str) -> None:
+        """``name`` says what it is, for the line of text."""
+        self.table, self.name = table, name
+
+    def __repr__(self) -> str:
+        """What is shown where no kernel runs."""
+        return f"{self.name} appear here when the notebook runs."
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        import ipywidgets
+
+        bundle: dict[str, Any] = ipywidgets.HTML(self.table.html())._repr_mimebundle_()
+        return {WIDGET: bundle[WIDGET], "text/plain": repr(self)}
+
+
 def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Control) -> None:
     """Show ``draw(...)`` for the first value of each control, then (``mode`` "live") the controls.
 
@@ -116,7 +139,7 @@ def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Co
         raise BadInput(f"mode is {mode!r}; it is one of {', '.join(MODES)}")
     first = draw(**{name: control.first for name, control in controls.items()})
     display(first)
-    if mode == "live":
+    if mode == LIVE:
         display(Controls(draw, controls, first))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 LINES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (VERMILLION, "D"), (PURPLE, "v"), (SKY, "P"))
 PANEL_W, PANEL_H, LEFT, TOP, BOTTOM, GAP = 2.55, 2.3, 0.62, 0.78, 0.92, 0.14
+LETTER, LEGEND_MARK, LEGEND_ROW = 0.078, 0.5, 0.2  # inches at the sizes used here
 
 
 def multiples(
@@ -44,19 +45,27 @@ def multiples(
     across, along, over = (_values(chosen, name) for name in (panels, lines, x))
     if len(at) != len(chosen) or len(at) != len(across) * len(along) * len(over):
         raise BadInput(f"{len(chosen)} rows for {len(across)} x {len(along)} x {len(over)} places; fix the other axes")
-    width = LEFT + len(across) * (PANEL_W + GAP) + 0.1
-    height = TOP + PANEL_H + BOTTOM
+    most = max(one[value] for one in chosen)
+    begin = LEFT + LETTER * max(0, len(f"{most:.0f}") - 3)
+    # The last tick of a panel and the first of the next stand side by side, and no word of the legend is cut.
+    gap = max(GAP, LETTER * (max(len(_text(one)) for one in over) + 0.5))
+    width = begin + len(across) * (PANEL_W + gap) + 0.1
+    words = [f"{names[lines]} {_text(line)}" for line in along]
+    longest = max(map(len, [*words, names["law"]] if law else words))
+    columns = max(1, int(width / (LEGEND_MARK + LETTER * longest)))
+    below = BOTTOM + LEGEND_ROW * ((len(words) + bool(law) - 1) // columns)
+    height = TOP + PANEL_H + below
     with canvas(width, height) as figure:
         figure.text(0.1 / width, 1 - 0.2 / height, title, fontsize=10.5, fontweight="bold", va="center")
         for number, panel in enumerate(across):
-            left = LEFT + number * (PANEL_W + GAP)
-            axes = figure.add_axes((left / width, BOTTOM / height, PANEL_W / width, PANEL_H / height))
+            left = begin + number * (PANEL_W + gap)
+            axes = figure.add_axes((left / width, below / height, PANEL_W / width, PANEL_H / height))
             for place, line in enumerate(along):
                 colour, mark = LINES[place % len(LINES)]
                 axes.plot(
                     range(len(over)), [at[panel, line, one][value] for one in over], color=colour, marker=mark,
                     markeredgecolor=BLACK, markersize=5.5, linewidth=1.8, clip_on=False, zorder=3,
-                    label=f"{names[lines]} {_text(line)}" if number == 0 else None,
+                    label=words[place] if number == 0 else None,
                 )  # fmt: skip
             if law is not None:
                 axes.plot(
@@ -66,13 +75,13 @@ def multiples(
             axes.set_title(f"{names[panels]} {_text(panel)}", fontsize=9, loc="left", pad=5)
             axes.set_xticks(range(len(over)), [_text(one) for one in over])
             axes.set_xlabel(names[x])
-            axes.set_ylim(0, max(1e-9, 1.04 * max(one[value] for one in chosen)))
+            axes.set_ylim(0, max(1e-9, 1.04 * most))
             axes.spines[["top", "right"]].set_visible(False)
             if number == 0:
                 axes.set_ylabel(names[value])
             else:
                 axes.set_yticklabels([])
-        figure.legend(loc="lower left", bbox_to_anchor=(0.1 / width, 0.02), ncols=6, frameon=False, fontsize=8.5)
+        figure.legend(loc="lower left", bbox_to_anchor=(0.1 / width, 0.02), ncols=columns, frameon=False, fontsize=8.5)
         svg = svg_of(figure)
     rows = [
         (_text(panel), _text(line), *(f"{at[panel, line, one][value]:.3g}" for one in over))

@@ -1,4 +1,4 @@
-"""The stored bloom map: what follows from its cells, that its counts can be made again, and files that are none."""
+"""The bloom map: what follows from its cells and their intervals, that its counts can be made again, and bad files."""
 
 from __future__ import annotations
 
@@ -6,63 +6,72 @@ import json
 
 import pytest
 
+from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.cell import counted_cell
-from rmqlab.lab.bloom.profile import DISPATCH, PULL
-from rmqlab.lab.bloom.stored_map import BloomMap, Cell, data_folder, read_map, stored_map, stored_profile, write_map
-from rmqlab.lab.bloom.workload import BloomBroker, Workload
+from rmqlab.lab.bloom.map import BloomMap, Cell, Turn, read_map, stored_map, write_map
+from rmqlab.lab.bloom.measure import PROCESSES, map_workloads
+from rmqlab.lab.bloom.stages import Counts, Stages, counted
+from rmqlab.lab.bloom.workload import Workload
+from rmqlab.lab.interval import Interval
 
-RECORD = {
-    "row": "r", "seed": 1, "selectivity": 0.0, "groups": 1, "expression": "8 tags", "expected": 32, "messages": 10,
-    "matched": 0, "passed": 0, "false_hits": 0, "false_rate": 0.0, "theory_rate": 0.0, "floor": 5.0, "off": 10.0,
-    "on_dispatch": 2.0, "on_pull": 3.0, "decode": 6.0,
-}  # fmt: skip
-JAVA = {
-    "java_decode": 4.0, "java_build": 2.0, "java_write_extension": 1.0, "java_read_extension": 1.0, "java_check": 1.0,
-    "java_layer_2": 10.0, "java_layer_2_passed": 5.0,
-}  # fmt: skip
+
+def cell(share, *ratios, properties=True):
+    workload = Workload(10, 1, share, "8 tags", user_properties=properties)
+    stages = tuple(Stages(4.0, 2.0, 1.0, 1.0, 1.0, 10.0, 10.0 * ratio - 5.0) for ratio in ratios)
+    return Cell(workload, Counts(0, 0, 0.0), {"ours": stages})
 
 
 def cells(*ratios):
-    shares = [0.0, 0.5, 1.0]
-    return BloomMap(
-        tuple(
-            Cell.from_record({**RECORD, "selectivity": share, "on_pull": 10 * ratio - 2})
-            for share, ratio in zip(shares, ratios, strict=True)
-        )
-    )
+    return BloomMap(tuple(cell(share, *each) for share, each in zip((0.0, 0.5, 1.0), ratios, strict=True)))
 
 
-def test_ratios_of_a_cell_by_both_sides():
-    cell = Cell.from_record({**RECORD, **JAVA})
-    assert (cell.ratio("ours"), cell.ratio("ours", decode=True)) == (0.5, 1.1)
-    assert (cell.ratio("java"), cell.ratio("java", decode=True)) == (1.0, 1.4)
-    assert cell.real.as_the_article() == 0.7
-    assert Cell.from_record(RECORD).sides == ["ours"]
+def test_an_interval_is_the_median_with_the_lowest_and_the_highest_process():
+    one = cell(0.5, 1.2, 0.75, 1.5)
+    assert one.interval("ours") == Interval(1.2, 0.75, 1.5)
+    assert str(one.interval("ours")) == "1.20 (0.75 to 1.50)"
+    assert one.middle("ours").ratio() == 1.2
+    assert (one.interval("ours").below(1), one.interval("ours").above(1)) == (False, False)
+    assert cell(0.5, 0.75, 0.8).interval("ours").below(1)
+    assert cell(0.5, 1.25, 1.5).interval("ours").above(1)
+    assert Interval.of([9.0, 1.0, 2.0, 3.0, 0.0], outer=1) == Interval(2.0, 1.0, 3.0)
+    assert Interval(2.0, 1.0, 3.0).scaled(2).plus(-1) == Interval(3.0, 1.0, 5.0)
     with pytest.raises(BadInput, match="without the real jars"):
-        Cell.from_record(RECORD).ratio("java")
+        one.interval("java")
 
 
 @pytest.mark.row("F-92")
 @pytest.mark.parametrize(
-    ("ratios", "at"), [((0.5, 0.75, 1.25), 0.75), ((0.5, 1.5, 2), 0.25), ((1, 2, 3), None), ((0.5, 0.6, 0.7), 1.0)]
+    ("ratios", "turn", "words"),
+    [
+        (((0.5, 0.6), (0.75, 0.8), (1.25, 1.5)), Turn(0.5, 1.0), "50% to 100%"),
+        (((0.5, 0.6), (0.75, 1.2), (1.25, 1.5)), Turn(0.0, 1.0), "0% to 100%"),
+        (((0.75, 1.2), (0.75, 0.8), (1.25, 1.5)), Turn(None, 1.0), "below 100%?"),
+        (((1.1, 1.2), (1.1, 1.3), (1.25, 1.5)), Turn(None, 0.0), "nowhere"),
+        (((0.5, 0.6), (0.75, 0.8), (0.8, 0.9)), Turn(1.0, None), "above 100%?"),
+        (((0.5, 1.6), (0.75, 1.8), (0.8, 1.9)), Turn(None, None), "not decided"),
+    ],
 )
-def test_the_crossover_lies_where_the_cost_is_equal(ratios, at):
-    assert cells(*ratios).crossover(1, "8 tags", "ours") == at
+def test_a_crossover_is_told_as_far_as_the_intervals_allow(ratios, turn, words):
+    found = cells(*ratios).turn(1, "8 tags", "ours")
+    assert found == turn
+    assert str(found) == words
 
 
 def test_a_cell_that_was_not_measured():
     with pytest.raises(BadInput, match=r"no cell with selectivity 0.3, 1 groups, '8 tags'; measured are .*0.5"):
-        cells(1, 1, 1).cell(0.3, 1, "8 tags")
+        cells((1,), (1,), (1,)).cell(0.3, 1, "8 tags")
 
 
 def test_a_map_survives_its_file(tmp_path):
     path = tmp_path / "map.jsonl"
-    write_map(path, [{**RECORD, **JAVA, "selectivity": 1.0}, {**RECORD, **JAVA, "error": None}])
-    assert [cell.selectivity for cell in read_map(path).cells] == [0.0, 1.0]
-    assert read_map(path).cells[0] == Cell.from_record({**RECORD, **JAVA})
-    path.write_text(json.dumps(RECORD) + "\n{}\n")
-    with pytest.raises(BadInput, match=r"map\.jsonl, line 2: no bloom map \(KeyError"):
+    grid, bare = cell(0.5, 0.5, 1.25), cell(1.0, 2.0, properties=False)
+    write_map(path, [grid, bare])
+    assert read_map(path) == BloomMap((grid,), bare)
+    path.write_text(path.read_text() + "{}\n")
+    with pytest.raises(BadInput, match=r"map\.jsonl, line 3: no bloom map \(KeyError"):
+        read_map(path)
+    path.write_text(json.dumps({**grid.as_json(), "ours": [[1, 2]]}) + "\n")
+    with pytest.raises(BadInput, match=r"map\.jsonl, line 1: no bloom map \(TypeError"):
         read_map(path)
     path.write_text("")
     with pytest.raises(BadInput, match="is empty"):
@@ -72,29 +81,21 @@ def test_a_map_survives_its_file(tmp_path):
 
 
 @pytest.mark.row("F-91", "F-92")
-def test_the_stored_map_is_whole_and_small():
+def test_the_stored_map_is_what_the_verb_measures():
     found = stored_map()
-    axes = [found.axis(name) for name in ("selectivity", "groups", "expression")]
-    assert len(found.cells) == len(axes[0]) * len(axes[1]) * len(axes[2])
-    assert {0.0, 1.0} <= set(axes[0])
-    assert max(axes[1]) > 32 == found.cells[0].expected
-    assert found.cells[0].sides == ["ours", "java"]
-    assert sum(path.stat().st_size for path in data_folder().iterdir()) < 300_000
+    assert [*(one.workload for one in found.cells), found.bare.workload] == map_workloads()
+    assert found.sides == ["ours", "java"]
+    assert {len(each) for one in (*found.cells, found.bare) for each in one.processes.values()} == {PROCESSES}
+    assert sum(path.stat().st_size for path in (folder("data") / "bloom_profile").iterdir()) < 300_000
 
 
 @pytest.mark.row("F-82", "F-91")
 @pytest.mark.parametrize(("share", "groups"), [(0.25, 8), (0.75, 64), (0.5, 128)])
 def test_a_stored_cell_can_be_made_again_from_its_seed(share, groups):
-    cell = stored_map().cell(share, groups, "8 tags")
-    workload = Workload(
-        messages=cell.messages, groups=groups, selectivity=share, expression="8 tags", user_properties=True,
-        seed=cell.seed,
-    )  # fmt: skip
-    broker = BloomBroker(workload, switch=True)
-    broker.dispatch()
-    figures, _ = counted_cell(broker)
-    assert (figures["matched"], figures["passed"]) == (cell.matched, cell.passed)
-    assert figures["theory_rate"] == pytest.approx(cell.theory_rate, abs=1e-5)
+    one = stored_map().cell(share, groups, "8 tags")
+    now = counted(one.workload)
+    assert (now.matched, now.passed) == (one.counts.matched, one.counts.passed)
+    assert now.theory_rate == pytest.approx(one.counts.theory_rate, abs=1e-5)
 
 
 @pytest.mark.row("F-76", "F-77")
@@ -104,10 +105,10 @@ def test_false_hits_of_the_whole_map_are_as_theory_has_them():
 
 
 @pytest.mark.row("F-91")
-def test_the_stored_profile_is_of_the_articles_load_test():
-    ours, java = stored_profile()
-    assert (ours.workload.groups, ours.workload.selectivity, ours.workload.expression) == (1, 1.0, "128 tags")
-    assert ours.calls[PULL, True]["CompiledSql92.evaluate"] == ours.calls[PULL, False]["CompiledSql92.evaluate"] == 1
-    assert ours.calls[DISPATCH, True]["CompiledSql92.evaluate"] == 1
-    # The direction is the article's: dearer with the switch, by our stages and by the real classes.
-    assert min(ours.as_the_article(), ours.whole(), *(one.as_the_article() for one in java)) > 1
+def test_the_direction_is_the_articles():
+    """Dearer with the switch in every process: bitmap and layer 2 alone, and all stages."""
+    found = stored_map()
+    for one in (found.cell(1.0, 1, "128 tags"), found.bare):
+        for side in found.sides:
+            assert one.interval(side, Stages.as_the_article).above(1)
+            assert one.interval(side).above(1)

@@ -10,19 +10,20 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lab import cluster_times
 from rmqlab.lab.cluster_times import GIB, stored_times
+from rmqlab.lab.interval import Interval
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_13 import ALONE, NEEDED, PLACE
-from rmqlab.show.sweeps.cluster_pictures import cost_picture, play_cluster, same_answer, workers_picture
+from rmqlab.show.sweeps.cluster_pictures import cost_picture, guessed, play_cluster, same_answer, workers_picture
 
 PLACES = [
-    {"name": "local, 1 core", "cores": 1, "session": 6.0, "first": 4.0, "again": 1.0, "big": 11.0},
-    {"name": PLACE, "cores": 2, "session": 20.0, "first": 15.0, "again": 2.0, "big": 12.0},
+    {"name": "local, 1 core", "cores": 1, "session": 6.0, "first": 4.0, "again": 1.0, "data": 10.0, "swing": 0.1},
+    {"name": PLACE, "cores": 2, "session": 20.0, "first": 15.0, "again": 2.0, "data": 10.0, "swing": 0.0},
 ]
 
 
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
-    """Ten CPU seconds a GiB at both places; 10 s before the first byte on one core, 35 s on the cluster."""
+    """Ten CPU seconds a GiB at both places, on one core 9 to 11; 10 s before the first byte there, 35 s elsewhere."""
     (tmp_path / "cluster").mkdir()
     text = json.dumps({"bytes": GIB, "messages": 1_000, "places": PLACES, "answers": []})
     (tmp_path / "cluster" / "times.json").write_text(text)
@@ -59,12 +60,27 @@ def test_wrong_answers_say_why(measured, name, answer, problem):
     assert problem in str(caught.value)
 
 
+def test_what_was_measured_has_bounds_and_so_has_what_follows(measured):
+    assert measured.place(ALONE).spent == Interval(10.0, 9.0, 11.0)
+    found = measured.sizing(ALONE, 100.0)
+    assert found.times == 100
+    assert found.seconds(10) == Interval(110.0, 100.0, 120.0)
+    assert [row[3] for row in cost_picture(measured).table.rows] == ["10.00 (9.00 to 11.00)", "10.00 (10.00 to 10.00)"]
+
+
+def test_the_guess_stands_beside_what_came_out(measured):
+    """One core has begun after 10 s, the cluster after 35 s, so a small store is done later there."""
+    rows = guessed({"lines": 10, "small store": "twice as soon"}, [], measured).rows
+    assert rows[0] == ("lines that change", 10, "0, as stored")
+    assert rows[1] == ("a small store on two workers", "twice as soon", "later")
+
+
 def test_pictures_say_what_was_measured(measured):
     assert "cluster, 2 workers: session 20.0, first job 15.0, the data 10.0" in cost_picture(measured).alt
     picture = workers_picture(measured, 2048)
-    assert dict(picture.table.rows)[1] == "342"
-    assert "64 workers are done within 10 minutes" in picture.alt
-    assert "no number here is enough" in workers_picture(measured, 2048, 0.5).alt
+    assert picture.table.rows[0] == (1, "342", "342", "342")
+    assert "64 workers are done within 10 minutes by the upper bound" in picture.alt
+    assert "no number here is surely enough" in workers_picture(measured, 2048, 0.5).alt
     play_cluster(measured, mode="static", store="1 GiB")
 
 
@@ -86,7 +102,7 @@ def test_what_is_committed_is_sound():
     """More work costs more, a cluster starts later, and every place gave the same answer."""
     times = stored_times()
     alone, shared = times.place(ALONE), times.place(PLACE)
-    assert all(one.big > one.again > 0 for one in times.places)
+    assert all(one.spent.low > 0 < one.again for one in times.places)
     assert shared.fixed > alone.fixed
     assert len(times.answers) == 3
     assert len({one[5] for one in times.answers}) == 1

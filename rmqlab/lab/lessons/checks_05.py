@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.profile import DISPATCH, PULL, counted_calls
-from rmqlab.lab.bloom.stored_map import SIDES, stored_map
+from rmqlab.lab.bloom.map import SIDES, stored_map
+from rmqlab.lab.bloom.stages import DISPATCH, PULL, counted_calls
 from rmqlab.lab.bloom.workload import Workload
 from rmqlab.lab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
-    from rmqlab.lab.bloom.stored_map import Cell, Side
+    from rmqlab.lab.bloom.map import Cell, Side
+    from rmqlab.lab.interval import Interval
 
 COUNTED: Final = {
     "nobody": Workload(messages=100, groups=8, selectivity=0.0),
@@ -64,37 +65,39 @@ def count(answer: Any) -> str:
 
 
 def situations(answer: Any) -> str:
-    """A cell that the switch halves and one that it doubles, by the real classes: {"halves": cell, "doubles": cell}."""
+    """A cell that the switch halves and one that it doubles, by every process of the real classes.
+
+    Given as {"halves": (share, groups, expression), "doubles": (share, groups, expression)}.
+    """
     form = 'Give {"halves": (share, groups, expression), "doubles": (share, groups, expression)}.'
     if not isinstance(answer, Mapping) or set(answer) != {"halves", "doubles"}:
         raise CheckFailed(form, PAYS)
     halves, doubles = _cell(answer["halves"], form), _cell(answer["doubles"], form)
-    side = _side()
-    if halves.ratio(side) > HALF:
-        raise CheckFailed("The first situation is not halved.", PAYS, [_line(halves)])
-    if doubles.ratio(side) < DOUBLE:
-        raise CheckFailed("The second situation is not doubled.", PAYS, [_line(doubles)])
-    return (
-        f"The switch makes it {halves.ratio(side):.2f} times the cost in one, {doubles.ratio(side):.2f} in the other."
-    )
+    if _ratio(halves).high > HALF:
+        raise CheckFailed("The first situation is not halved in every process.", PAYS, [_line(halves)])
+    if _ratio(doubles).low < DOUBLE:
+        raise CheckFailed("The second situation is not doubled in every process.", PAYS, [_line(doubles)])
+    return f"The switch makes it {_ratio(halves)} times the cost in one, {_ratio(doubles)} in the other."
 
 
 def teams(answer: Any) -> str:
     """On or off for each team: {name: "on" or "off"}."""
     if not isinstance(answer, Mapping) or set(answer) != set(TEAMS) or not set(answer.values()) <= {"on", "off"}:
         raise CheckFailed(f'Give "on" or "off" for each of {", ".join(TEAMS)}.', PAYS)
-    side = _side()
     for name, team in TEAMS.items():
         cell = stored_map().cell(team.selectivity, team.groups, team.expression)
-        right = "on" if cell.ratio(side) < 1 else "off"
-        if answer[name] != right:
+        if not (_ratio(cell).below(1) if answer[name] == "on" else _ratio(cell).above(1)):
             raise CheckFailed(f"{name} ({team.says}): not {answer[name]}.", PAYS, [_line(cell)])
-    return "As the map has it for all of them."
+    return "As every process of the map has it, for all of them."
 
 
 def _side() -> Side:
     """The real classes where the map has them."""
-    return stored_map().cells[0].sides[-1]
+    return stored_map().sides[-1]
+
+
+def _ratio(cell: Cell) -> Interval:
+    return cell.interval(_side())
 
 
 def _cell(answer: object, form: str) -> Cell:
@@ -107,11 +110,10 @@ def _cell(answer: object, form: str) -> Cell:
 
 
 def _line(cell: Cell) -> str:
-    side = _side()
-    parts = ", ".join(f"{phase} {value:,.0f}" for phase, value in cell.parts(side).items())
+    one, middle = cell.workload, cell.middle(_side())
     return (
-        f"map  {cell.selectivity:.0%} match, {cell.groups} groups, {cell.expression}, by {SIDES[side]}: {parts} ns "
-        f"with the switch, {cell.without(side):,.0f} ns without: {cell.ratio(side):.2f} times"
+        f"map  {one.selectivity:.0%} match, {one.groups} groups, {one.expression}, by {SIDES[_side()]}: "
+        f"{middle.with_switch():,.0f} ns with the switch, {middle.layer_2:,.0f} ns without: {_ratio(cell)} times"
     )
 
 

@@ -28,31 +28,33 @@ SHIPPED = "The session ships the package to the workers; what it imports, Java a
 
 
 def size(answer: Any) -> str:
-    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``."""
+    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``, by the upper bound of what was measured."""
     sizing = stored_times().sizing(PLACE, STORE_GIB)
-    least = ceil(sizing.data / (LIMIT_S - sizing.place.fixed))
+    least = ceil(sizing.data.high / (LIMIT_S - sizing.place.fixed))
     if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
         raise CheckFailed("Give a whole number of workers.", DIVIDED)
     if answer < least:
-        lines = [f"{answer} workers take {sizing.seconds(answer) / 60:.1f} minutes"]
+        lines = [f"{answer} workers take up to {sizing.seconds(answer).high / 60:.1f} minutes"]
         raise CheckFailed(f"{answer} are too few.", DIVIDED, lines)
     if answer > least * TOO_MANY:
         raise CheckFailed(f"{answer} are more than a third too many.", DIVIDED)
-    return f"{answer} workers take {sizing.seconds(answer) / 60:.1f} minutes; {least} would just do."
+    found = sizing.seconds(answer).scaled(1 / 60)
+    return f"{answer} workers take {found.low:.1f} to {found.high:.1f} minutes; {least} would just do."
 
 
 def worth(answer: Any) -> str:
-    """From how many GiB on ``WORKERS`` workers are sooner done than one core alone, sessions included."""
+    """From how many GiB on ``WORKERS`` workers are sooner done than one core alone, sessions included, by medians."""
     times = stored_times()
     alone, shared = times.sizing(ALONE, 1.0), times.sizing(PLACE, 1.0)
-    begin = (shared.place.fixed - alone.place.fixed) / (alone.data - shared.data / WORKERS)
+    begin = (shared.place.fixed - alone.place.fixed) / (alone.data.median - shared.data.median / WORKERS)
     if not isinstance(answer, int | float) or isinstance(answer, bool):
         raise CheckFailed("Give a number of GiB.", DIVIDED)
     if abs(answer / begin - 1) > NEAR:
         here, there = (times.sizing(name, max(answer, 0.0)) for name in (ALONE, PLACE))
-        lines = [f"{answer:g} GiB: one core {here.seconds(1):.0f} s, {WORKERS} workers {there.seconds(WORKERS):.0f} s"]
+        one, many = here.seconds(1).median, there.seconds(WORKERS).median
+        lines = [f"{answer:g} GiB: one core {one:.0f} s, {WORKERS} workers {many:.0f} s"]
         raise CheckFailed(f"{answer:g} GiB is not where the two are equal.", DIVIDED, lines)
-    return f"From {begin:.2g} GiB on. Below it the cluster is still starting when one core is done."
+    return f"From {begin:.2g} GiB on, by the medians. Well below it the cluster still starts when one core is done."
 
 
 def needs(answer: Any) -> str:

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rmqlab.lab.bloom.profile import (
-    ARTICLE_BUILD,
-    ARTICLE_WITH,
-    ARTICLE_WITHOUT,
-    CHECK,
-    DECODE,
-    DISPATCH,
-    EXT_READ,
-    EXT_WRITE,
-    PULL,
-)
-from rmqlab.lab.bloom.stored_map import SIDES
+from rmqlab.lab.bloom.map import SIDES
+from rmqlab.lab.bloom.stages import ARTICLE_BUILD, ARTICLE_WITH, ARTICLE_WITHOUT
 from rmqlab.show.figure import Picture, canvas, svg_of
-from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.bloom.java import RealStages
-    from rmqlab.lab.bloom.profile import Profile
-    from rmqlab.lab.bloom.stored_map import Cell
+    from rmqlab.lab.bloom.map import Cell
+    from rmqlab.lab.bloom.stages import Stages
 
 BITMAP, EXTENSION, BITS, LAYER_2 = "build bitmap", "extension: write, read", "check bits", "layer 2"
 DECODING = "decode, if charged"
-AT_DISPATCH, ON_PULL = "all at dispatch", "all on pull"
 COLOURS: Final = {BITMAP: ORANGE, EXTENSION: SKY, BITS: YELLOW, LAYER_2: BLUE, DECODING: PALE}
 LEAST_LABEL: Final = 0.045  # of the axis
 
@@ -47,58 +35,27 @@ class Bar(NamedTuple):
         return sum(value for stage, value in self.stages.items() if stage != DECODING)
 
 
-def pairs(profile: Profile, real: Sequence[RealStages]) -> list[tuple[Bar, Bar]]:
-    """The article's bars, ours, and those of the real classes (of their processes the middle one)."""
-    found = [
-        (
+def bloom_cost(cell: Cell, *, article: bool = False) -> Picture:
+    """A cell by stage, of our classes and of the real ones the process in the middle; and the article's figures."""
+    found = [_pair(SIDES[side], cell.middle(side)) for side in cell.sides]
+    if article:
+        found.insert(0, (
             Bar("article", False, {LAYER_2: ARTICLE_WITHOUT}),
             Bar("article", True, {BITMAP: ARTICLE_BUILD, LAYER_2: ARTICLE_WITH}),
-        ),
-        (
-            Bar(SIDES["ours"], False, {LAYER_2: profile.layer_2(False)}),
-            Bar(SIDES["ours"], True, {
-                BITMAP: profile.build(),
-                EXTENSION: profile.stage_us(DISPATCH, True, EXT_WRITE) + profile.stage_us(PULL, True, EXT_READ),
-                BITS: profile.stage_us(PULL, True, CHECK),
-                LAYER_2: profile.layer_2(True),
-                DECODING: profile.stage_us(DISPATCH, True, DECODE),
-            }),
-        ),
-    ]  # fmt: skip
-    return [*found, real_pair(real[len(real) // 2])] if real else found
+        ))  # fmt: skip
+    one = cell.workload
+    many = "1 group" if one.groups == 1 else f"{one.groups} groups"
+    return _picture(found, f"Cost of filtering: {one.selectivity:.0%} match, {many}, {one.expression}")
 
 
-def real_pair(real: RealStages) -> tuple[Bar, Bar]:
-    """The bars of the real classes."""
+def _pair(who: str, stages: Stages) -> tuple[Bar, Bar]:
     return (
-        Bar(SIDES["java"], False, {LAYER_2: real.layer_2}),
-        Bar(SIDES["java"], True, {
-            BITMAP: real.build, EXTENSION: real.write_extension + real.read_extension, BITS: real.check,
-            LAYER_2: real.layer_2_passed, DECODING: real.decode,
+        Bar(who, False, {LAYER_2: stages.layer_2}),
+        Bar(who, True, {
+            BITMAP: stages.build, EXTENSION: stages.write_extension + stages.read_extension, BITS: stages.check,
+            LAYER_2: stages.layer_2_passed, DECODING: stages.decode,
         }),
     )  # fmt: skip
-
-
-def bloom_cost(profile: Profile, real: Sequence[RealStages]) -> Picture:
-    """The article's load test: the article's figures, ours, the real classes'."""
-    return _picture(pairs(profile, real), "Cost of filtering, the article's load test")
-
-
-def cell_cost(cell: Cell) -> Picture:
-    """One cell of the map: by our phases, and by the real classes' stages."""
-    ours = cell.parts("ours", decode=True)
-    found = [(
-        Bar(SIDES["ours"], False, {LAYER_2: cell.without("ours")}),
-        Bar(SIDES["ours"], True, {AT_DISPATCH: max(ours["dispatch"], 0.0), ON_PULL: max(ours["pull"], 0.0),
-                                  DECODING: ours["decode at dispatch"]}),
-    )]  # fmt: skip
-    if cell.real is not None:
-        found.append(real_pair(cell.real))
-    many = "1 group" if cell.groups == 1 else f"{cell.groups} groups"
-    return _picture(found, f"Cost of filtering: {cell.selectivity:.0%} match, {many}, {cell.expression}")
-
-
-_PHASE_COLOURS: Final = {AT_DISPATCH: GREEN, ON_PULL: PURPLE}
 
 
 def _picture(every: Sequence[tuple[Bar, Bar]], title: str) -> Picture:
@@ -133,7 +90,7 @@ def _bar(axes: Any, bar: Bar, y: float, unit: float, most: float) -> None:
     for stage, value in bar.stages.items():
         share = value / unit
         charged = stage == DECODING
-        colour = COLOURS.get(stage) or _PHASE_COLOURS[stage]
+        colour = COLOURS[stage]
         end = bar.cost / unit if charged else left
         axes.barh(
             y, share, left=end, height=0.78, color=colour, edgecolor=GREY if charged else WHITE,
@@ -151,10 +108,10 @@ def _bar(axes: Any, bar: Bar, y: float, unit: float, most: float) -> None:
 def _legend(figure: Any, stages: Sequence[str], high: float) -> None:
     from matplotlib.patches import Patch
 
-    names = [name for name in (*COLOURS, *_PHASE_COLOURS) if name in stages]
+    names = [name for name in COLOURS if name in stages]
     patches = [
         Patch(
-            facecolor=COLOURS.get(name) or _PHASE_COLOURS[name], edgecolor=GREY,
+            facecolor=COLOURS[name], edgecolor=GREY,
             hatch="///" if name == DECODING else None, label=name,
         )
         for name in names

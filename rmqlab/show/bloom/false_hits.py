@@ -9,7 +9,7 @@ from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, V
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from rmqlab.lab.bloom.stored_map import BloomMap
+    from rmqlab.lab.bloom.map import BloomMap
 
 STYLES: Final = ((GREEN, "o"), (SKY, "s"), (BLUE, "^"), (PURPLE, "D"), (ORANGE, "v"), (VERMILLION, "P"))
 LABEL_GAP: Final = 5.5  # %
@@ -18,7 +18,7 @@ LABEL_GAP: Final = 5.5  # %
 def bloom_false_hits(found: BloomMap) -> Picture:
     """A line by theory for each selectivity over the number of groups, and what was counted."""
     counted = [one for one in found.false_hits() if 0 < one[1] < 1]
-    groups, expected = found.axis("groups"), found.cells[0].expected
+    groups, expected = found.axis("groups"), found.cells[0].workload.expected
     with canvas(8.2, 3.6) as figure:
         axes = figure.add_axes((0.09, 0.17, 0.72, 0.7))
         shares = sorted({one[1] for one in counted})

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.lab.bloom.cell import counted_cell
-from rmqlab.lab.bloom.java import RealStages
-from rmqlab.lab.bloom.profile import (
+from rmqlab.lab.bloom.map import SIDES
+from rmqlab.lab.bloom.stages import (
     ARTICLE_BUILD,
     ARTICLE_RATIO,
     ARTICLE_WITH,
     ARTICLE_WITHOUT,
     DISPATCH,
     PULL,
+    Stages,
+    counted,
     counted_calls,
+    timed_stages,
 )
-from rmqlab.lab.bloom.stored_map import SIDES
-from rmqlab.lab.bloom.workload import BloomBroker, Workload
-from rmqlab.show.bloom.cost import LAYER_2, pairs
+from rmqlab.lab.interval import Interval
+from rmqlab.show.explore import LIVE, Live
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from rmqlab.lab.bloom.profile import Profile
-    from rmqlab.lab.bloom.stored_map import BloomMap, Cell
+    from rmqlab.lab.bloom.map import BloomMap, Cell, Side
+    from rmqlab.lab.bloom.workload import Workload
+    from rmqlab.show.explore import Mode
 
 # What a count is called, and the function whose calls it counts.
 COUNTS: Final = (
@@ -38,53 +39,69 @@ COUNTS: Final = (
     (PULL, "properties decoded", "string_to_properties"),
     (PULL, "expressions evaluated", "CompiledSql92.evaluate"),
 )
+NOW_ROUNDS: Final = 7
+FAR: Final = 1.5  # farther from 1 than rounds of one workload lie from each other
 
 
-def guessed(guess: float, profile: Profile, real: Sequence[RealStages]) -> Table:
+def guessed(guess: float, cell: Cell) -> Table:
     """The guess beside the article and both measurements: filtering with the switch / without."""
     rows = [
         ("your guess", f"{guess:g}"),
         (f"article: ({ARTICLE_BUILD} % + {ARTICLE_WITH} %) / {ARTICLE_WITHOUT} %", f"{ARTICLE_RATIO:.2f}"),
+        *(
+            (f"{SIDES[side]}, the same two parts", str(cell.interval(side, Stages.as_the_article)))
+            for side in cell.sides
+        ),
     ]
-    rows += [(f"{SIDES['ours']}, the same two parts", f"{profile.as_the_article():.2f}")]
-    if real:
-        rows += [(f"{SIDES['java']}, the same two parts", _spread(real, RealStages.as_the_article))]
     return Table("Cost with the switch / without, the article's load test", ("by", "ratio"), rows)
 
 
-def parts(profile: Profile, real: Sequence[RealStages]) -> Table:
-    """What goes into the ratio, step by step, by the article, our stages and the real classes."""
-    told = profile.ratios()
-    figures: tuple[Callable[[RealStages], float], ...] = (
-        RealStages.as_the_article,
-        RealStages.ratio,
-        lambda one: one.as_the_article(decode=True),
-        lambda one: one.ratio(decode=True),
-    )
-    there = [_spread(real, figure) if real else None for figure in figures]
-    whole = profile.all_stages() + told["as_the_article_decode_charged"] - told["as_the_article"]
+def parts(found: BloomMap, cell: Cell) -> Table:
+    """What goes into the ratio, step by step: by the article, and measured on messages with and without properties."""
+    figures = {
+        "bitmap + layer 2": Stages.as_the_article,
+        "and the extension, and checking bits": Stages.ratio,
+        "and decoding at dispatch, were it charged": Stages.ratio_charged,
+    }
+    measured = [(one, side) for one in (cell, found.bare) if one is not None for side in one.sides]
     rows = [
-        ("bitmap + layer 2", f"{ARTICLE_RATIO:.2f}", f"{told['as_the_article']:.2f}", there[0]),
-        ("and the extension, and checking bits", None, f"{told['all_stages']:.2f}", there[1]),
-        ("bitmap + layer 2, decoding charged to it", None, f"{told['as_the_article_decode_charged']:.2f}", there[2]),
-        ("all of it, decoding charged", None, f"{whole:.2f}", there[3]),
-        ("dispatch and pull, all that is not filtering too", None, f"{told['whole']:.2f}", None),
+        (what, None if number else f"{ARTICLE_RATIO:.2f}", *(str(one.interval(side, figure)) for one, side in measured))
+        for number, (what, figure) in enumerate(figures.items())
     ]
-    return Table("Cost with the switch / without it", ("counted", "article", "ours", "real classes"), rows)
+    names = [f"{SIDES[side]}, {properties_of(one.workload)} properties" for one, side in measured]
+    return Table("Cost with the switch / without it", ("counted", "article", *names), rows)
 
 
-def layer_2(profile: Profile, real: Sequence[RealStages]) -> Table:
+def properties_of(workload: Workload) -> int:
+    """How many properties a message of a workload has."""
+    return len(workload.properties()[0])
+
+
+def points(cell: Cell) -> Table:
+    """What the switch adds to all CPU of a broker whose layer 2 takes the article's share of it without the switch."""
+    rows = [
+        ("article", f"{ARTICLE_BUILD + ARTICLE_WITH:.2f} %", f"{ARTICLE_BUILD + ARTICLE_WITH - ARTICLE_WITHOUT:+.2f}")
+    ]
+    for side in cell.sides:
+        for what, figure in (("the same two parts", Stages.as_the_article), ("all stages", Stages.ratio)):
+            of = cell.interval(side, figure).scaled(ARTICLE_WITHOUT)
+            more = of.plus(-ARTICLE_WITHOUT)
+            rows.append(
+                (
+                    f"{SIDES[side]}, {what}",
+                    f"{of.median:.1f} %",
+                    f"{more.median:+.1f} ({more.low:+.1f} to {more.high:+.1f})",
+                )
+            )
+    headers = ("by", "filtering with the switch", "points of all CPU more than without")
+    return Table(f"If filtering takes {ARTICLE_WITHOUT} % of all CPU without the switch", headers, rows)
+
+
+def layer_2(cell: Cell) -> Table:
     """Layer 2 alone with the switch on / off: the article has it halved."""
-    rows = []
-    for off, on in pairs(profile, real):
-        rows.append((on.who, f"{on.stages[LAYER_2] / off.stages[LAYER_2]:.2f}"))
+    rows = [("article", f"{ARTICLE_WITH / ARTICLE_WITHOUT:.2f}")]
+    rows += [(SIDES[side], str(cell.interval(side, Stages.layer_2_ratio))) for side in cell.sides]
     return Table("Layer 2 with the switch on / off", ("by", "ratio"), rows, frozenset({0}))
-
-
-def _spread(real: Sequence[RealStages], figure: Callable[[RealStages], float]) -> str:
-    """The median of the processes, with the lowest and the highest."""
-    values = [figure(one) for one in real]
-    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def calls(workload: Workload) -> Table:
@@ -94,78 +111,96 @@ def calls(workload: Workload) -> Table:
         (phase, what, f"{found[phase, False][function]:g}", f"{found[phase, True][function]:g}")
         for phase, what, function in COUNTS
     ]
-    groups = "1 group" if workload.groups == 1 else f"{workload.groups} groups"
-    caption = f"Calls for a message: {groups}, {workload.selectivity:.0%} match"
+    caption = f"Calls for a message: {_groups(workload.groups)}, {workload.selectivity:.0%} match"
     marked = frozenset(number for number, row in enumerate(rows) if row[2] != row[3])
     return Table(caption, ("phase", "what", "without", "with"), rows, marked)
 
 
+def measured_now(workloads: Sequence[Workload], rounds: int = NOW_ROUNDS, *, mode: Mode = "live") -> None:
+    """Measure workloads in this kernel, by our classes, and show it.
+
+    A first table has what comes out the same each time: counts, and whether the median of the rounds lies above 1.5,
+    below 1 / 1.5, or between. Ratios differ from run to run: they are shown below it where a kernel runs, and no
+    stored page keeps them.
+    """
+    from IPython.display import display
+
+    certain, live = [], []
+    for one, (counts, spent) in zip(workloads, timed_stages(workloads, rounds), strict=True):
+        ratios = [Stages(*each).ratio() for each in spent]
+        name = f"{_groups(one.groups)}, {one.selectivity:.0%} match"
+        pairs = one.messages * one.groups
+        middle = Interval.of(ratios).median
+        verdict = f"more than {FAR}" if middle > FAR else f"less than 1 / {FAR}" if middle * FAR < 1 else "in between"
+        certain.append((name, one.messages, pairs, pairs + counts.passed, verdict))
+        live.append((name, str(Interval.of(ratios))))
+    headers = ("workload", "messages", "evaluated without", "evaluated with", "cost with / without")
+    display(Table("Measured just now, by our classes", headers, certain))
+    if mode == LIVE:
+        caption = f"Cost with the switch / without, just now: median of {rounds} rounds (lowest to highest)"
+        display(Live(Table(caption, ("workload", "ratio"), live), "The ratios of this run"))
+
+
 def worst(found: BloomMap) -> Table:
-    """For each number of groups the selectivity at which the switch costs most, expressions and both sides apart."""
-    rows = []
+    """For each number of groups the shares at which the switch may cost most: no other's interval lies above theirs."""
+    rows, alone, among = [], 0, 0
     for expression in found.axis("expression"):
-        for side in found.cells[0].sides:
-            worst_at = [
-                max((cell.ratio(side), cell.selectivity) for cell in found.row(many, expression))[1]
-                for many in found.axis("groups")
-            ]
-            rows.append((expression, SIDES[side], *(f"{one:.0%}" for one in worst_at)))
-    everything = sum(row[2:].count("100%") for row in rows)
+        for side in found.sides:
+            told = []
+            for many in found.axis("groups"):
+                ratios = {cell.workload.selectivity: cell.interval(side) for cell in found.row(many, expression)}
+                most = max(one.low for one in ratios.values())
+                left = [share for share, one in ratios.items() if one.high >= most]
+                among += left[-1] == 1
+                alone += left == [1]
+                told.append(f"{left[0]:.0%}" if len(left) == 1 else f"{left[0]:.0%} to {left[-1]:.0%}")
+            rows.append((expression, SIDES[side], *told))
     caption = (
-        f"The share of matches at which the switch costs most: {everything} of {sum(len(row) - 2 for row in rows)}"
+        f"The share of matches at which the switch costs most: 100 % alone in {alone} of "
+        f"{len(rows) * len(found.axis('groups'))}, among those that the intervals leave in {among}"
     )
-    headers = ("expression", "by", *(f"{many} groups" if many > 1 else "1 group" for many in found.axis("groups")))
-    return Table(f"{caption} times it is 100 %", headers, rows)
+    return Table(caption, ("expression", "by", *map(_groups, found.axis("groups"))), rows)
 
 
-def crossovers(found: BloomMap) -> Table:
-    """The share of matches below which the switch pays."""
-    rows = []
-    for side in found.cells[0].sides:
-        for expression in found.axis("expression"):
-            for decode in (False, True):
-                line = [found.crossover(many, expression, side, decode=decode) for many in found.axis("groups")]
-                words = ["never" if at is None else "always" if at >= 1 else f"{at:.0%}" for at in line]
-                rows.append((SIDES[side], expression, "charged" if decode else "not charged", *words))
-    headers = (
-        "by",
-        "expression",
-        "decoding",
-        *(f"{many} groups" if many > 1 else "1 group" for many in found.axis("groups")),
+def turns(found: BloomMap) -> Table:
+    """Between which shares of matching messages the switch turns from a gain into a loss, as far as intervals tell."""
+    rows = [
+        (SIDES[side], expression, *(str(found.turn(many, expression, side)) for many in found.axis("groups")))
+        for side in found.sides
+        for expression in found.axis("expression")
+    ]
+    caption = (
+        "Between these shares of matching messages the switch turns from a gain into a loss (nowhere: it only costs)"
     )
-    marked = frozenset(number for number, row in enumerate(rows) if row[2] == "not charged")
-    return Table(
-        "The switch pays below this share of matching messages (marked: as 4.8.0 does it)", headers, rows, marked
-    )
+    return Table(caption, ("by", "expression", *map(_groups, found.axis("groups"))), rows)
 
 
 def counted_again(cell: Cell) -> Table:
     """One cell's counts, made again now from its seed, beside those stored."""
-    from rmqlab.lab.bloom.cell import messages_for
-
-    workload = Workload(
-        messages=messages_for(cell.groups), groups=cell.groups, selectivity=cell.selectivity,
-        expression=cell.expression, user_properties=True, expected=cell.expected, seed=cell.seed,
-    )  # fmt: skip
-    broker = BloomBroker(workload, switch=True)
-    broker.dispatch()
-    found, _ = counted_cell(broker)
-    names = {"messages": "messages", "matched": "pairs that match", "passed": "pairs that layer 1 lets pass",
-             "false_hits": "false hits"}  # fmt: skip
-    rows = [(words, getattr(cell, name), found[name]) for name, words in names.items()]
+    now, stored = counted(cell.workload), cell.counts
+    rows = [
+        ("pairs that match", stored.matched, now.matched),
+        ("pairs that layer 1 lets pass", stored.passed, now.passed),
+        ("false hits", stored.passed - stored.matched, now.passed - now.matched),
+    ]
     marked = frozenset(number for number, row in enumerate(rows) if row[1] != row[2])
-    caption = f"Run again from row {cell.row}: {'the same counts' if not marked else 'not the same counts'}"
-    return Table(caption, ("counted", "stored", "now"), rows, marked)
+    told = "the same counts" if not marked else "not the same counts"
+    return Table(f"Run again with seed {cell.workload.seed}: {told}", ("counted", "stored", "now"), rows, marked)
 
 
-def advice(found: BloomMap, side: str) -> Table:
-    """How many cells are halved, cheaper, dearer, doubled, by the number of groups."""
+def advice(found: BloomMap, side: Side) -> Table:
+    """How many cells are halved, cheaper, undecided, dearer, doubled in every process, by the number of groups."""
     rows = []
     for many in found.axis("groups"):
-        ratios = [cell.ratio(side) for cell in found.cells if cell.groups == many]  # type: ignore[arg-type]
-        rows.append((
-            many, len(ratios), sum(one <= 0.5 for one in ratios), sum(0.5 < one < 1 for one in ratios),
-            sum(1 <= one < 2 for one in ratios), sum(one >= 2 for one in ratios),
-        ))  # fmt: skip
-    headers = ("groups", "cells", "halved or better", "cheaper", "dearer", "doubled or worse")
-    return Table(f"Cells of the map by what the switch does to the cost, by {SIDES[side]}", headers, rows)  # type: ignore[index]
+        ratios = [cell.interval(side) for cell in found.row(many)]
+        halved, doubled = sum(one.high <= 0.5 for one in ratios), sum(one.low >= 2 for one in ratios)
+        pays, costs = sum(one.below(1) for one in ratios), sum(one.above(1) for one in ratios)
+        rows.append((many, len(ratios), halved, pays - halved, len(ratios) - pays - costs, costs - doubled, doubled))
+    headers = ("groups", "cells", "halved or better", "cheaper", "processes disagree", "dearer", "doubled or worse")
+    return Table(
+        f"Cells of the map by what the switch does to the cost in every process, by {SIDES[side]}", headers, rows
+    )
+
+
+def _groups(many: int) -> str:
+    return "1 group" if many == 1 else f"{many} groups"

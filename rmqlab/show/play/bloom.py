@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.bloom.stored_map import stored_map
-from rmqlab.show.bloom.cost import cell_cost
+from rmqlab.lab.bloom.map import stored_map
+from rmqlab.show.bloom.cost import bloom_cost
 from rmqlab.show.bloom.map import bloom_map
 from rmqlab.show.explore import Choice, Mode, explore
 from rmqlab.show.stack import stacked
@@ -31,5 +31,5 @@ def play_bloom(*, mode: Mode = "live", selectivity: float = 1.0, groups: int = 1
 def _draw(*, selectivity: float, groups: int, expression: str) -> Picture:
     found = stored_map()
     cell = found.cell(selectivity, groups, expression)
-    cost = cell_cost(cell)
+    cost = bloom_cost(cell)
     return stacked(cost.title, cost, bloom_map(found, expression, here=cell))

@@ -1,18 +1,20 @@
-"""Pictures and tables of notebook 13: the same answer everywhere, what it costs, how many workers it needs."""
+"""Pictures and tables of notebook 13: the guess, the same answer everywhere, what it costs, how many workers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rmqlab.lab.cluster_times import GIB
 from rmqlab.show.explore import Choice, Mode, explore
 from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rmqlab.lab.cluster_times import ClusterTimes
+    from rmqlab.lab.interval import Interval
 
 ONE, TWO = "local, 1 core", "cluster, 2 workers"
 PARTS: Final = (("session", ORANGE, "//"), ("first job", SKY, ".."), ("the data", BLUE, ""))
@@ -35,10 +37,22 @@ def same_answer(ran: Sequence[Sequence[Any]], stored: Sequence[Sequence[Any]] = 
     return Table(f"The audit at {len(rows)} addresses: {told}", headers, rows, marked)
 
 
+def guessed(guess: Mapping[str, object], ran: Sequence[Sequence[Any]], times: ClusterTimes) -> Table:
+    """The guess of notebook 13 beside what came out: lines that change, and the small store on one core and on two."""
+    shared, alone = (times.sizing(name, 0).seconds(workers) for name, workers in ((TWO, 2), (ONE, 1)))
+    told = f"one core is done after {alone.median:.0f} s of CPU, the cluster of two workers after {shared.median:.0f} s"
+    rows = [
+        ("lines that change", guess["lines"], "0: the same command ran" if ran else "0, as stored"),
+        ("a small store on two workers", guess["small store"], "later" if shared.low > alone.high else "sooner"),
+        ("", "", told),
+    ]
+    return Table("Your guess and what came out", ("", "guess", "here"), rows)
+
+
 def cost_picture(times: ClusterTimes) -> Picture:
     """CPU seconds at every place: the session, the first job, and the data of the store that was measured."""
-    costs = [(one.name, one.session, one.first, max(one.big - one.again, 0.0)) for one in times.places]
-    gib = times.bytes / (1 << 30)
+    costs = [(one.name, one.session, one.first, one.spent.median) for one in times.places]
+    gib = times.bytes / GIB
     messages = f"{times.messages:,}".replace(",", "\u2009")
     title = f"Where the time goes: an audit of {gib:.2g} GiB, {messages} messages"
     with canvas(8.2, 0.42 * len(costs) + 1.35) as figure:
@@ -64,24 +78,30 @@ def cost_picture(times: ClusterTimes) -> Picture:
         for name, session, first, data in costs
     )
     alt = f"CPU seconds of an audit at each place. {'. '.join(told)}."
-    table = Table(
-        title, ("place", *(part for part, _, _ in PARTS)), [(row[0], *(f"{v:.1f}" for v in row[1:])) for row in costs]
-    )
-    return Picture(svg, title=title, alt=alt, table=table)
+    rows = [(one.name, f"{one.session:.1f}", f"{one.first:.1f}", str(one.spent)) for one in times.places]
+    headers = ("place", "session", "first job", "the data: median (bounds)")
+    return Picture(svg, title=title, alt=alt, table=Table(title, headers, rows))
 
 
 def workers_picture(times: ClusterTimes, gib: float, minutes: float = 10.0) -> Picture:
-    """Time on the clock over the number of workers, for a store of so many GiB; dashed, the time one has."""
+    """Time on the clock over the number of workers, for a store of so many GiB; dashed, the time one has.
+
+    The band lies between the bounds of what was measured; beyond the store that was measured it is extrapolated.
+    """
     sizing = times.sizing(TWO, gib)
     seconds = [sizing.seconds(workers) for workers in WORKERS]
-    enough = next((n for n, s in zip(WORKERS, seconds, strict=True) if s <= minutes * 60), None)
+    surely = next((n for n, s in zip(WORKERS, seconds, strict=True) if s.high <= minutes * 60), None)
     size = f"{gib / 1024:g} TiB" if gib >= 1024 else f"{gib:g} GiB"
     title = f"A store of {size}: minutes over workers of one core"
     with canvas(8.2, 3.2) as figure:
         axes = figure.add_axes((0.1, 0.2, 0.87, 0.66))
         axes.plot(
-            WORKERS, [one / 60 for one in seconds], color=BLUE, marker="o", markeredgecolor=BLACK, linewidth=1.8,
-            label="what it takes, by what was measured",
+            WORKERS, [one.median / 60 for one in seconds], color=BLUE, marker="o", markeredgecolor=BLACK, linewidth=1.8,
+            label=f"extrapolated from {times.bytes / GIB:.2g} GiB",
+        )  # fmt: skip
+        axes.fill_between(
+            WORKERS, [one.low / 60 for one in seconds], [one.high / 60 for one in seconds], color=SKY, alpha=0.4,
+            linewidth=0, label="bounds of what was measured",
         )  # fmt: skip
         axes.axhline(minutes, color=VERMILLION, linestyle=(0, (4, 3)), linewidth=1.4, label=f"{minutes:g} minutes")
         axes.axhline(
@@ -97,14 +117,20 @@ def workers_picture(times: ClusterTimes, gib: float, minutes: float = 10.0) -> P
         axes.legend(frameon=False, fontsize=8.5)
         figure.text(0.012, 0.95, title, fontsize=10.5, fontweight="bold", va="center")
         svg = svg_of(figure)
-    done = "1 worker is" if enough == 1 else f"{enough} workers are"
-    told = f"{done} done within {minutes:g} minutes" if enough else "no number here is enough"
+    done = "1 worker is" if surely == 1 else f"{surely} workers are"
+    told = f"{done} done within {minutes:g} minutes by the upper bound" if surely else "no number here is surely enough"
+    first, last = (one.scaled(1 / 60) for one in (seconds[0], seconds[-1]))
     alt = (
-        f"Minutes for {size} over the number of workers, both on logarithmic scales: {seconds[0] / 60:.3g} with one, "
-        f"{seconds[-1] / 60:.3g} with {WORKERS[-1]}; {told}. {sizing.place.fixed:.0f} s stay however many there are."
+        f"Minutes for {size} over the number of workers, both on logarithmic scales, extrapolated from "
+        f"{times.bytes / GIB:.2g} GiB: {_minutes(first)} with one, {_minutes(last)} with {WORKERS[-1]}; {told}. "
+        f"{sizing.place.fixed:.0f} s stay however many there are."
     )
-    rows = [(n, f"{s / 60:.3g}") for n, s in zip(WORKERS, seconds, strict=True)]
-    return Picture(svg, title=title, alt=alt, table=Table(title, ("workers", "minutes"), rows))
+    rows = [(n, *(f"{one / 60:.3g}" for one in s)) for n, s in zip(WORKERS, seconds, strict=True)]
+    return Picture(svg, title=title, alt=alt, table=Table(title, ("workers", "minutes", "at least", "at most"), rows))
+
+
+def _minutes(one: Interval) -> str:
+    return f"{one.median:.3g} ({one.low:.3g} to {one.high:.3g})"
 
 
 def play_cluster(times: ClusterTimes, *, mode: Mode = "live", store: str = "2 TiB") -> None:

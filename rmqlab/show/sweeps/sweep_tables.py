@@ -74,11 +74,17 @@ def alarms(records: Records, clients: int) -> Table:
     """Load and false alarms of each period and expiry, a tenth of the beats lost."""
     chosen = [one for one in records if one["clients"] == clients and one["lost"] and one["scan_ms"] == 10_000]
     rows = [
-        (one["period_ms"], one["expiry_ms"], f"{one['beats_a_second']:,.0f}", f"{one['false_expiries_an_hour']:,}")
+        (
+            one["period_ms"],
+            one["expiry_ms"],
+            one["expiry_ms"] // one["period_ms"],
+            f"{one['beats_a_second']:,.0f}",
+            f"{one['false_expiries_an_hour']:,}",
+        )
         for one in sorted(chosen, key=lambda one: (one["period_ms"], one["expiry_ms"]))
     ]
-    loud = frozenset(number for number, row in enumerate(rows) if row[3] != "0")
-    headers = ("period, ms", "expiry, ms", "beats a second that arrive", "false alarms an hour")
+    loud = frozenset(number for number, row in enumerate(rows) if row[-1] != "0")
+    headers = ("period, ms", "expiry, ms", "beats that fit", "beats a second that arrive", "false alarms an hour")
     return Table(f"{clients:,} clients, one beat in ten lost", headers, rows, loud)
 
 

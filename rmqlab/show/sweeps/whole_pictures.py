@@ -170,7 +170,7 @@ def play_cells(records: Sequence[Record], *, mode: Mode = "live", **start: objec
 
 
 def orders(records: Sequence[Record], **fixed: object) -> Table:
-    """What every order of frames that was reached can lose; rows with the values ``fixed``, the most open first."""
+    """What the orders of frames that were reached can lose; rows with the values ``fixed``, the most open first."""
     chosen = [one for one in records if all(one[axis] == value for axis, value in fixed.items())]
     chosen = sorted(
         chosen, key=lambda one: (one["traffic"] != "starting", one["members"], one["queues"], one["gap_ms"])
@@ -184,8 +184,16 @@ def orders(records: Sequence[Record], **fixed: object) -> Table:
         for one in chosen
     ]  # fmt: skip
     marked = frozenset(number for number, one in enumerate(chosen) if one["lost_min"] < one["lost_max"])
-    headers = ("traffic", "members", "queues", AXES["gap_ms"], "outcomes", "lost: least, median, most", "every order")
-    return Table("Every order of frames that a budget of runs reached", headers, rows, marked)
+    headers = (
+        "traffic",
+        "members",
+        "queues",
+        AXES["gap_ms"],
+        "outcomes",
+        "lost: least, median, most",
+        "all orders there are",
+    )
+    return Table("What the orders of frames lose that a budget of runs reached", headers, rows, marked)
 
 
 def kept_and_now(name: str, record: Record, row_again: Callable[..., Sequence[Any]]) -> Table:

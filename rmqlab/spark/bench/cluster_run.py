@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster_times import stored_file
+from rmqlab.lab.interval import Interval
 from rmqlab.lab.whole_file import replacing
 from rmqlab.spark.class_archive import with_archive
 from rmqlab.spark.servers import HOST, ConnectServer, StandaloneCluster
@@ -131,11 +132,12 @@ def run_everywhere(
 
 
 def measure(store: Path, small: Path, address: str) -> dict[str, float]:
-    """CPU seconds at an address: `session`, the `first` audit of `small`, the same `again`, that of `store` (`big`).
+    """CPU seconds at an address: `session`, the `first` audit of `small`, the same `again`, the `data` of `store`.
 
-    The last two are audited in turns ``ROUNDS`` times: `again` is the median, and `big` is that and the median of what
-    the big one cost more. Counted over all processes below this one: driver, executors, Python workers, and servers
-    from when the session was asked for. Unlike time on the clock it hardly depends on what else the machine does.
+    Both are audited in turns ``ROUNDS`` times: `again` is the median of the small one, `data` that of what the big one
+    cost more, and `swing` the share by which a round lay off it, the farthest at either end left out. Counted over all
+    processes below this one: driver, executors, Python workers, and servers from when the session was asked for. Unlike
+    time on the clock it hardly depends on what else the machine does.
 
     Raises:
         ClusterRunError: a job failed.
@@ -149,7 +151,7 @@ def times(gib: float = 0.5) -> dict[str, Any]:
     """Measure every place on a store of so many GiB that is made for it; minutes, and twice that room on the disk.
 
     A small store of the same kind (the same group, topics and sizes) is what `first` and `again` read. `bytes` and
-    `messages` are what `big` reads more than `again`.
+    `messages` are what the big one has more.
 
     Raises:
         BadInput: no room, or a job failed.
@@ -229,13 +231,14 @@ def _measured(root: str, address: str, store: str, small: str) -> dict[str, floa
         return took
 
     spark = open_session(address)
-    found = {"session": spent(), "first": spent(small)}
+    session, first = spent(), spent(small)
     rounds = [(spent(small), spent(store)) for _ in range(ROUNDS)]
-    found["again"] = median(again for again, _ in rounds)
-    # Pairs: the JVM still compiles, so later rounds cost less than earlier ones.
-    found["big"] = found["again"] + median(big - again for again, big in rounds)
     spark.stop()
-    return found
+    # Pairs: the JVM still compiles, so later rounds cost less than earlier ones.
+    middle, low, high = Interval.of([big - again for again, big in rounds], outer=1)
+    again = median(again for again, _ in rounds)
+    found = {"session": session, "first": first, "again": again, "data": middle}
+    return {**found, "swing": max(high - middle, middle - low) / middle}
 
 
 def _write(*, only_answers: bool) -> None:

@@ -28,17 +28,16 @@ WORST, BEST = "worst", "best"
 
 
 class Figure(NamedTuple):
-    """A figure of a row: as it is kept, and as it came out now. ``exact``: False for a time, which no run repeats."""
+    """A figure of a row: as it is kept, and as it came out now."""
 
     name: str
     kept: Any
     now: Any
-    exact: bool
 
     @property
     def same(self) -> bool:
-        """Whether it is as it must be; a time always is."""
-        return not self.exact or self.kept == self.now
+        """Whether it came out as it is kept."""
+        return bool(self.kept == self.now)
 
 
 def row_of(records: Sequence[Record], wanted: str) -> Record:
@@ -74,16 +73,12 @@ def row_again(name: str, record: Record) -> list[Figure]:
         BadInput: as `parameters_of`, or the row fails now.
     """
     parameters = parameters_of(name, record)
-    one = CATALOGUE[name]
-    outcome = run_row(one.run, SweepRow(record.get(ROW, ""), record[SEED], parameters))
+    outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW, ""), record[SEED], parameters))
     if outcome.error is not None:
         raise BadInput(f"sweep {name!r}, row {record.get(ROW, '')}: {outcome.error}")
     known = [figure for figure in record if figure not in parameters and figure not in (ROW, SEED, ERROR)]
     names = dict.fromkeys((*known, *outcome.figures))
-    return [
-        Figure(figure, record.get(figure), outcome.figures.get(figure), one.counts is None or figure in one.counts)
-        for figure in names
-    ]
+    return [Figure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]
 
 
 def run_again_of(name: str, record: Record, which: str) -> Run:

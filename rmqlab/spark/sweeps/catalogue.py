@@ -2,7 +2,7 @@
 
 Two machines measure. The reduced models (`reduced_group`, `reduced_heartbeats`) do some hundred thousand runs a second,
 the whole core some ten: simulated from seeds (`whole_group`, `storm`) or searched by the explorer (`searched_group`). A
-row of any is repeated exactly by its seed and parameters (`again`); only the bloom map measures times.
+row of any is repeated exactly by its seed and parameters (`again`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.groups.tag_group import GROUP, TOPIC
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.spark.sweeps.bloom_map import COUNTS as BLOOM_COUNTS
-from rmqlab.spark.sweeps.bloom_map import SEED as BLOOM_SEED
-from rmqlab.spark.sweeps.bloom_map import bloom_map, measure, workload_of
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
@@ -30,7 +27,7 @@ from rmqlab.spark.sweeps.whole_group import TRAFFIC, group_start, loss_whole
 
 MESSAGES = 64
 STORM_SETTLES_MS = 25_000  # the next round by timer comes within 20 s
-LOSS_WHOLE, SCHEDULES, STORMS, BLOOM_MAP = "loss_whole", "schedules", "storms", "bloom-map"
+LOSS_WHOLE, SCHEDULES, STORMS = "loss_whole", "schedules", "storms"
 Figures = dict[str, Any]
 
 
@@ -38,8 +35,7 @@ Figures = dict[str, Any]
 class NamedSweep:
     """A sweep of the catalogue: ``rows`` gives its grid for a number of ``runs`` a row.
 
-    ``check`` takes the parameters of a row and raises `BadInput` for values that its axes cannot have. ``counts``: the
-    figures that a row repeats exactly, None for all of them; the others are times that were measured.
+    ``check`` takes the parameters of a row and raises `BadInput` for values that its axes cannot have.
     ``version`` is raised when a row's figures change their meaning. ``rows_a_task``: quick rows share a task.
     """
 
@@ -50,7 +46,6 @@ class NamedSweep:
     runs: int
     seed: int = 0
     version: int = 1
-    counts: frozenset[str] | None = None
     rows_a_task: int = 1
 
     def sweep(
@@ -199,11 +194,6 @@ def _check_storm(*, members: int, queues: int, strategy: str, gap_ms: int) -> No
     convert_scenario(storm_scenario(members, queues, strategy, gap_ms).to_builtins(), "its scenario")
 
 
-def _check_cell(*, expected: int, **cell: Any) -> None:
-    _check_least("expected", expected, 1)
-    workload_of(0, **{name: value for name, value in cell.items() if name != "real"}, expected=expected)
-
-
 def _check_least(name: str, value: int, least: int) -> None:
     if value < least:
         raise BadInput(f"{name} is {value}; the least is {least}")
@@ -262,10 +252,5 @@ CATALOGUE: Mapping[str, NamedSweep] = {
     STORMS: NamedSweep(
         "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows,
         _check_storm, 1,
-    ),
-    BLOOM_MAP: NamedSweep(
-        "what filtering costs with the bloom switch and without; times differ from run to run, counts do not",
-        measure, lambda _: list(map(dict, bloom_map().parameters)), _check_cell, 1, seed=BLOOM_SEED,
-        counts=BLOOM_COUNTS,
     ),
 }  # fmt: skip

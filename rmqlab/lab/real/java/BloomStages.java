@@ -22,45 +22,82 @@ import org.apache.rocketmq.store.ConsumeQueueExt;
 import org.apache.rocketmq.store.DispatchRequest;
 
 /**
- * Times the stages of filtering in the real broker's classes. A job on standard input is: error rate, expected groups,
- * warm-up rounds, rounds (ints); topic; number of groups, then name and expression of each; number of records, then the
- * records as the commit log has them. Texts and records are a length and bytes.
+ * Times the stages of filtering in the real broker's classes. A request on standard input is: warm-up rounds, rounds,
+ * number of workloads (ints), then of each: error rate, expected groups (ints); topic; number of groups, then name and
+ * expression of each; number of records, then the records as the commit log has them. Texts and records are a length
+ * and bytes. A round goes through all workloads once.
  *
- * The answer: pairs of message and group that match, pairs that layer 1 lets pass (longs), then for each round CPU ns of
- * the thread for: decode the properties of each record once; compute its bitmap from decoded properties; write its
- * unit; read the unit for each group; check its bits for each group; layer 2 for each group (all records); layer 2 for
- * the pairs that layer 1 lets pass.
+ * The answer, for each workload: pairs of message and group that match, pairs that layer 1 lets pass (longs), then for
+ * each round CPU ns of the thread for: decode the properties of each record once; compute its bitmap from decoded
+ * properties; write its unit; read the unit for each group; check its bits for each group; layer 2 for each group (all
+ * records); layer 2 for the pairs that layer 1 lets pass. The last two change places from round to round, for the second
+ * one finds the records at hand.
  */
 public final class BloomStages {
     private static final int STAGES = 7;
     private static final int EXT_FILE = 8 * 1024 * 1024;
+    private static final BrokerConfig CONFIG = new BrokerConfig();
+
+    private final String topic;
+    private final CommitLogDispatcherCalcBitMap dispatcher;
+    private final int bits;
+    private final ExpressionMessageFilter[] filters;
+    private final ByteBuffer[] records;
+    private long matched;
+    private long passes;
 
     public static void main(String[] arguments) throws Exception {
         DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
         System.setOut(System.err);
+        CONFIG.setEnableCalcFilterBitMap(true);
         while (true) {
-            int errorRate;
+            int warmUp;
             try {
-                errorRate = in.readInt();
+                warmUp = in.readInt();
             } catch (EOFException end) {
                 return;
             }
-            job(errorRate, in, out);
+            answer(warmUp, in, out);
             out.flush();
         }
     }
 
-    private static void job(int errorRate, DataInputStream in, DataOutputStream out) throws Exception {
-        int expected = in.readInt();
-        int warmUp = in.readInt();
+    private static void answer(int warmUp, DataInputStream in, DataOutputStream out) throws Exception {
         int rounds = in.readInt();
-        String topic = text(in);
+        BloomStages[] every = new BloomStages[in.readInt()];
+        for (int i = 0; i < every.length; i++) {
+            every[i] = new BloomStages(in);
+        }
+        long[][][] times = new long[rounds][every.length][];
+        for (int round = -warmUp; round < rounds; round++) {
+            for (int i = 0; i < every.length; i++) {
+                long[] spent = every[i].round(round % 2 != 0);
+                if (round >= 0) {
+                    times[round][i] = spent;
+                }
+            }
+        }
+        for (int i = 0; i < every.length; i++) {
+            out.writeLong(every[i].matched);
+            out.writeLong(every[i].passes);
+            for (long[][] spent : times) {
+                for (long one : spent[i]) {
+                    out.writeLong(one);
+                }
+            }
+        }
+    }
+
+    private BloomStages(DataInputStream in) throws Exception {
+        int errorRate = in.readInt();
+        int expected = in.readInt();
+        topic = text(in);
         ConsumerFilterManager manager = new ConsumerFilterManager();
         Field bloom = ConsumerFilterManager.class.getDeclaredField("bloomFilter");
         bloom.setAccessible(true);
         bloom.set(manager, BloomFilter.createByFn(errorRate, expected));
-        ExpressionMessageFilter[] filters = new ExpressionMessageFilter[in.readInt()];
+        filters = new ExpressionMessageFilter[in.readInt()];
         for (int i = 0; i < filters.length; i++) {
             String group = text(in);
             String expression = text(in);
@@ -68,39 +105,22 @@ public final class BloomStages {
             filters[i] = new ExpressionMessageFilter(
                 FilterAPI.build(topic, expression, "SQL92"), manager.get(topic, group), manager);
         }
-        ByteBuffer[] records = new ByteBuffer[in.readInt()];
+        records = new ByteBuffer[in.readInt()];
         for (int i = 0; i < records.length; i++) {
             records[i] = ByteBuffer.wrap(bytes(in));
         }
-        BrokerConfig config = new BrokerConfig();
-        config.setEnableCalcFilterBitMap(true);
-        CommitLogDispatcherCalcBitMap dispatcher = new CommitLogDispatcherCalcBitMap(config, manager);
-        long[] counts = new long[2];
-        long[][] times = new long[rounds][];
-        for (int round = 0; round < warmUp + rounds; round++) {
-            long[] spent = round(topic, dispatcher, filters, records, counts, manager.getBloomFilter().getM());
-            if (round >= warmUp) {
-                times[round - warmUp] = spent;
-            }
-        }
-        out.writeLong(counts[0]);
-        out.writeLong(counts[1]);
-        for (long[] spent : times) {
-            for (long one : spent) {
-                out.writeLong(one);
-            }
-        }
+        dispatcher = new CommitLogDispatcherCalcBitMap(CONFIG, manager);
+        bits = manager.getBloomFilter().getM();
     }
 
     @SuppressWarnings("unchecked")
-    private static long[] round(String topic, CommitLogDispatcherCalcBitMap dispatcher,
-        ExpressionMessageFilter[] filters, ByteBuffer[] records, long[] counts, int bits) throws IOException {
+    private long[] round(boolean passedFirst) throws IOException {
         int number = records.length;
         long stored = System.currentTimeMillis() + 1000;
         Map<String, String>[] properties = new Map[number];
         DispatchRequest[] requests = new DispatchRequest[number];
-        ConsumeQueueExt.CqExtUnit[] units = new ConsumeQueueExt.CqExtUnit[number];
         long[] addresses = new long[number];
+        ConsumeQueueExt.CqExtUnit[][] units = new ConsumeQueueExt.CqExtUnit[filters.length][number];
         boolean[][] passed = new boolean[filters.length][number];
         long[] spent = new long[STAGES];
         File folder = Files.createTempDirectory("bloom-stages").toFile();
@@ -126,41 +146,56 @@ public final class BloomStages {
                 addresses[i] = ext.put(new ConsumeQueueExt.CqExtUnit(0L, stored, requests[i].getBitMap()));
             }
             spent[2] = cpu() - begin;
-            long matched = 0;
-            long passes = 0;
+            // The clock is read once a stage: for each group it would cost as much as a few checks.
+            begin = cpu();
             for (int g = 0; g < filters.length; g++) {
-                begin = cpu();
                 for (int i = 0; i < number; i++) {
                     ConsumeQueueExt.CqExtUnit unit = new ConsumeQueueExt.CqExtUnit();
                     ext.get(addresses[i], unit);
-                    units[i] = unit;
+                    units[g][i] = unit;
                 }
-                spent[3] += cpu() - begin;
-                begin = cpu();
-                for (int i = 0; i < number; i++) {
-                    passed[g][i] = filters[g].isMatchedByConsumeQueue(0L, units[i]);
-                }
-                spent[4] += cpu() - begin;
-                begin = cpu();
-                for (int i = 0; i < number; i++) {
-                    matched += filters[g].isMatchedByCommitLog(records[i], null) ? 1 : 0;
-                }
-                spent[5] += cpu() - begin;
-                begin = cpu();
-                for (int i = 0; i < number; i++) {
-                    if (passed[g][i]) {
-                        passes++;
-                        filters[g].isMatchedByCommitLog(records[i], null);
-                    }
-                }
-                spent[6] += cpu() - begin;
             }
-            counts[0] = matched;
-            counts[1] = passes;
+            spent[3] = cpu() - begin;
+            begin = cpu();
+            for (int g = 0; g < filters.length; g++) {
+                for (int i = 0; i < number; i++) {
+                    passed[g][i] = filters[g].isMatchedByConsumeQueue(0L, units[g][i]);
+                }
+            }
+            spent[4] = cpu() - begin;
+            passes = 0;
+            for (boolean[] mine : passed) {
+                for (boolean one : mine) {
+                    passes += one ? 1 : 0;
+                }
+            }
+            if (passedFirst) {
+                spent[6] = layerTwo(passed);
+            }
+            spent[5] = layerTwo(null);
+            if (!passedFirst) {
+                spent[6] = layerTwo(passed);
+            }
         } finally {
             ext.destroy();
             delete(folder);
         }
+        return spent;
+    }
+
+    /** Layer 2 for each group, of all records or of those that passed; CPU ns. */
+    private long layerTwo(boolean[][] passed) {
+        long found = 0;
+        long begin = cpu();
+        for (int g = 0; g < filters.length; g++) {
+            for (int i = 0; i < records.length; i++) {
+                if (passed == null || passed[g][i]) {
+                    found += filters[g].isMatchedByCommitLog(records[i], null) ? 1 : 0;
+                }
+            }
+        }
+        long spent = cpu() - begin;
+        matched = found;
         return spent;
     }
 
