@@ -110,7 +110,7 @@ class Simulation:
         self.settings = clients or ClientSettings()
         self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=self.settings.plain_names)
         self.faults = Faults(self.cluster, self.witness, self._killed)
-        if any(isinstance(step, RestartBroker) and step.crash for step in scenario.steps):
+        if self._may_crash():
             self.cluster.write_files_now_and_then()
         self.members: list[Member] = []
         self.consumers: dict[str, Consumer] = {}
@@ -136,6 +136,10 @@ class Simulation:
         )
         self.gauges = None if gauges_every_ms is None else GaugeSampler(self, gauges_every_ms)
         node.visitor = node.spawn(self._drive(node), "scenario")
+
+    def _may_crash(self) -> bool:
+        """Whether a crash of the broker may come: then what it has written by then counts."""
+        return any(isinstance(step, RestartBroker) and step.crash for step in self.scenario.steps)
 
     def run(self) -> Run:
         """Step until the scenario is over."""
@@ -181,6 +185,22 @@ class Simulation:
         return MQClientInstance(node, config, config.build_mq_client_id(), self._unique_ids, self.witness.observer(who))
 
     async def _drive(self, node: VirtualNode) -> None:
+        await self._begin(node)
+        for step in self.scenario.steps:
+            wait_us = self._began_us + step.at * US_PER_MS - self.world.scheduler.now_us
+            if wait_us > 0:
+                await node.sleep_us(wait_us)
+            else:
+                await self._goes_on(node)
+            await self._take(step)
+        if self.scenario.ends_with_question:
+            await self._goes_on(node)
+        else:
+            await self._comes_to_rest(node)
+        await self._end(node)
+
+    async def _begin(self, node: VirtualNode) -> None:
+        """Create the topics, as the recordings were driven; time 0 of the steps is when they have settled."""
         await self.producer.start()
         for topic, queues in self.scenario.topics.items():
             try:
@@ -189,21 +209,16 @@ class Simulation:
                 problem = f"scenario {self.scenario.id!r}: topics.{topic}: the broker refuses it: {_first_line(error)}"
                 raise BadInput(problem) from error
         await node.sleep(TOPICS_SETTLE_MS)
-        self._began_us = begin = self.world.scheduler.now_us
-        for step in self.scenario.steps:
-            wait_us = begin + step.at * 1000 - self.world.scheduler.now_us
-            if wait_us > 0:
-                await node.sleep_us(wait_us)
-            else:
-                await self._goes_on(node)
-            try:
-                await self._do(step)
-            except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
-                self.witness.event("error", do=type(step).__name__.lower(), **_thrown(error))
-        if self.scenario.ends_with_question:
-            await self._goes_on(node)
-        else:
-            await self._comes_to_rest(node)
+        self._began_us = self.world.scheduler.now_us
+
+    async def _take(self, step: Step) -> None:
+        try:
+            await self._do(step)
+        except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
+            self.witness.event("error", do=type(step).__name__.lower(), **_thrown(error))
+
+    async def _end(self, node: VirtualNode) -> None:
+        """Note how things stand, then shut everybody down."""
         self._final = self._final_state()
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):

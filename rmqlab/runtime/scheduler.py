@@ -180,6 +180,29 @@ class Scheduler:
             entry[3](*entry[4])
         self._pass_until_us = -1
 
+    def reserve(self) -> int:
+        """Take the next place among things due at one instant; whatever comes from now on stands behind it."""
+        self._sequence += 1
+        return self._sequence
+
+    def run_before(self, time_us: int, place: int, until: Callable[[], bool] | None = None) -> bool:
+        """Step while something comes before the reserved ``place`` at ``time_us``; then that is the present instant.
+
+        With ``until`` stop after the first step that makes it true, and return True.
+        """
+        heap, last = self._heap, (time_us, 0, place)
+        self._pass_until_us = -1 if until else time_us - 1
+        while heap and heap[0][:3] < last:
+            entry = heappop(heap)
+            self.now_us = entry[0]
+            self.steps += 1
+            entry[3](*entry[4])
+            if until is not None and until():
+                return True
+        self._pass_until_us = -1
+        self.now_us = max(self.now_us, time_us)
+        return False
+
     def run_until(self, time_us: int) -> None:
         """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
         self._pass_until_us = time_us
