@@ -1,7 +1,38 @@
-"""rmqlab: a laboratory for RocketMQ subscriptions, filters and heartbeats.
+"""rmqlab: a laboratory for Apache RocketMQ's subscriptions, message filters and heartbeats.
 
-The rooms, from the bottom up: message, protocol, filter, store, broker, namesrv, client (rules only, no I/O),
-runtime (virtual time and sockets), lab (scenarios, fates, experiments), show (pictures).
+A cluster in a cell, on a clock that only you move:
+
+>>> import rmqlab
+>>> lab = rmqlab.Lab(topics={"T": 4})
+>>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
+>>> lab.run(seconds=60)
+>>> b = lab.consumer("B", group="G", subscribe={"T": "tagB"})
+>>> lab.run(seconds=60)
+>>> sent = lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+>>> lab.run(seconds=30)
+>>> [fate.body for fate in lab.fates() if not fate.lost]
+['MsgStr6', 'MsgStr7']
+
+Experiments
+    Lab             broker, name server, producer and consumers, driven by hand; tables, pictures, faults
+    simulate        run a scenario in virtual time
+    explore         every outcome that a scenario can have
+    plan            ways to change a group's subscription, and what each can lose
+    reproduce       the articles' experiments, article figure beside the figure here
+
+Questions
+    lint            do the members of a group subscribe the same, by meaning
+    sql92           what a broker makes of a SQL92 filter
+    tags            what a client makes of a tag expression
+    check           is the answer to an exercise right
+
+Real brokers
+    serve           a broker and a name server for real clients, for tests
+    replay          a recording of a real broker against this one
+    spark           a Spark session that reads stores: spark.read.format("rocketmq")
+    read_store      a store's messages, queues or offsets as a Spark frame
+
+Nothing is imported before it is used. `rmqlab VERB --help` is the same on the command line.
 """
 
 from __future__ import annotations
@@ -10,17 +41,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rmqlab import spark
     from rmqlab.lab.lessons.check import check
+    from rmqlab.laboratory import Lab
     from rmqlab.serving import serve
+    from rmqlab.spark.store_source import read_store
+    from rmqlab.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
 
-__all__ = ["__version__", "check", "serve"]
+__all__ = [
+    "Lab",
+    "check",
+    "explore",
+    "lint",
+    "plan",
+    "read_store",
+    "replay",
+    "reproduce",
+    "serve",
+    "simulate",
+    "spark",
+    "sql92",
+    "tags",
+]
 __version__ = "0.1.0"
 
-_LATER = {"check": "rmqlab.lab.lessons.check", "serve": "rmqlab.serving"}
+_MODULES = {
+    "Lab": "rmqlab.laboratory",
+    "check": "rmqlab.lab.lessons.check",
+    "read_store": "rmqlab.spark.store_source",
+    "serve": "rmqlab.serving",
+}
 
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    if name == "spark":
+        return import_module("rmqlab.spark")
+    if name in __all__:
+        return getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What the package offers."""
+    return [*__all__, "__version__"]

@@ -202,6 +202,14 @@ class Broker:
         self.now = now
         self.consumer_filter_manager.persist()
 
+    def __repr__(self) -> str:
+        """Its name, address, topics and the groups that are online."""
+        topics = len(self.topic_config_manager.topic_config_table)
+        groups = ", ".join(map(str, self.consumer_manager.consumer_table)) or "none"
+        return (
+            f"<Broker {self.config.broker_name} at {self.config.broker_addr}: {topics} topics; groups online: {groups}>"
+        )
+
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Process one command at `now` (epoch ms); see the class for what None means.
 

@@ -54,6 +54,15 @@ class ConsumerGroupInfo:
         self.channel_info_table: dict[Channel, ClientChannelInfo] = {}
         self._client_ids: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        """The group, its members, and the one subscription of each topic."""
+        held = ", ".join(
+            f"{topic} {one.expression_type} {one.sub_string} @{one.sub_version}"
+            for topic, one in self.subscription_table.items()
+        )
+        members = ", ".join(map(str, self.all_client_ids())) or "nobody"
+        return f"<ConsumerGroupInfo {self.group_name}: {members}; holds {held or 'nothing'}>"
+
     def find_channel(self, client_id: str) -> ClientChannelInfo | None:
         """Return the connection of a client, or None."""
         for info in self.channel_info_table.values():

@@ -14,12 +14,14 @@ from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetS
 from rmqlab.client.queue_order import key_order
 from rmqlab.client.validators import check_consumer_group
 from rmqlab.filter import filter_api
+from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 
 if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import Disk, OffsetStore
     from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.rebalance_impl import RebalanceImpl
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -44,6 +46,7 @@ class Consumer(ABC):
 
     kind: str
     consume_type: ConsumeType
+    rebalance_impl: RebalanceImpl
 
     def __init__(
         self, group: str, instance: MQClientInstance, config: ConsumerConfig, disk: Disk | None = None
@@ -66,6 +69,22 @@ class Consumer(ABC):
         now = instance.runtime.now()
         text = config.consume_timestamp
         self.consume_timestamp = now - HALF_AN_HOUR if text is None else parse_consume_timestamp(text)
+
+    def __repr__(self) -> str:
+        """Who it is, what it asks for, which queues it has."""
+        asked = (
+            f"{topic} {one.expression_type} {one.sub_string}"
+            for topic, one in self.subscription_inner.items()
+            if not is_retry_topic(topic)
+        )
+        held: dict[str, list[int]] = {}
+        for queue in self.rebalance_impl.process_queue_table:
+            if not is_retry_topic(queue.topic):
+                held.setdefault(queue.topic, []).append(queue.queue_id)
+        owns = "; ".join(f"queues {', '.join(map(str, sorted(ids)))} of {topic}" for topic, ids in held.items())
+        name = self.instance.client_id.partition("@")[2] or self.instance.client_id
+        wishes = "; ".join(asked) or "nothing"
+        return f"<{type(self).__name__} {name} of group {self.group_name}: {wishes}; owns {owns or 'nothing'}>"
 
     @abstractmethod
     async def do_rebalance(self) -> None:

@@ -118,7 +118,10 @@ class SlotRecord(NamedTuple):
 
 
 class PullRecord(NamedTuple):
-    """A pull as the broker answered it: `code` is the response code, `held`: the answer has to wait for a message."""
+    """A pull as the broker answered it: `code` is the response code, `found` how many messages went out.
+
+    `held`: the answer waits for a message.
+    """
 
     n: int
     t: float
@@ -130,7 +133,7 @@ class PullRecord(NamedTuple):
     code: int
     status: str | None
     next: int | None
-    count: int
+    found: int
     held: bool
 
 

@@ -133,12 +133,17 @@ Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | R
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One scenario: id, topics (name to number of read and write queues), and steps in order of ``at`` (ms)."""
+    """One scenario: id, topics (name to number of read and write queues), and steps in order of ``at`` (ms).
+
+    Topics, groups and clients carry the id on the wire, so that a real broker can run many at once; with
+    ``plain_names`` they do not.
+    """
 
     id: str
     topics: dict[str, int]
     steps: list[Step]
     trace: bool = False
+    plain_names: bool = msgspec.field(default=False, name="plainNames")
 
     def groups(self) -> list[str]:
         """Names of the consumer groups, sorted."""
@@ -160,6 +165,17 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     def to_json(self) -> str:
         """The scenario as one line of a scenario file, in ASCII."""
         return json.dumps(self.to_builtins())
+
+    def save(self, path: str | Path) -> None:
+        """Write the scenario to ``path``, a file that ``rmqlab simulate``, ``explore`` and ``lint`` read.
+
+        Raises:
+            BadInput: the file cannot be written.
+        """
+        try:
+            Path(path).write_text(self.to_json() + "\n", encoding="ascii")
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
 
 
 _KINDS: dict[str, type] = {

@@ -108,7 +108,8 @@ class Simulation:
         self.cluster = Cluster(cluster or ClusterConfig(), chooser, timing)
         self.world = self.cluster.world
         self.settings = clients or ClientSettings()
-        self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=self.settings.plain_names)
+        plain = scenario.plain_names or self.settings.plain_names
+        self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=plain)
         self.faults = Faults(self.cluster, self.witness, self._killed)
         if self._may_crash():
             self.cluster.write_files_now_and_then()
@@ -117,7 +118,7 @@ class Simulation:
         self.done = False
         self.under_way: str | None = None
         self._final: FinalState | None = None
-        self._began_us = 0
+        self.began_us = 0  # when the topics were ready: time 0 of the steps
         settings = self.settings
         self._unique_ids = UniqueIdMaker(
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
@@ -187,7 +188,7 @@ class Simulation:
     async def _drive(self, node: VirtualNode) -> None:
         await self._begin(node)
         for step in self.scenario.steps:
-            wait_us = self._began_us + step.at * US_PER_MS - self.world.scheduler.now_us
+            wait_us = self.began_us + step.at * US_PER_MS - self.world.scheduler.now_us
             if wait_us > 0:
                 await node.sleep_us(wait_us)
             else:
@@ -209,7 +210,7 @@ class Simulation:
                 problem = f"scenario {self.scenario.id!r}: topics.{topic}: the broker refuses it: {_first_line(error)}"
                 raise BadInput(problem) from error
         await node.sleep(TOPICS_SETTLE_MS)
-        self._began_us = self.world.scheduler.now_us
+        self.began_us = self.world.scheduler.now_us
 
     async def _take(self, step: Step) -> None:
         try:
@@ -274,12 +275,8 @@ class Simulation:
                 await self._send(step)
             case FaultStep():
                 self.faults.happen(step, self.world.nodes[PRODUCER])
-            case Alloc():
-                for who, consumer in self.consumers.items():
-                    if consumer.pushes:
-                        self.witness.event("alloc", who=who, queues=self._owned(consumer))
-            case Offsets():
-                self._offsets()
+            case Alloc() | Offsets():
+                self._ask(step)
             case Resize(topic=topic, queues=queues):
                 await self._create(topic, queues)
                 self.witness.event("resized", topic=topic, queues=queues)
@@ -290,7 +287,7 @@ class Simulation:
         await self.producer.create_topic("TBW102", self.witness.long(topic), queues)
 
     async def _reset_offset(self, step: ResetOffset) -> None:
-        at_us = self._began_us + step.to * US_PER_MS
+        at_us = self.began_us + step.to * US_PER_MS
         timestamp = step.to if step.to == AT_THE_END else self.cluster.config.epoch_ms + at_us // US_PER_MS
         group, topic = self.witness.long(step.group), self.witness.long(step.topic)
         offsets = await reset_offset_by_time(self.producer.instance, group, topic, timestamp, direct=step.direct)
@@ -366,7 +363,15 @@ class Simulation:
             result = await self.producer.send(message, queue)
             self.witness.sends(number, step.topic, outgoing, message, result)
 
-    # What is asked.
+    # What is asked: it changes nothing.
+
+    def _ask(self, step: Step) -> None:
+        if isinstance(step, Offsets):
+            self._offsets()
+            return
+        for who, consumer in self.consumers.items():
+            if consumer.pushes:
+                self.witness.event("alloc", who=who, queues=self._owned(consumer))
 
     def _owned(self, consumer: Consumer) -> dict[str, list[int]]:
         owned: dict[str, list[int]] = {}

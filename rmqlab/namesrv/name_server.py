@@ -27,6 +27,12 @@ class NameServer:
         self._processor = DefaultRequestProcessor(self)
         self._next_scan = now + SCAN_FIRST
 
+    def __repr__(self) -> str:
+        """How many topics it knows, and the brokers that are registered."""
+        routes = self.route_info_manager
+        brokers = ", ".join(map(str, routes.broker_addr_table)) or "none"
+        return f"<NameServer: {len(routes.topic_queue_table)} topics; brokers: {brokers}>"
+
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Process a request; None when nobody waits for the answer, or 4.8.0 gives none."""
         if command.is_response:

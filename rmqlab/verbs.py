@@ -1,0 +1,219 @@
+"""The verbs as functions: what `import rmqlab` offers beside `Lab`. Each answers with an object, and prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.filter.sql92.doctor import Finding
+from rmqlab.lab_results import LabResult
+from rmqlab.laboratory import as_scenario, cluster_of
+
+if TYPE_CHECKING:
+    from rmqlab.lab.articles.experiments import Result
+    from rmqlab.lab.explorer.explored import Explored
+    from rmqlab.lab.lint.meaning import GroupLint
+    from rmqlab.lab.plan.planner import Plan
+    from rmqlab.lab.replay.replay import ReplayResult
+    from rmqlab.lab.scenario import Scenario
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.runtime.schedule import Schedule
+
+
+def simulate(
+    scenario: Scenario | Mapping[str, Any] | str,
+    *,
+    seed: int | None = None,
+    schedule: Schedule | None = None,
+    **settings: object,
+) -> LabResult:
+    """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
+
+    `scenario` is one from `Lab.scenario()`, or its JSON as a dict or a text. With a `seed` delays are drawn from it,
+    with a `schedule` a run is repeated. `settings` are the broker's by RocketMQ's names.
+
+    >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
+    ...          {"do": "send", "at": 5000, "topic": "T", "messages": [{"body": "one", "tag": "a"}]},
+    ...          {"do": "offsets", "at": 9000}]
+    >>> simulate({"id": "one", "topics": {"T": 1}, "steps": steps}).fates()[0].fate
+    'delivered'
+
+    Raises:
+        BadInput: it is no scenario, a setting is unknown, or the schedule belongs to another run.
+    """
+    from rmqlab.lab.explorer.race import RaceChooser, race_timing
+    from rmqlab.lab.simulate import simulate as run
+    from rmqlab.runtime.schedule import ScheduledChooser
+
+    one, chosen = as_scenario(scenario), {}
+    if schedule is not None:
+        chosen = {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
+    elif seed is not None:
+        chosen = {"chooser": RaceChooser(seed), "timing": race_timing(one)}
+    return LabResult(run(one, cluster=cluster_of(settings), **chosen))
+
+
+def explore(scenario: Scenario | Mapping[str, Any] | str, *, budget: int = 2_000, **settings: object) -> Explored:
+    """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
+
+    At most about `budget` runs are made; `settings` are the broker's by RocketMQ's names.
+
+    >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
+    ...          {"do": "offsets", "at": 9000}]
+    >>> len(explore({"id": "one", "topics": {"T": 1}, "steps": steps}, budget=20).outcomes)
+    1
+
+    Raises:
+        BadInput: it is no scenario, or a setting is unknown.
+    """
+    from rmqlab.lab.explorer.explore import Explorer
+
+    return Explorer(as_scenario(scenario), budget=budget, cluster=cluster_of(settings)).explore()
+
+
+def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> GroupLint:
+    """Compare what the members of a group subscribe, by meaning: `verdict`, differences, and a message that shows one.
+
+    `members` maps a client to its topics and expressions; "SQL92:a > 3" is a condition, all else a tag expression.
+
+    >>> str(lint({"A": {"T": "tagA"}, "B": {"T": "tagB"}}).verdict)
+    'inconsistent'
+    >>> str(lint({"A": {"T": "a || b"}, "B": {"T": "b||a"}}).verdict)
+    'consistent'
+
+    Raises:
+        BadInput: an expression that 4.8.0 refuses.
+    """
+    from rmqlab.filter.filter_api import build
+    from rmqlab.lab.lint.meaning import lint as compare
+    from rmqlab.lab.lint.members import LintGroup, LintMember
+    from rmqlab.lab.plan.change import parse_subscription
+
+    compared = LintGroup(group)
+    for who, wishes in members.items():
+        asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
+        compared.hear(LintMember(who, {topic: build(topic, one.expr, one.type) for topic, one in asked.items()}))
+    return compare(compared)
+
+
+def plan(old: str, new: str, *, members: int = 4, queues: int | None = None, budget: int = 200, seed: int = 0) -> Plan:
+    """Compare five ways to change a group's subscription from `old` to `new` while messages flow.
+
+    The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`.
+
+    Raises:
+        BadInput: a subscription that the broker would refuse, or a number that cannot be.
+    """
+    from rmqlab.lab.plan.planner import plan as compare
+    from rmqlab.lab.plan.procedures import Setting
+
+    setting = Setting(members=members, queues=members if queues is None else queues)
+    return compare(old, new, setting=setting, budget=budget, seed=seed)
+
+
+@dataclass(frozen=True)
+class Sql92:
+    """What a broker makes of a SQL92 expression, and of a message's properties.
+
+    `accepted`: it compiles; else `error` says why not. `matches`: the broker passes the message, None if none was
+    given. `steps` tell the evaluation part by part, `findings` what is probably not meant.
+    """
+
+    expression: str
+    accepted: bool
+    error: str | None = None
+    matches: bool | None = None
+    steps: Sequence[str] = ()
+    findings: Sequence[Finding] = field(default=())
+
+    def __repr__(self) -> str:
+        """The answer, its steps and the findings, a line each."""
+        if not self.accepted:
+            return f"{self.expression!r} is refused: {self.error}"
+        passes = {None: "accepted", True: "accepted; the message passes", False: "accepted; the message is dropped"}
+        found = (f"{one.severity}: {one.message}" for one in self.findings)
+        return "\n".join([f"{self.expression!r} is {passes[self.matches]}", *self.steps, *found])
+
+
+def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = "4.8.0") -> Sql92:
+    """Compile a SQL92 filter as the broker does, and evaluate it on a message's `properties`, all of them texts.
+
+    >>> sql92("a > 3", {"a": "5"}).matches
+    True
+    >>> sql92("a > 3", {"a": "five"}).matches
+    False
+    >>> sql92("a > ").accepted
+    False
+
+    Raises:
+        BadInput: the version is unknown, or a property is no text.
+    """
+    from rmqlab.errors import BadInput
+    from rmqlab.filter.sql92 import VERSIONS, MQFilterException, compile_sql92
+    from rmqlab.filter.sql92.doctor import examine
+    from rmqlab.filter.sql92.explain import describe
+    from rmqlab.filter.sql92.steps import evaluate_in_steps
+
+    known = next((one for one in VERSIONS if one == version), None)
+    if known is None:
+        raise BadInput(f"version {version!r}; there are {', '.join(VERSIONS)}")
+    for name, value in (properties or {}).items():
+        if not isinstance(value, str):
+            raise BadInput(f"property {name!r} is {value!r}; a property of a message is a text, such as {str(value)!r}")
+    try:
+        compiled = compile_sql92(expression, known)
+    except MQFilterException as refusal:
+        return Sql92(expression, accepted=False, error=str(refusal))
+    if properties is None:
+        return Sql92(expression, accepted=True, findings=examine(compiled))
+    evaluation = evaluate_in_steps(compiled.root, dict(properties))
+    return Sql92(
+        expression,
+        accepted=True,
+        matches=evaluation.root.value is True,
+        steps=[describe(one) for one in evaluation.outcomes],
+        findings=examine(compiled),
+    )
+
+
+def tags(expression: str) -> SubscriptionData:
+    """The subscription that a tag expression makes: its set of tags, and of their hash codes.
+
+    >>> sorted(tags("tagA || tagB").tags_set)
+    ['tagA', 'tagB']
+
+    Raises:
+        BadInput: nothing but separators.
+    """
+    from rmqlab.filter.expression_type import TAG
+    from rmqlab.filter.filter_api import build
+
+    return build(None, expression, TAG)
+
+
+def reproduce(*only: str) -> list[Result]:
+    """Run the articles' experiments (all, or those named: "E1"), article figure beside the figure here.
+
+    >>> [result.agrees for result in reproduce("E1")]
+    [True]
+
+    Raises:
+        BadInput: there is no such experiment.
+    """
+    from rmqlab.lab.articles.experiments import chosen, read_manifest
+    from rmqlab.lab.articles.experiments import reproduce as run
+
+    return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
+
+
+def replay(folder: str | Path) -> ReplayResult:
+    """Feed a recording of a real broker to this one, and compare every answer: `requests`, `identical`, `differing`.
+
+    Raises:
+        BadInput: the folder holds no recording.
+    """
+    from rmqlab.lab.replay.replay import replay as compare
+
+    return compare(Path(folder))

@@ -1,0 +1,231 @@
+"""What `import rmqlab` offers: every name, what it answers, and what it says to a call that cannot be."""
+
+import doctest
+import importlib
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.lab.by_hand import HandDrivenSimulation
+from rmqlab.lab.scenario import Alloc, Offsets, read_scenarios
+from rmqlab.lab.simulate import simulate
+
+DOCUMENTED = (
+    "rmqlab",
+    "rmqlab.lab.records",
+    "rmqlab.lab.words",
+    "rmqlab.laboratory",
+    "rmqlab.show.records",
+    "rmqlab.verbs",
+)
+
+
+@pytest.fixture
+def lab():
+    """The eight messages, driven by hand."""
+    lab = rmqlab.Lab(topics={"T": 4})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=60)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+    lab.run(seconds=30)
+    return lab
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_examples_of_docstrings(name):
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_every_name_is_there_shown_and_documented():
+    assert set(rmqlab.__all__) < set(dir(rmqlab))
+    for name in rmqlab.__all__:
+        assert callable(getattr(rmqlab, name)), name
+        assert name in rmqlab.__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = rmqlab.nothing
+
+
+def test_import_loads_nothing_but_itself():
+    code = "import sys, rmqlab; print(*(name for name in sys.modules if name.startswith('rmqlab')))"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert told.stdout.split() == ["rmqlab"]
+
+
+@pytest.mark.row("S-13")
+def test_the_eight_messages_by_hand(lab):
+    fates = lab.fates()
+    assert [fate.body for fate in fates if not fate.lost] == ["MsgStr6", "MsgStr7"]
+    assert {fate.fate for fate in fates.where(lost=True)} == {"dropped_by_broker_tag", "dropped_by_client"}
+    assert [row.committed for row in lab.offsets()] == [row.max for row in lab.offsets()] == [2, 2, 2, 2]
+    assert {row.expression for row in lab.subscriptions()} == {"tagA", "tagB"}
+    assert {(row.who, row.queue) for row in lab.rebalances() if row.held} >= {("A", 0), ("B", 3)}
+    assert lab.broker.consumer_manager.get_consumer_group_info("G").subscription_table["T"].sub_string == "tagB"
+    assert repr(lab.clients["B"]) == "<DefaultMQPushConsumer B of group G: T TAG tagB; owns queues 2, 3 of T>"
+    assert "holds" in repr(lab.broker.consumer_manager.get_consumer_group_info("G"))
+    assert "groups online: G" in repr(lab.broker)
+    assert "broker-a" in repr(lab.namesrv)
+
+
+def test_a_lab_and_its_scenario_give_the_same_bytes(lab, tmp_path):
+    scenario = lab.scenario()
+    scenario.save(tmp_path / "mine.jsonl")
+    assert lab.finish().lines() == rmqlab.simulate(scenario).lines()
+    told = subprocess.run(
+        [sys.executable, "-m", "rmqlab", "simulate", str(tmp_path / "mine.jsonl"), "--out", str(tmp_path / "events")],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "6 lost" in told.stdout
+    assert (tmp_path / "events").read_text() == lab.finish().lines()
+    with pytest.raises(BadInput, match="finished"):
+        lab.run(seconds=1)
+
+
+@pytest.mark.parametrize("name", ["base", "lite", "noprop"])
+def test_every_recorded_scenario_by_hand_gives_the_same_bytes(golden, name):
+    for scenario in read_scenarios(golden / "broker-4.8.0" / name / "scenarios.jsonl")[::5]:
+        last = scenario.steps[-1]
+        asked = [] if isinstance(last, Offsets) else [Alloc(at=last.at), Offsets(at=last.at)]
+        whole = msgspec.structs.replace(scenario, steps=[*scenario.steps, *asked])
+        driven = HandDrivenSimulation(whole)
+        for step in whole.steps:
+            driven.do(step)
+            driven.so_far()  # looking changes nothing
+        assert driven.end().lines() == simulate(whole).lines(), scenario.id
+
+
+MOVES = st.lists(
+    st.one_of(
+        st.tuples(st.just("run"), st.integers(0, 40_000)),
+        st.tuples(st.just("step"), st.integers(1, 5)),
+        st.tuples(st.just("send"), st.sampled_from(["tagA", "tagB", None])),
+        st.tuples(st.just("start"), st.sampled_from(["tagA", "tagB", "*"])),
+        st.tuples(st.just("stop"), st.integers(0, 3)),
+        st.tuples(st.just("pause"), st.integers(1, 30_000)),
+        st.tuples(st.just("lose_heartbeat"), st.integers(1, 3)),
+        st.tuples(st.just("restart_broker"), st.integers(1, 5_000)),
+        st.tuples(st.just("look"), st.none()),
+    ),
+    max_size=12,
+)
+
+
+@given(MOVES, st.sampled_from([None, 7]))
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_done_its_scenario_gives_the_same_bytes(moves, seed):
+    lab, started = rmqlab.Lab(topics={"T": 2}, seed=seed), 0
+    down_until = 0.0
+    for what, value in moves:
+        running = list(lab.clients)
+        if what == "run":
+            lab.run(ms=value)
+        elif what == "step":
+            for _ in range(value):
+                lab.step()
+        elif what == "send":
+            lab.send("T", [value])
+        elif what == "start":
+            started += 1
+            lab.consumer(f"C{started}", group="G", subscribe={"T": value})
+        elif what == "look":
+            assert len(lab.fates()) <= len(lab.messages())
+        elif what == "restart_broker":
+            if lab.now >= down_until:
+                lab.restart_broker(value, crash=bool(value % 2))
+                down_until = lab.now + value + 1
+        elif running and what == "stop":
+            lab.stop(running[value % len(running)])
+        elif running:
+            getattr(lab, what)(running[0], value)
+    scenario, lines = lab.scenario(), lab.finish().lines()
+    assert lines == rmqlab.simulate(scenario, schedule=lab.schedule()).lines()
+
+
+def test_run_until_and_step_say_what_happened():
+    lab = rmqlab.Lab(topics={"T": 2})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(until=lambda lab: bool(lab.rebalances()))
+    assert {row.queue for row in lab.rebalances()} == {0, 1}
+    assert lab.now == int(lab.now)
+    lab.send("T", ["tagB"])
+    told = [lab.step() for _ in range(60)]
+    assert any("the broker drops offset 0" in line for line in told), told
+    with pytest.raises(BadInput, match="did not become true within 1000 ms"):
+        lab.run(until=lambda lab: False, ms=1_000)
+
+
+def test_scenarios_and_recordings_open_as_labs(golden, lab):
+    again = rmqlab.Lab.from_scenario(lab.scenario())
+    assert list(again.fates()) == list(lab.fates())
+    assert again.explore(budget=20, samples=5).outcomes
+    half = rmqlab.Lab.from_scenario(lab.scenario(), until=59_000)
+    assert (list(half.clients), half.now) == (["A"], 59_000)
+    recorded = rmqlab.Lab.from_recording(golden / "broker-4.8.0" / "base", "p-article-000")
+    assert sum(fate.lost for fate in recorded.fates()) == 6
+    assert [row.body for row in recorded.messages()] == [f"MsgStr{n}" for n in range(8)]
+
+
+def test_tables_are_frames_when_asked(lab):
+    frame = lab.messages().frame()
+    assert list(frame.columns) == ["n", "t", "topic", "queue", "offset", "body", "tag", "msgId", "offsetMsgId"]
+    assert len(frame) == 8
+    assert lab.fates()[:3].where(lost=True)[0].body == "MsgStr0"
+    assert "<table>" in lab.fates()._repr_html_()
+    assert {row.request for row in lab.frames()} >= {"PULL_MESSAGE", "HEART_BEAT"}
+    assert lab.frames().where(response="SUCCESS")
+    with pytest.raises(BadInput, match="has no 'colour'"):
+        lab.fates().where(colour="red")
+
+
+def test_pictures_of_a_lab(lab):
+    for picture in (lab.swimlane(), lab.grid(), lab.timeline()):
+        assert "<svg" in picture.svg
+        assert picture.alt
+
+
+BAD = {
+    "a topic has 1 to 1024 queues": lambda lab: rmqlab.Lab(topics={"T": 0}),
+    "only 4.8.0": lambda lab: rmqlab.Lab(topics={"T": 1}, version="3.2.6"),
+    "a 4.8.0 broker has none of this name": lambda lab: rmqlab.Lab(topics={"T": 1}, enablePropertyFilte=True),
+    "who runs already": lambda lab: lab.consumer("A", group="G", subscribe={"T": "x"}),
+    "looks like a SQL92 condition": lambda lab: lab.consumer("C", group="G", subscribe={"T": "a > 3"}),
+    "asks twice for 'T'": lambda lab: lab.consumer("C", group="G", subscribe={"T": "a"}, sql92={"T": "a > 3"}),
+    "known topics: T": lambda lab: lab.send("X", "a"),
+    "a property is a text": lambda lab: lab.send("T", "a", properties={"size": 3}),
+    "different lengths": lambda lab: lab.send("T", ["a"], bodies=["x", "y"]),
+    "has queues 0..3": lambda lab: lab.send("T", "a", queues=4),
+    "CODE: 23": lambda lab: lab.consumer("C", group="G", sql92={"T": "a > "}),
+    "time runs forward": lambda lab: lab.run(seconds=-1),
+    "say how long": lambda lab: lab.run(),
+    "was not started before": lambda lab: lab.stop("Z"),
+    "one of the two": lambda lab: lab.subscribe("A", "T"),
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_bad_calls_say_what_would_be_right(said, lab):
+    before = len(lab.scenario().steps)
+    with pytest.raises(BadInput) as caught:
+        BAD[said](lab)
+    assert said in str(caught.value)
+    assert "steps[" not in str(caught.value)
+    if said != "CODE: 23":  # 4.8.0 finds this only after the start (row F-98)
+        assert len(lab.scenario().steps) == before
+
+
+def test_questions():
+    assert str(rmqlab.lint({"A": {"T": "a"}, "B": {"T": "SQL92:b = 1"}}).verdict) == "inconsistent"
+    assert rmqlab.sql92("a = 1 AND b IS NULL", {"a": "1"}).matches is True
+    assert "is refused" in repr(rmqlab.sql92("a = "))
+    assert rmqlab.tags("a||b").code_set == {97, 98}
+    with pytest.raises(BadInput, match="is a text"):
+        rmqlab.sql92("a = 1", {"a": 1})
