@@ -42,11 +42,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab import spark
+    from rmqlab.api.lab import Lab
+    from rmqlab.api.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
     from rmqlab.lab.lessons.check import check
-    from rmqlab.laboratory import Lab
     from rmqlab.serving import serve
     from rmqlab.spark.store_source import read_store
-    from rmqlab.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
 
 __all__ = [
     "Lab",
@@ -66,7 +66,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
-    "Lab": "rmqlab.laboratory",
+    "Lab": "rmqlab.api.lab",
     "check": "rmqlab.lab.lessons.check",
     "read_store": "rmqlab.spark.store_source",
     "serve": "rmqlab.serving",
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> object:
     if name == "spark":
         return import_module("rmqlab.spark")
     if name in __all__:
-        return getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
+        return getattr(import_module(_MODULES.get(name, "rmqlab.api.verbs")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

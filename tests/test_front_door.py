@@ -20,9 +20,11 @@ DOCUMENTED = (
     "rmqlab",
     "rmqlab.lab.records",
     "rmqlab.lab.words",
-    "rmqlab.laboratory",
-    "rmqlab.show.records",
-    "rmqlab.verbs",
+    "rmqlab.api.inputs",
+    "rmqlab.api.lab",
+    "rmqlab.api.lab_steps",
+    "rmqlab.api.table",
+    "rmqlab.api.verbs",
 )
 
 

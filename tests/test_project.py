@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "lab": {*CORE, "runtime", "java_runtime"},  # java_runtime is no room: it finds a Java and imports nothing of ours
     "spark": {*CORE, "runtime", "lab", "java_runtime"},
     "show": {*CORE, "runtime", "lab"},
+    "api": {*CORE, "runtime", "lab", "show", "spark"},
 }
 # What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.
 INTERFACE = "rmqlab.runtime.runtime"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from rmqlab.lab.recorded.facts import Account
+    from rmqlab.lab.account import Account
 
 VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
 
@@ -74,9 +74,9 @@ def _recorded(args: Namespace) -> Iterator[Account]:
 
 
 def _simulated(args: Namespace) -> Iterator[Account]:
+    from rmqlab.lab.account import account_of
     from rmqlab.lab.explorer.compare import settings_beside
     from rmqlab.lab.explorer.race import RaceChooser, race_timing
-    from rmqlab.lab.recorded.facts import account_of
     from rmqlab.lab.scenario import read_scenarios
     from rmqlab.lab.simulate import simulate
 

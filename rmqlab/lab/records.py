@@ -21,14 +21,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rmqlab.lab.account import sent_messages
 from rmqlab.lab.facts import BROKER
-from rmqlab.lab.recorded.facts import sent_messages
 from rmqlab.message.topics import is_retry_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lab.recorded.facts import Account
+    from rmqlab.lab.account import Account
 
 
 class EventRecord(NamedTuple):

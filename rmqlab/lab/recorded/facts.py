@@ -20,13 +20,12 @@ from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.tags import client_keeps
+from rmqlab.lab.account import Account, sent_messages
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.fates import MessageFate, SentMessage
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.replay.frames import Kind, read_recording
 from rmqlab.lab.run import Event
-from rmqlab.lab.scenario import Scenario, Send, Start, Subscribe, convert_scenario
-from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
+from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
@@ -39,21 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rmqlab.lab.replay.frames import Line
-    from rmqlab.lab.run import Run
     from rmqlab.protocol.command import RemotingCommand
 
 PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 ANSWERED: Final = frozenset({ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
-
-
-@dataclass(slots=True)
-class Account:
-    """What is known of one scenario, simulated or recorded: its events, facts and fates, all under its short names."""
-
-    scenario: Scenario
-    events: list[Event]
-    facts: list[Fact]
-    fates: list[MessageFate]
 
 
 @dataclass(slots=True)
@@ -91,11 +79,6 @@ class _Told:
 
     def broadcasts(self, group: str) -> bool:
         return any(isinstance(s, Start) and s.group == group and s.mode == "broadcasting" for s in self.scenario.steps)
-
-
-def account_of(run: Run) -> Account:
-    """A simulated run as an account."""
-    return Account(run.scenario, run.events, run.facts.facts, run.fates)
 
 
 def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Account]:
@@ -306,28 +289,6 @@ def _account(one: _Told) -> Account:
     one.facts.sort(key=lambda fact: fact.t)
     fates = Ledger(one.facts, one.state).fates(sent_messages(one.scenario, one.events), _members(one))
     return Account(one.scenario, one.events, one.facts, fates)
-
-
-def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SentMessage]:
-    """Every message that was sent, with the topic and the properties that its step gave it.
-
-    Raises:
-        BadInput: an event tells of a message that no step sends.
-    """
-    outgoing = [(step.topic, one) for step in scenario.steps if isinstance(step, Send) for one in step.messages]
-    found = []
-    for event in (event for event in events if event["ev"] == "sent"):
-        # a send that failed has no event: go on to the step whose message this is
-        while outgoing and outgoing[0][1].body != event["body"]:
-            outgoing.pop(0)
-        if not outgoing:
-            raise BadInput(f"scenario {scenario.id!r}: no step sends {event['body']!r}")
-        topic, message = outgoing.pop(0)
-        known = {PROPERTY_TAGS: message.tag, PROPERTY_KEYS: message.keys}
-        properties = {**(message.props or {}), **{name: text for name, text in known.items() if text is not None}}
-        queue, offset, body, tag = (event[name] for name in ("queue", "offset", "body", "tag"))
-        found.append(SentMessage(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
-    return found
 
 
 def _members(one: _Told) -> list[Member]:

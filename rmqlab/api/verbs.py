@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.api.inputs import as_scenario, cluster_of
+from rmqlab.api.results import LabResult
 from rmqlab.filter.sql92.doctor import Finding
-from rmqlab.lab_results import LabResult
-from rmqlab.laboratory import as_scenario, cluster_of
 
 if TYPE_CHECKING:
     from rmqlab.lab.articles.experiments import Result

@@ -6,43 +6,38 @@ that scenario gives the same bytes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
-
+from rmqlab.api.inputs import as_scenario, checked, cluster_of
+from rmqlab.api.lab_steps import LabSteps
+from rmqlab.api.results import FrameRecord, LabResult
+from rmqlab.api.table import Records
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
-from rmqlab.lab.scenario import PRODUCER, Scenario, convert_scenario
-from rmqlab.lab_results import FrameRecord, LabResult, LabTables
 from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from rmqlab.broker.broker import Broker
-    from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.push_consumer import DefaultMQPushConsumer
+    from rmqlab.lab.account import Account
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.explorer.explored import Explored
-    from rmqlab.lab.recorded.facts import Account
-    from rmqlab.lab.records import MessageRecord
     from rmqlab.lab.run import Run
+    from rmqlab.lab.scenario import Scenario
     from rmqlab.namesrv.name_server import NameServer
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Connection
     from rmqlab.runtime.schedule import Schedule
 
-    Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
-
 VERSION = "4.8.0"
 MAX_WAIT_MS = 7 * 24 * 3_600_000  # a week, as a scenario
 QUIET_MS = 60_000  # two heartbeats and three rounds of rebalance
-_WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
 
 
-class Lab(LabTables):
+class Lab(LabSteps):
     """A broker, a name server, a producer and the consumers that you start, all on one clock that only you move.
 
     `topics` gives each topic its number of queues. `settings` are those of a 4.8.0 broker under RocketMQ's names
@@ -77,7 +72,7 @@ class Lab(LabTables):
         if version != VERSION:
             raise BadInput(f"version {version!r}: only {VERSION} is here")
         self.seed = seed
-        scenario = _checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
+        scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
         self._open(scenario, cluster_of(settings))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig | None) -> None:
@@ -135,153 +130,6 @@ class Lab(LabTables):
         from rmqlab.lab.recorded.facts import recorded_accounts
 
         return LabResult.of_account(next(iter(recorded_accounts(folder, [scenario]))))
-
-    # Who takes part.
-
-    def consumer(
-        self,
-        who: str,
-        *,
-        group: str,
-        subscribe: Mapping[str, str] | None = None,
-        sql92: Mapping[str, str] | None = None,
-        kind: Literal["push", "lite"] = "push",
-        mode: Literal["clustering", "broadcasting"] = "clustering",
-        strategy: Literal["avg", "circle", "hash"] = "avg",
-        consume_from: Literal["last", "first"] = "last",
-        orderly: bool = False,
-        post_subscription: bool = False,
-        later_times: int = 0,
-    ) -> Consumer:
-        """Start a consumer of `group` and return the client itself.
-
-        `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
-        names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
-
-        >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
-        <DefaultMQPushConsumer A of group G: T TAG *; owns nothing>
-
-        Raises:
-            BadInput: the name is taken, a topic is unknown, an expression is of the other kind.
-        """
-        wishes: dict[str, dict[str, str]] = {}
-        for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
-            for topic, expression in (given or {}).items():
-                if topic in wishes:
-                    raise BadInput(
-                        f"{who} asks twice for {topic!r}: by a tag and by SQL92; a consumer has one of the two"
-                    )
-                if kind_of_expression == "TAG":
-                    _no_condition(topic, expression)
-                wishes[topic] = {"type": kind_of_expression, "expr": expression}
-        extra = {
-            "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
-            "post": post_subscription, "laterTimes": later_times,
-        }  # fmt: skip
-        self._do("start", who=who, group=group, subscribe=wishes, **extra)
-        return self.clients[who]
-
-    def subscribe(self, who: str, topic: str, expression: str | None = None, *, sql92: str | None = None) -> None:
-        """Let a running consumer subscribe `topic` anew, by a tag expression or by `sql92`."""
-        if (expression is None) == (sql92 is None):
-            raise BadInput("subscribe: give a tag expression or sql92='...', one of the two")
-        if expression is not None:
-            _no_condition(topic, expression)
-            self._do("subscribe", who=who, topic=topic, expr=expression)
-        else:
-            self._do("subscribe", who=who, topic=topic, expr=sql92, type="SQL92")
-
-    def stop(self, who: str) -> None:
-        """Shut a consumer down in good order."""
-        self._do("stop", who=who)
-
-    def send(
-        self,
-        topic: str,
-        tags: str | Sequence[str | None] | None = None,
-        *,
-        bodies: Sequence[str] | None = None,
-        properties: Mapping[str, str] | Sequence[Mapping[str, str] | None] | None = None,
-        queues: int | Sequence[int | None] | None = None,
-        keys: str | Sequence[str | None] | None = None,
-    ) -> list[MessageRecord]:
-        """Send messages one after another, and return where they went.
-
-        One message for each of `tags` (None: no tag), `bodies` or `properties`, whichever is a list; a single value
-        is for all of them. Bodies are MsgStr0, MsgStr1, ... unless given. Without `queues` the producer goes round.
-
-        >>> [(row.body, row.queue) for row in Lab(topics={"T": 2}).send("T", ["a", "b"], queues=1)]
-        [('MsgStr0', 1), ('MsgStr1', 1)]
-
-        Raises:
-            BadInput: lists of different lengths, an unknown topic or queue, a property that is no text.
-        """
-        columns: dict[str, Any] = {"tag": tags, "body": bodies, "props": properties, "queue": queues, "keys": keys}
-        lists = {name: list(v) for name, v in columns.items() if isinstance(v, Sequence) and not isinstance(v, str)}
-        lengths = {len(values) for values in lists.values()} or {1}
-        if len(lengths) > 1:
-            told = ", ".join(f"{len(values)} for {name}" for name, values in lists.items())
-            raise BadInput(f"send: the lists have different lengths: {told}")
-        count, first = lengths.pop(), len(self._simulation.witness.sent)
-        rows = []
-        for number in range(count):
-            row = {name: lists[name][number] if name in lists else value for name, value in columns.items()}
-            if row["body"] is None:
-                row["body"] = f"MsgStr{first + number}"
-            row["props"] = _texts(row["props"])
-            rows.append({name: value for name, value in row.items() if value is not None})
-        self._do("send", topic=topic, messages=rows)
-        return list(self.messages()[first:])
-
-    def resize(self, topic: str, queues: int) -> None:
-        """Give a topic more queues, as mqadmin's updateTopic does."""
-        self._do("resize", topic=topic, queues=queues)
-
-    def reset_offset(self, group: str, topic: str, to: int = -1, *, direct: bool = False) -> None:
-        """Let a group go on at the time `to` (ms, the clock of `now`; -1: the end), as mqadmin's resetOffsetByTime."""
-        self._do("resetOffset", group=group, topic=topic, to=to, direct=direct)
-
-    # Faults: what each one does stands in the class of its step, in rmqlab.lab.fault_steps.
-
-    def cut(self, who: str) -> None:
-        """Reset `who`'s connection to the broker; both sides learn of it."""
-        self._do("cut", who=who)
-
-    def freeze(self, who: str, ms: int | None = None) -> None:
-        """Swallow every frame of `who`'s connection, and tell nobody; with `ms` hold them so long instead."""
-        self._do("freeze", who=who, forMs=ms)
-
-    def kill(self, who: str, *, silent: bool = False) -> None:
-        """End `who`'s process without a goodbye; `silent`: its connections do not even close."""
-        self._do("kill", who=who, silent=silent)
-
-    def pause(self, who: str, ms: int) -> None:
-        """Stop `who` (or "broker") for `ms`, as a long garbage collection does."""
-        self._do("pause", who=who, forMs=ms)
-
-    def slow(self, who: str, ms: int, for_ms: int | None = None) -> None:
-        """Every frame of `who`'s links takes `ms` more."""
-        self._do("slow", who=who, ms=ms, forMs=for_ms)
-
-    def clock(self, who: str, by_ms: int) -> None:
-        """Move the clock of `who` (or "broker") by `by_ms`; timers do not notice."""
-        self._do("clock", who=who, byMs=by_ms)
-
-    def lose_heartbeat(self, who: str, times: int = 1) -> None:
-        """The next heartbeats of `who` never arrive."""
-        self._do("loseHeartbeat", who=who, times=times)
-
-    def restart_broker(self, down_ms: int, *, crash: bool = False) -> None:
-        """Stop the broker for `down_ms`; with `crash` the offsets that were not written yet are gone."""
-        self._do("restartBroker", downMs=down_ms, crash=crash)
-
-    def stop_namesrv(self) -> None:
-        """Stop the name server."""
-        self._do("namesrvDown")
-
-    def start_namesrv(self) -> None:
-        """Start the name server again; it knows nothing until the broker registers."""
-        self._do("namesrvUp")
 
     # Time.
 
@@ -395,15 +243,8 @@ class Lab(LabTables):
         """The producer, a client like the others."""
         return self._simulation.producer
 
-    @property
-    def clients(self) -> dict[str, Consumer]:
-        """The consumers that run, by the names they were started under."""
-        return {who: consumer.client for who, consumer in self._simulation.consumers.items()}
-
-    def frames(self) -> Any:
+    def frames(self) -> Records[FrameRecord]:
         """Every frame between clients and servers since the lab was opened: when it left, when it arrives."""
-        from rmqlab.show.records import Records
-
         return Records("Frames", FrameRecord, self._frames)
 
     # What it makes.
@@ -445,23 +286,11 @@ class Lab(LabTables):
             raise BadInput("this lab was finished; Lab.from_scenario(lab.scenario()) opens it again")
         return self._simulation
 
-    def _do(self, kind: str, /, **fields: Any) -> None:
-        simulation = self._running()
-        at = simulation.next_at
-        plain = {"do": kind, "at": at, **{name: value for name, value in fields.items() if value is not None}}
-        before = msgspec.to_builtins(simulation.scenario)
-        step = _checked(before | {"steps": [*before["steps"], plain]}).steps[-1]
-        errors = len(simulation.witness.events)
-        simulation.do(step)
-        for event in simulation.witness.events[errors:]:
-            if event["ev"] == "startFailed" or (event["ev"] == "error" and kind != "send"):
-                _refused(kind, event)
-
     def _account_run(self) -> Run:
         return self._simulation.so_far() if self._result is None else self._result.run
 
     def _account(self) -> Account:
-        from rmqlab.lab.recorded.facts import account_of
+        from rmqlab.lab.account import account_of
 
         return account_of(self._account_run())
 
@@ -474,61 +303,5 @@ class Lab(LabTables):
         return f"<Lab {name} at {self.now:g} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
 
 
-def cluster_of(settings: Mapping[str, object]) -> ClusterConfig:
-    """A cluster whose broker has these settings, by RocketMQ's names; `enablePropertyFilter` is true unless given.
-
-    Raises:
-        BadInput: a 4.8.0 broker has no such setting, or the value is not of its kind.
-    """
-    from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
-    from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.store.config import MessageStoreConfig
-
-    given = {"enablePropertyFilter": True, **settings}
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
-    for name in unknown_keys(texts):
-        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name")
-    return ClusterConfig(
-        broker=BrokerConfig.from_properties(texts, where="Lab"),
-        store=MessageStoreConfig.from_properties(texts, where="Lab"),
-    )
-
-
-def as_scenario(given: Scenario | Mapping[str, Any] | str) -> Scenario:
-    """A scenario from itself, its dict, or its JSON text. Raises `BadInput` if it is none."""
-    from rmqlab.lab.scenario import parse_scenario
-
-    if isinstance(given, Scenario):
-        return given
-    return parse_scenario(given) if isinstance(given, str) else convert_scenario(given)
-
-
-def _checked(fields: dict[str, Any]) -> Scenario:
-    try:
-        return convert_scenario(fields, "lab")
-    except BadInput as error:
-        raise BadInput(_WHERE.sub("", str(error))) from None
-
-
-def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:
-    for name, value in (properties or {}).items():
-        if not isinstance(value, str):
-            raise BadInput(f"send: property {name!r} is {value!r}; a property is a text, such as {str(value)!r}")
-    return None if properties is None else dict(properties)
-
-
 def _back(direction: str) -> str:
     return S2C if direction == C2S else C2S
-
-
-def _no_condition(topic: str, expression: str) -> None:
-    """A condition given as a tag matches nothing, so it is refused."""
-    if re.search(r"[<>=]|\b(IS|IN|BETWEEN|AND|OR|NOT)\b", expression):
-        raise BadInput(
-            f"{expression!r} looks like a SQL92 condition, but it was given as a tag expression; "
-            f"write sql92={{{topic!r}: {expression!r}}}"
-        )
-
-
-def _refused(kind: str, event: Mapping[str, Any]) -> NoReturn:
-    raise BadInput(f"{kind} {event.get('who', PRODUCER)}: {event['error']}: {event['message']}")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.api.table import Records
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
+from rmqlab.lab.account import account_of
 from rmqlab.lab.facts import FactLog
-from rmqlab.lab.recorded.facts import account_of
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.runtime.schedule import Schedule
-from rmqlab.show.records import Records
 
 if TYPE_CHECKING:
-    from rmqlab.lab.recorded.facts import Account
+    from rmqlab.lab.account import Account
     from rmqlab.lab.scenario import Scenario
     from rmqlab.show.figure import Picture
 

@@ -1,0 +1,213 @@
+"""What can be done in a `Lab`: consumers and messages, and everything that can break."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import msgspec
+
+from rmqlab.api.inputs import checked
+from rmqlab.api.results import LabTables
+from rmqlab.errors import BadInput
+from rmqlab.lab.scenario import PRODUCER
+
+if TYPE_CHECKING:
+    from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
+    from rmqlab.client.push_consumer import DefaultMQPushConsumer
+    from rmqlab.lab.by_hand import HandDrivenSimulation
+    from rmqlab.lab.records import MessageRecord
+
+    Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
+
+
+class LabSteps(LabTables):
+    """The steps of a `Lab`. Each is done now, and stands in the scenario that the lab makes."""
+
+    _simulation: HandDrivenSimulation
+
+    def _running(self) -> HandDrivenSimulation:
+        raise NotImplementedError
+
+    @property
+    def clients(self) -> dict[str, Consumer]:
+        """The consumers that run, by the names they were started under: the clients themselves."""
+        return {who: consumer.client for who, consumer in self._simulation.consumers.items()}
+
+    def consumer(
+        self,
+        who: str,
+        *,
+        group: str,
+        subscribe: Mapping[str, str] | None = None,
+        sql92: Mapping[str, str] | None = None,
+        kind: Literal["push", "lite"] = "push",
+        mode: Literal["clustering", "broadcasting"] = "clustering",
+        strategy: Literal["avg", "circle", "hash"] = "avg",
+        consume_from: Literal["last", "first"] = "last",
+        orderly: bool = False,
+        post_subscription: bool = False,
+        later_times: int = 0,
+    ) -> Consumer:
+        """Start a consumer of `group` and return the client itself.
+
+        `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
+        names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
+
+        >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
+        <DefaultMQPushConsumer A of group G: T TAG *; owns nothing>
+
+        Raises:
+            BadInput: the name is taken, a topic is unknown, an expression is of the other kind.
+        """
+        wishes: dict[str, dict[str, str]] = {}
+        for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
+            for topic, expression in (given or {}).items():
+                if topic in wishes:
+                    raise BadInput(
+                        f"{who} asks twice for {topic!r}: by a tag and by SQL92; a consumer has one of the two"
+                    )
+                if kind_of_expression == "TAG":
+                    _no_condition(topic, expression)
+                wishes[topic] = {"type": kind_of_expression, "expr": expression}
+        extra = {
+            "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
+            "post": post_subscription, "laterTimes": later_times,
+        }  # fmt: skip
+        self._do("start", who=who, group=group, subscribe=wishes, **extra)
+        return self.clients[who]
+
+    def subscribe(self, who: str, topic: str, expression: str | None = None, *, sql92: str | None = None) -> None:
+        """Let a running consumer subscribe `topic` anew, by a tag expression or by `sql92`."""
+        if (expression is None) == (sql92 is None):
+            raise BadInput("subscribe: give a tag expression or sql92='...', one of the two")
+        if expression is not None:
+            _no_condition(topic, expression)
+            self._do("subscribe", who=who, topic=topic, expr=expression)
+        else:
+            self._do("subscribe", who=who, topic=topic, expr=sql92, type="SQL92")
+
+    def stop(self, who: str) -> None:
+        """Shut a consumer down in good order."""
+        self._do("stop", who=who)
+
+    def send(
+        self,
+        topic: str,
+        tags: str | Sequence[str | None] | None = None,
+        *,
+        bodies: Sequence[str] | None = None,
+        properties: Mapping[str, str] | Sequence[Mapping[str, str] | None] | None = None,
+        queues: int | Sequence[int | None] | None = None,
+        keys: str | Sequence[str | None] | None = None,
+    ) -> list[MessageRecord]:
+        """Send messages one after another, and return where they went.
+
+        One message for each of `tags` (None: no tag), `bodies` or `properties`, whichever is a list; a single value
+        is for all of them. Bodies are MsgStr0, MsgStr1, ... unless given. Without `queues` the producer goes round.
+
+        >>> [(row.body, row.queue) for row in Lab(topics={"T": 2}).send("T", ["a", "b"], queues=1)]
+        [('MsgStr0', 1), ('MsgStr1', 1)]
+
+        Raises:
+            BadInput: lists of different lengths, an unknown topic or queue, a property that is no text.
+        """
+        columns: dict[str, Any] = {"tag": tags, "body": bodies, "props": properties, "queue": queues, "keys": keys}
+        lists = {name: list(v) for name, v in columns.items() if isinstance(v, Sequence) and not isinstance(v, str)}
+        lengths = {len(values) for values in lists.values()} or {1}
+        if len(lengths) > 1:
+            told = ", ".join(f"{len(values)} for {name}" for name, values in lists.items())
+            raise BadInput(f"send: the lists have different lengths: {told}")
+        count, first = lengths.pop(), len(self._simulation.witness.sent)
+        rows = []
+        for number in range(count):
+            row = {name: lists[name][number] if name in lists else value for name, value in columns.items()}
+            if row["body"] is None:
+                row["body"] = f"MsgStr{first + number}"
+            row["props"] = _texts(row["props"])
+            rows.append({name: value for name, value in row.items() if value is not None})
+        self._do("send", topic=topic, messages=rows)
+        return list(self.messages()[first:])
+
+    def resize(self, topic: str, queues: int) -> None:
+        """Give a topic more queues, as mqadmin's updateTopic does."""
+        self._do("resize", topic=topic, queues=queues)
+
+    def reset_offset(self, group: str, topic: str, to: int = -1, *, direct: bool = False) -> None:
+        """Let a group go on at the time `to` (ms, the clock of `now`; -1: the end), as mqadmin's resetOffsetByTime."""
+        self._do("resetOffset", group=group, topic=topic, to=to, direct=direct)
+
+    # Faults: what each one does stands in the class of its step, in rmqlab.lab.fault_steps.
+
+    def cut(self, who: str) -> None:
+        """Reset `who`'s connection to the broker; both sides learn of it."""
+        self._do("cut", who=who)
+
+    def freeze(self, who: str, ms: int | None = None) -> None:
+        """Swallow every frame of `who`'s connection, and tell nobody; with `ms` hold them so long instead."""
+        self._do("freeze", who=who, forMs=ms)
+
+    def kill(self, who: str, *, silent: bool = False) -> None:
+        """End `who`'s process without a goodbye; `silent`: its connections do not even close."""
+        self._do("kill", who=who, silent=silent)
+
+    def pause(self, who: str, ms: int) -> None:
+        """Stop `who` (or "broker") for `ms`, as a long garbage collection does."""
+        self._do("pause", who=who, forMs=ms)
+
+    def slow(self, who: str, ms: int, for_ms: int | None = None) -> None:
+        """Every frame of `who`'s links takes `ms` more."""
+        self._do("slow", who=who, ms=ms, forMs=for_ms)
+
+    def clock(self, who: str, by_ms: int) -> None:
+        """Move the clock of `who` (or "broker") by `by_ms`; timers do not notice."""
+        self._do("clock", who=who, byMs=by_ms)
+
+    def lose_heartbeat(self, who: str, times: int = 1) -> None:
+        """The next heartbeats of `who` never arrive."""
+        self._do("loseHeartbeat", who=who, times=times)
+
+    def restart_broker(self, down_ms: int, *, crash: bool = False) -> None:
+        """Stop the broker for `down_ms`; with `crash` the offsets that were not written yet are gone."""
+        self._do("restartBroker", downMs=down_ms, crash=crash)
+
+    def stop_namesrv(self) -> None:
+        """Stop the name server."""
+        self._do("namesrvDown")
+
+    def start_namesrv(self) -> None:
+        """Start the name server again; it knows nothing until the broker registers."""
+        self._do("namesrvUp")
+
+    def _do(self, kind: str, /, **fields: Any) -> None:
+        simulation = self._running()
+        at = simulation.next_at
+        plain = {"do": kind, "at": at, **{name: value for name, value in fields.items() if value is not None}}
+        before = msgspec.to_builtins(simulation.scenario)
+        step = checked(before | {"steps": [*before["steps"], plain]}).steps[-1]
+        errors = len(simulation.witness.events)
+        simulation.do(step)
+        for event in simulation.witness.events[errors:]:
+            if event["ev"] == "startFailed" or (event["ev"] == "error" and kind != "send"):
+                _refused(kind, event)
+
+
+def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:
+    for name, value in (properties or {}).items():
+        if not isinstance(value, str):
+            raise BadInput(f"send: property {name!r} is {value!r}; a property is a text, such as {str(value)!r}")
+    return None if properties is None else dict(properties)
+
+
+def _no_condition(topic: str, expression: str) -> None:
+    """A condition given as a tag matches nothing, so it is refused."""
+    if re.search(r"[<>=]|\b(IS|IN|BETWEEN|AND|OR|NOT)\b", expression):
+        raise BadInput(
+            f"{expression!r} looks like a SQL92 condition, but it was given as a tag expression; "
+            f"write sql92={{{topic!r}: {expression!r}}}"
+        )
+
+
+def _refused(kind: str, event: Mapping[str, Any]) -> NoReturn:
+    raise BadInput(f"{kind} {event.get('who', PRODUCER)}: {event['error']}: {event['message']}")
