@@ -96,8 +96,8 @@ class Lab(LabSteps):
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated.
         """
-        from rmqlab.commands.explore import chosen_scenario
         from rmqlab.lab.explorer.compare import settings_beside
+        from rmqlab.lab.scenario_choice import chosen_scenario
 
         cluster = cluster_of({})
         if isinstance(scenario, Path) or (isinstance(scenario, str) and not scenario.lstrip().startswith("{")):

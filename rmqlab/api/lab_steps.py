@@ -55,6 +55,7 @@ class LabSteps(LabTables):
         `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
         names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
 
+        >>> from rmqlab import Lab
         >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
         <DefaultMQPushConsumer A of group G: T TAG *; owns nothing>
 
@@ -107,6 +108,7 @@ class LabSteps(LabTables):
         One message for each of `tags` (None: no tag), `bodies` or `properties`, whichever is a list; a single value
         is for all of them. Bodies are MsgStr0, MsgStr1, ... unless given. Without `queues` the producer goes round.
 
+        >>> from rmqlab import Lab
         >>> [(row.body, row.queue) for row in Lab(topics={"T": 2}).send("T", ["a", "b"], queues=1)]
         [('MsgStr0', 1), ('MsgStr1', 1)]
 

@@ -15,16 +15,14 @@ from rmqlab.lab.explorer.compare import settings_beside
 from rmqlab.lab.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
 from rmqlab.lab.explorer.properties import BUILT_IN, RECEIVES, Kind, property_named
 from rmqlab.lab.explorer.told_schedule import tell_schedule
-from rmqlab.lab.scenario import numbered_scenarios
+from rmqlab.lab.scenario_choice import chosen_scenario
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable
 
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
     from rmqlab.lab.run import Outcome
-    from rmqlab.lab.scenario import Scenario
 
 MOST_SHOWN = 20
 SVG = ".svg"
@@ -132,35 +130,6 @@ def run(args: Namespace) -> int:
         _draw(explored, args.picture, cluster)
     write_json(explored.as_json(), args.json)
     return 1 if args.property and failing else 0
-
-
-def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenario]:
-    """The file and the scenario that FILE, FILE#ID or FILE#LINE (the first line is 1) means, or FILE with an id.
-
-    Raises:
-        BadInput: the file cannot be read, has several scenarios and none is chosen, or has not the one wanted.
-    """
-    path = Path(text)
-    if not path.exists() and "#" in text:
-        name, _, after = text.rpartition("#")
-        if wanted is not None and wanted != after:
-            raise BadInput(f"--id {wanted}: {text} chooses another one; give one of the two")
-        path, wanted = Path(name), after
-    numbered = numbered_scenarios(path)
-    by_id = {scenario.id: scenario for scenario in numbered.values()}
-    if wanted is None:
-        if len(by_id) == 1:
-            return path, next(iter(by_id.values()))
-        raise BadInput(f"{path.name} has {len(by_id)} scenarios; choose one with {path.name}#ID: {_some(by_id)}")
-    found = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
-    if found is None:
-        raise BadInput(f"{wanted}: no scenario of {path.name} has this id or line; it has {_some(by_id)}")
-    return path, found
-
-
-def _some(names: Iterable[str]) -> str:
-    known = list(names)
-    return ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
 
 
 def _print(explored: Explored, out: TextIO) -> None:
