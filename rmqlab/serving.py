@@ -18,10 +18,10 @@ from rmqlab.lab.served import ServedWatch
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record
-from rmqlab.message.sysflag import topic_filter_type
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic, validate_topic
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
+from rmqlab.rules import tags_code
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.store.consume_queue import ENTRY
@@ -217,7 +217,7 @@ class ServedBroker:
                     born_host=broker.store_host,
                     store_host=broker.store_host,
                     properties_string=properties_to_string(message.properties),
-                    tags_code=MessageExtBrokerInner.tags_string_to_tags_code(topic_filter_type(0), tags),
+                    tags_code=tags_code(tags),
                 ),
                 broker.now,
             )

@@ -25,6 +25,7 @@ DOCUMENTED = (
     "rmqlab.api.lab_steps",
     "rmqlab.api.table",
     "rmqlab.api.verbs",
+    "rmqlab.rules",
 )
 
 

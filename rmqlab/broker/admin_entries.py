@@ -18,6 +18,7 @@ from rmqlab.protocol.admin_bodies import ConsumeQueueData, QueryConsumeQueueResp
 from rmqlab.protocol.admin_headers import QueryConsumeQueueRequestHeader, ResumeCheckHalfMessageRequestHeader
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.rules import tags_code
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -133,7 +134,7 @@ def _half_again(message: MessageExt) -> MessageExtBrokerInner:
         reconsume_times=message.reconsume_times,
         msg_id=message.msg_id,
         properties_string=properties_to_string(properties),
-        tags_code=MessageExtBrokerInner.tags_string_to_tags_code(None, message.tags),
+        tags_code=tags_code(message.tags),
     )
     inner.wait_store_msg_ok = False
     return inner

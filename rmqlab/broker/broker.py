@@ -44,6 +44,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.rules import RULES
 from rmqlab.store.broker_role import BrokerRole
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.channel import Channel
     from rmqlab.broker.plain_access import PlainPermissionManager
+    from rmqlab.rules import Rules
     from rmqlab.store.message_store import MessageStore
 
     Observer = Callable[[str, dict[str, object]], None]
@@ -124,7 +126,9 @@ class Broker:
         observe: Observer | None = None,
         on_register: Callable[[BrokerRegistration], None] | None = None,
         on_persist: Callable[[str, str], None] | None = None,
+        rules: Rules = RULES["4.8.0"],
     ) -> None:
+        self.rules = rules
         self.config = config
         self.message_store = store
         self.now = now

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
 
-SCAN_INTERVAL_MS = 10_000
 TIMER = "client housekeeping"
 
 
@@ -21,7 +20,7 @@ class ClientHousekeepingService:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self.set_interval(SCAN_INTERVAL_MS)
+        self.set_interval(broker.rules.scan_period_ms)
 
     def set_interval(self, interval_ms: int) -> None:
         """Scan every `interval_ms` from now on; 10 s is a constant in 4.8.0."""

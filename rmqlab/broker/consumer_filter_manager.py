@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.consumer_filter_file import FilterDataByTopic
     from rmqlab.filter.consumer_filter_data import CompiledExpression
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
 
 CONFIG_FILE = "consumerFilter.json"
@@ -48,6 +49,11 @@ class FilterBroker(Protocol):
         ...
 
     @property
+    def rules(self) -> Rules:
+        """The rules, those of the bloom filter among them."""
+        ...
+
+    @property
     def message_store(self) -> FilterStore:
         """The broker's store."""
         ...
@@ -63,7 +69,9 @@ class ConsumerFilterManager:
     def __init__(self, broker: FilterBroker) -> None:
         self._broker = broker
         self.bloom_filter = BloomFilter.create_by_fn(
-            broker.config.max_error_rate_of_bloom_filter, broker.config.expect_consumer_num_use_filter
+            broker.config.max_error_rate_of_bloom_filter,
+            broker.config.expect_consumer_num_use_filter,
+            broker.rules,
         )
         broker.message_store.config.bit_map_length_consume_queue_ext = self.bloom_filter.m
         self.filter_data_by_topic: FilterDataByTopic = {}

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.rules import RULES
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
 
     from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
 
     SubscriptionChange = Callable[[str | None, SubscriptionData | None, SubscriptionData | None], None]
 
@@ -28,6 +31,7 @@ class ConsumerGroupInfo:
 
     __slots__ = (
         "_client_ids",
+        "_rules",
         "channel_info_table",
         "consume_from_where",
         "consume_type",
@@ -44,7 +48,9 @@ class ConsumerGroupInfo:
         message_model: MessageModel,
         consume_from_where: ConsumeFromWhere,
         now: int,
+        rules: Rules = RULES["4.8.0"],
     ) -> None:
+        self._rules = rules
         self.group_name = group_name
         self.consume_type = consume_type
         self.message_model = message_model
@@ -115,48 +121,32 @@ class ConsumerGroupInfo:
         self.consume_type = consume_type
         self.message_model = message_model
         self.consume_from_where = consume_from_where
-        table = self.channel_info_table
-        info_old = table.get(info_new.channel)
-        updated = info_old is None
-        if info_old is None:
-            table[info_new.channel] = info_old = info_new
+        known = self.channel_info_table.get(info_new.channel)
+        kept, joined = self._rules.update_channel(known, info_new, now)
+        if kept is not known:
+            self.channel_info_table[info_new.channel] = kept
             self._client_ids = None
-        elif info_old.client_id != info_new.client_id:
-            table[info_new.channel] = info_new
-            self._client_ids = None
-        self.last_update_timestamp = info_old.last_update_timestamp = now
-        return updated
+        self.last_update_timestamp = now
+        return joined
 
     def update_subscription(
         self,
-        subscriptions: Iterable[SubscriptionData],
+        subscriptions: Collection[SubscriptionData],
         now: int,
         on_change: SubscriptionChange | None = None,
     ) -> bool:
-        """Take in a heartbeat's subscriptions; return True when a topic came or went.
+        """Take in a heartbeat's subscriptions; return True when a topic came or went (rows S-76..S-80).
 
-        A known topic is replaced only by a strictly higher `sub_version`, and that alone returns False: changed tags
-        make nobody rebalance (row S-77). Topics that this heartbeat does not name are removed (row S-79).
         `on_change(topic, old, new)` hears of every change of the table.
         """
-        updated = False
-        table = self.subscription_table
-        topics = set()
-        for new in subscriptions:
-            topics.add(new.topic)
-            old = table.get(new.topic)
-            if old is None:
-                updated = True
-            elif new.sub_version <= old.sub_version:
-                continue
-            table[new.topic] = new
-            if on_change is not None:
-                on_change(new.topic, old, new)
-        if len(table) > len(topics):
-            for topic in [topic for topic in table if topic not in topics]:
-                old = table.pop(topic)
-                updated = True
-                if on_change is not None:
-                    on_change(topic, old, None)
+        held = self.subscription_table
+        self.subscription_table = table = self._rules.update_subscription(held, subscriptions)
         self.last_update_timestamp = now
-        return updated
+        if on_change is not None:
+            for topic, new in table.items():
+                if new is not held.get(topic):
+                    on_change(topic, held.get(topic), new)
+            for topic, old in held.items():
+                if topic not in table:
+                    on_change(topic, old, None)
+        return held.keys() != table.keys()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.subscription_data import SubscriptionData
 
-CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
 _REGISTER = ConsumerGroupEvent.REGISTER
 
 
@@ -30,7 +29,8 @@ class ConsumerManager:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
-        self.expired_timeout_ms = CHANNEL_EXPIRED_TIMEOUT_MS
+        self._rules = broker.rules
+        self.expired_timeout_ms = broker.rules.channel_expired_ms
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
         """Return a group that is online, or None."""
@@ -73,17 +73,19 @@ class ConsumerManager:
         """
         info = self.consumer_table.get(group)
         if info is None:
-            info = ConsumerGroupInfo(group, consume_type, message_model, consume_from_where, now)
+            info = ConsumerGroupInfo(group, consume_type, message_model, consume_from_where, now, self._rules)
             self.consumer_table[group] = info
         joined = info.update_channel(client_channel_info, consume_type, message_model, consume_from_where, now)
         if joined:
             self._observe("register", group, client_channel_info)
-        changed = info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
+        held = info.subscription_table
+        info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
+        notified = self._rules.is_notified(held, info.subscription_table, joined)
         listener = self._broker.consumer_ids_change_listener
-        if (joined or changed) and is_notify_consumer_ids_changed_enable:
+        if notified and is_notify_consumer_ids_changed_enable:
             listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
         listener.handle(_REGISTER, group, subscriptions)
-        return joined or changed
+        return notified
 
     def unregister_consumer(
         self,
@@ -129,7 +131,7 @@ class ConsumerManager:
         for group, info in list(self.consumer_table.items()):
             table = info.channel_info_table
             for channel, client in list(table.items()):
-                if now - client.last_update_timestamp > self.expired_timeout_ms:
+                if self._rules.is_expired(now, client.last_update_timestamp, self.expired_timeout_ms):
                     channel.close()
                     info.do_channel_close_event(channel)
                     self._observe("expired", group, client)

@@ -24,6 +24,7 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, is_writeable
+from rmqlab.rules import tags_code
 from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
@@ -101,5 +102,5 @@ def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBroke
         store_host=message.store_host,
         reconsume_times=message.reconsume_times + 1,
         properties_string=text,
-        tags_code=MessageExtBrokerInner.tags_string_to_tags_code(None, message.tags),
+        tags_code=tags_code(message.tags),
     )

@@ -12,6 +12,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.topics import OFFSET_MOVED_EVENT
 from rmqlab.protocol.serializable import RemotingSerializable
+from rmqlab.rules import tags_code
 
 
 class OffsetMovedEvent(RemotingSerializable):
@@ -37,5 +38,5 @@ def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> Messa
         born_host=host,
         store_host=host,
         properties_string=properties_to_string(properties),
-        tags_code=MessageExtBrokerInner.tags_string_to_tags_code(None, group),
+        tags_code=tags_code(group),
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
-
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.channel import Channel
@@ -19,7 +17,8 @@ class ProducerManager:
         self._broker = broker
         self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
         self.client_channel_table: dict[str, Channel] = {}
-        self.expired_timeout_ms = CHANNEL_EXPIRED_TIMEOUT_MS
+        self._is_expired = broker.rules.is_expired
+        self.expired_timeout_ms = broker.rules.channel_expired_ms
         self._turn = 0
 
     def register_producer(self, group: str, client_channel_info: ClientChannelInfo, now: int) -> None:
@@ -59,7 +58,7 @@ class ProducerManager:
         """Forget connections silent for more than 120 s, then close them."""
         for group, table in self.group_channel_table.items():
             for channel, info in list(table.items()):
-                if now - info.last_update_timestamp > self.expired_timeout_ms:
+                if self._is_expired(now, info.last_update_timestamp, self.expired_timeout_ms):
                     table.pop(channel, None)
                     self.client_channel_table.pop(info.client_id, None)
                     if self._broker.observe is not None:

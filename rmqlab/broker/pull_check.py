@@ -72,7 +72,11 @@ def subscription_in_force(
     """
     if pull_sys_flag.has_subscription_flag(header.sys_flag):
         subscription, filter_data = _own_subscription(broker, header, now)
+        held = broker.consumer_manager.find_subscription_data(header.consumer_group, header.topic)
+        posted = broker.rules.subscription_in_force(subscription, held) is subscription
     else:
+        posted = False
+    if not posted:
         subscription, filter_data = _group_subscription(broker, header, group_config)
     kind = subscription.expression_type
     if not is_tag_type(kind) and not broker.config.enable_property_filter:
@@ -108,7 +112,7 @@ def _group_subscription(
     if subscription is None:
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
-    if subscription.sub_version < header.sub_version:
+    if not broker.rules.is_latest(subscription.sub_version, header.sub_version):
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     if is_tag_type(subscription.expression_type):
         return subscription, None
@@ -116,6 +120,6 @@ def _group_subscription(
     if filter_data is None:
         remark = "The broker's consumer filter data is not exist!Your expression may be wrong!"
         raise PullRefused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
-    if filter_data.client_version < header.sub_version:
+    if not broker.rules.is_latest(filter_data.client_version, header.sub_version):
         raise PullRefused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
     return subscription, filter_data

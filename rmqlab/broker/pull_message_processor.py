@@ -18,7 +18,6 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, PullMessageResponseHeader
 from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.store.broker_role import BrokerRole
-from rmqlab.store.get_message_result import GetMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,19 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
-    from rmqlab.store.get_message_result import GetMessageResult
-
-# Row S-71. Two more statuses depend on the offset that was asked for: see `_code`.
-CODE_OF_STATUS = {
-    GetMessageStatus.FOUND: ResponseCode.SUCCESS,
-    GetMessageStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
-    GetMessageStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
-    GetMessageStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
-    GetMessageStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
-    GetMessageStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
-    GetMessageStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
-}
-
+    from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
 
 _REQUIRED = (
     "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",
@@ -80,7 +67,7 @@ class PullMessageProcessor:
 
         manager = self._broker.consumer_filter_manager
         kind = ExpressionForRetryMessageFilter if self._broker.config.filter_support_retry else ExpressionMessageFilter
-        message_filter = kind(subscription, filter_data, manager)
+        message_filter = kind(subscription, filter_data, manager, self._broker.rules)
         store = self._broker.message_store
         result = store.get_message(
             header.consumer_group,
@@ -143,12 +130,8 @@ class PullMessageProcessor:
             else group_config.broker_id
         )
 
-    @staticmethod
-    def _code(status: GetMessageStatus, queue_offset: int) -> ResponseCode:
-        """Row S-71. An empty or unknown queue is only a reason to move for a consumer that claims to be further."""
-        if status in {GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, GetMessageStatus.NO_MESSAGE_IN_QUEUE}:
-            return ResponseCode.PULL_OFFSET_MOVED if queue_offset != 0 else ResponseCode.PULL_NOT_FOUND
-        return CODE_OF_STATUS[status]
+    def _code(self, status: GetMessageStatus, queue_offset: int) -> ResponseCode:
+        return ResponseCode[self._broker.rules.code_of_status(status.name, queue_offset)]
 
     def _offset_moved(
         self,

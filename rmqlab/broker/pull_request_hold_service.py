@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
 
-CHECK_INTERVAL_MS = 5_000
-
 
 class PullRequest(NamedTuple):
     """A held pull: its filter and subscription are those of the moment it was held. Times in ms."""
@@ -47,7 +45,7 @@ class PullRequestHoldService:
         self._broker = broker
         self._table: dict[tuple[str, int], list[PullRequest]] = {}
         config = broker.config
-        interval = CHECK_INTERVAL_MS if config.long_polling_enable else config.short_polling_time_mills
+        interval = broker.rules.hold_check_period_ms if config.long_polling_enable else config.short_polling_time_mills
         broker.timers.at_fixed_rate("hold service", broker.now + interval, interval, self.check_hold_request)
 
     def suspend_pull_request(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:

@@ -16,8 +16,8 @@ from rmqlab.message.properties import (
     in_hash_map_order,
     properties_to_string,
 )
-from rmqlab.message.sysflag import topic_filter_type
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
+from rmqlab.rules import tags_code
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
 from rmqlab.store.delay_levels import delay_level_to_queue_id, queue_id_to_delay_level
@@ -103,9 +103,9 @@ class ScheduleMessageService:
             if self._has_entry(level):
                 self._wake(level)
             return
-        for position, (commit_log_offset, size, tags_code) in enumerate(ENTRY.iter_unpack(entries)):
+        for position, (commit_log_offset, size, due) in enumerate(ENTRY.iter_unpack(entries)):
             next_offset = offset + position
-            countdown = self._deliver_timestamp(queue, level, tags_code, commit_log_offset, size, now) - now
+            countdown = self._deliver_timestamp(queue, level, due, commit_log_offset, size, now) - now
             if countdown > 0:
                 self.offset_table[level] = next_offset
                 self._schedule(level, now + countdown)
@@ -173,7 +173,7 @@ def message_time_up(message: MessageExt) -> MessageExtBrokerInner | None:
         store_host=message.store_host,
         reconsume_times=message.reconsume_times,
         properties_string=text,
-        tags_code=MessageExtBrokerInner.tags_string_to_tags_code(topic_filter_type(0), message.tags),
+        tags_code=tags_code(message.tags),
     )
     inner.wait_store_msg_ok = False
     return inner

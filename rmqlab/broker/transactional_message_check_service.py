@@ -20,12 +20,12 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.record import decode_record, encode_record
-from rmqlab.message.sysflag import topic_filter_type
 from rmqlab.message.topics import CID_RMQ_SYS_PREFIX, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
+from rmqlab.rules import tags_code
 from rmqlab.store.get_message_result import GetMessageStatus
 from rmqlab.store.put_message_result import PutMessageStatus
 
@@ -282,7 +282,7 @@ def _renewed(message: MessageExt) -> MessageExtBrokerInner:
         store_host=message.store_host,
         msg_id=message.msg_id,
         properties_string=properties_to_string(properties),
-        tags_code=MessageExtBrokerInner.tags_string_to_tags_code(topic_filter_type(0), message.tags),
+        tags_code=tags_code(message.tags),
     )
     inner.wait_store_msg_ok = False
     inner.properties = in_hash_map_order(inner.properties)

@@ -17,6 +17,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.sysflag import TRANSACTION_NOT_TYPE, reset_transaction_value
 from rmqlab.message.topics import TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rmqlab.rules import tags_code
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
@@ -63,7 +64,7 @@ class TransactionalMessageService:
                 born_host=host,
                 store_host=host,
                 properties_string=properties_to_string(properties),
-                tags_code=MessageExtBrokerInner.tags_string_to_tags_code(None, REMOVE_TAG),
+                tags_code=tags_code(REMOVE_TAG),
             ),
             now,
         )

@@ -25,6 +25,7 @@ from rmqlab.message.record import body_crc
 from rmqlab.message.topics import CLIENT_INNER_PRODUCER_GROUP
 from rmqlab.protocol.consumer_headers import RegisterMessageFilterClassRequestHeader
 from rmqlab.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData, ProducerData
+from rmqlab.rules import RULES
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.protocol.route import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
     from rmqlab.runtime.runtime import Runtime
 
 _Client = TypeVar("_Client")
@@ -66,8 +68,10 @@ class MQClientInstance:
         client_id: str,
         unique_ids: UniqueIdMaker,
         observe: Observer | None = None,
+        rules: Rules = RULES["4.8.0"],
     ) -> None:
         """An instance that has not started; `unique_ids` makes the UNIQ_KEY of messages sent from here."""
+        self.rules = rules
         self.runtime = runtime
         self.config = config
         self.client_id = client_id

@@ -106,8 +106,7 @@ class PullAPIWrapper:
             return result
         messages = decode_records(result.message_binary or b"")
         result.message_binary = None
-        if subscription.tags_set and not subscription.class_filter_mode:
-            messages = self._filter_again(queue, messages, subscription)
+        messages = self._filter_again(queue, messages, subscription)
         for hook in self.filter_hooks:
             with suppress(Exception):
                 hook(messages)
@@ -126,9 +125,9 @@ class PullAPIWrapper:
         self, queue: MessageQueue, messages: list[MessageExt], subscription: SubscriptionData
     ) -> list[MessageExt]:
         kept: list[MessageExt] = []
-        observe = self._instance.observe
+        observe, keeps = self._instance.observe, self._instance.rules.client_keeps
         for message in messages:
-            if message.tags in subscription.tags_set:
+            if keeps(subscription, message.tags):
                 kept.append(message)
             elif observe is not None:
                 observe(

@@ -18,7 +18,6 @@ from rmqlab.client.pull_result import PullStatus
 from rmqlab.client.push_consumer_config import PushConsumerConfig, missing_listener
 from rmqlab.client.rebalance_push import RebalancePushImpl
 from rmqlab.client.retry import retry_message
-from rmqlab.message.topics import retry_topic
 from rmqlab.protocol import pull_sys_flag
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 PULL_TIME_DELAY_WHEN_SUSPEND = 1_000
-BROKER_SUSPEND_MAX_TIME = 15_000
 CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
 FIX_OFFSET_DELAY = 10_000
 RESET_OFFSET_WAIT = 10_000
@@ -86,7 +84,7 @@ class DefaultMQPushConsumer(Consumer):
         for topic, expression in config.subscription.items():
             self.put_subscription(topic, expression)
         if self.message_model is MessageModel.CLUSTERING:
-            self.put_subscription(retry_topic(self.group_name), "*")
+            self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
         self.offset_store.load()
         listener = self._listener
         if config.orderly:
@@ -220,7 +218,7 @@ class DefaultMQPushConsumer(Consumer):
             self.config.pull_batch_size,
             sys_flag,
             commit_offset,
-            BROKER_SUSPEND_MAX_TIME,
+            self.instance.rules.suspend_ms,
         )
 
     async def _pull(
@@ -263,9 +261,10 @@ class DefaultMQPushConsumer(Consumer):
 
     def _correct_tags_offset(self, request: PullRequest) -> None:
         """Progress over filtered messages counts when nothing else is held: this makes a loss permanent (row S-83)."""
-        if request.process_queue.msg_count != 0:
+        queue, waiting = request.message_queue, request.process_queue.msg_count
+        offset = self.instance.rules.offset_after_nothing_kept(request.next_offset, waiting)
+        if offset is None:
             return
-        queue, offset = request.message_queue, request.next_offset
         self.offset_store.update_offset(queue, offset, increase_only=True)
         if self.instance.observe is not None:
             fields = self.facts(topic=queue.topic, queue=queue.queue_id, offset=offset)

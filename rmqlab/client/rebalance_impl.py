@@ -17,7 +17,7 @@ from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.client.queue_order import PROCESS_QUEUE_TABLE_LENGTH, key_order, queue_order
 from rmqlab.message.java import utf16_key
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
     from rmqlab.client.consumer import Consumer
@@ -56,17 +56,20 @@ class RebalanceImpl(ABC):
         """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be told."""
         consumer, admin = self.consumer, self.instance.admin
         committed = await consumer.offset_store.read_offset(queue, self.read_offset_type)
-        if committed != NO_OFFSET:
-            return max(committed, NO_OFFSET)  # the question failed: the queue waits for the next rebalance
-        where, retry = consumer.consume_from_where, is_retry_topic(queue.topic)
-        if where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
-            return 0
+        where = consumer.consume_from_where.name
+        begin = self.instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
         try:
-            if where is ConsumeFromWhere.CONSUME_FROM_TIMESTAMP and not retry:
-                return await admin.search_offset(queue, consumer.consume_timestamp)
-            if retry and where is not ConsumeFromWhere.CONSUME_FROM_TIMESTAMP:
-                return 0
-            return await admin.max_offset(queue)
+            match begin:
+                case "committed":
+                    return committed
+                case "first":
+                    return 0
+                case "timestamp":
+                    return await admin.search_offset(queue, consumer.consume_timestamp)
+                case "end":
+                    return await admin.max_offset(queue)
+                case "nowhere":  # the question failed: the queue waits for the next rebalance
+                    return NO_OFFSET
         except CALL_ERRORS:
             return NO_OFFSET
 

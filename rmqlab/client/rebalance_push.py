@@ -36,7 +36,8 @@ class RebalancePushImpl(RebalanceImpl):
         subscription = self.consumer.subscription_inner.get(topic)
         if subscription is None:
             return  # unsubscribed meanwhile: 4.8.0 runs into a null here
-        old, subscription.sub_version = subscription.sub_version, self.instance.runtime.now()
+        old = subscription.sub_version
+        subscription.sub_version = self.instance.rules.stamp_sub_version(old, self.instance.runtime.now())
         observe = self.instance.observe
         if observe is not None:
             observe("restamp", self.consumer.facts(topic=topic, old=old, version=subscription.sub_version))

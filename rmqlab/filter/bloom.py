@@ -6,7 +6,7 @@ The hash is murmur3_128 of a library; splitting it into positions is ours (4.8.0
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import mmh3
@@ -14,6 +14,7 @@ import mmh3
 from rmqlab.errors import BadInput
 from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
 from rmqlab.message.java import INT_MAX, to_int32, to_utf8
+from rmqlab.rules import RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,9 +56,10 @@ class BloomFilter:
     n: int
     k: int
     m: int
+    rules: Rules = field(default=RULES["4.8.0"], compare=False, repr=False)
 
     @classmethod
-    def create_by_fn(cls, f: int, n: int) -> BloomFilter:
+    def create_by_fn(cls, f: int, n: int, rules: Rules = RULES["4.8.0"]) -> BloomFilter:
         """Compute k and m. Raises `BloomFilterError` unless 1 <= f < 100 and n >= 1.
 
         k = ceil(log2(1/f)), m = n * log2(1/f) * log2(e) rounded up to a multiple of 8, in Java's int and double.
@@ -70,21 +72,14 @@ class BloomFilter:
         k = math.ceil(_log(0.5, rate))
         m = min(math.ceil(n * _log(2, 1 / rate) * _log(2, math.e)), INT_MAX)
         m = min(BITS_PER_BYTE * math.ceil(m / BITS_PER_BYTE), INT_MAX)
-        return cls(f, n, k, m)
+        return cls(f, n, k, m, rules)
 
     def calc_bit_positions(self, key: str) -> list[int]:
-        """Give the k positions of `key`; two positions may be equal.
+        """Give the k positions of `key`, from the low 64 bits of its hash; two positions may be equal.
 
-        The low 64 bits of the hash make two 32-bit numbers h1, h2; position i is h1 + i*h2 (wrapping, flipped when
-        negative) modulo m. A lone surrogate is hashed as `?`, as Java writes it in UTF-8.
+        A lone surrogate is hashed as `?`, as Java writes it in UTF-8.
         """
-        hash64 = mmh3.hash64(to_utf8(key))[0]
-        hash1, hash2 = hash64 & 0xFFFFFFFF, (hash64 >> 32) & 0xFFFFFFFF
-        positions = []
-        for i in range(1, self.k + 1):
-            combined = to_int32(hash1 + i * hash2)
-            positions.append((~combined if combined < 0 else combined) % self.m)
-        return positions
+        return self.rules.bit_positions(mmh3.hash64(to_utf8(key))[0], self.k, self.m)
 
     def generate(self, key: str) -> BloomFilterData:
         """Make the data a consumer group keeps; 4.8.0's key is `group#topic` (row F-81)."""
@@ -105,8 +100,7 @@ class BloomFilter:
         """Tell whether all bits of `key` are set: false is certain, true is not. Raises `BloomFilterError`."""
         positions = self._positions(key)
         self._check(bits)
-        # Every position is read even after a miss, so that one out of range raises as in 4.8.0.
-        return all([bits.get_bit(position) for position in positions])  # noqa: C419 - see above
+        return self.rules.is_hit(positions, bits.get_bit)
 
     def check_false_hit(self, positions: Sequence[int], bits: BitsArray) -> bool:
         """Tell whether all `positions` are taken already, before the key is added."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.tags import code_is_subscribed
 from rmqlab.message.properties import PROPERTY_RETRY_TOPIC
 from rmqlab.message.record import decode_properties
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
+from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.bloom import BloomFilter
     from rmqlab.filter.consumer_filter_data import ConsumerFilterData
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
 
 Record = bytes | bytearray | memoryview
 
@@ -70,15 +71,24 @@ class ExpressionMessageFilter:
     `last_error` holds what an evaluation raised; 4.8.0 only logs it.
     """
 
-    __slots__ = ("bloom_data_valid", "consumer_filter_data", "consumer_filter_manager", "last_error", "subscription")
+    __slots__ = (
+        "bloom_data_valid",
+        "consumer_filter_data",
+        "consumer_filter_manager",
+        "last_error",
+        "rules",
+        "subscription",
+    )
 
     def __init__(
         self,
         subscription_data: SubscriptionData | None,
         consumer_filter_data: ConsumerFilterData | None = None,
         consumer_filter_manager: ConsumerFilters | None = None,
+        rules: Rules = RULES["4.8.0"],
     ) -> None:
         """Keep the three; whether the bloom data fits the broker's bloom filter is decided here, once (row F-61)."""
+        self.rules = rules
         self.subscription = subscription_data
         self.consumer_filter_data = consumer_filter_data
         self.consumer_filter_manager = consumer_filter_manager
@@ -95,7 +105,7 @@ class ExpressionMessageFilter:
         if subscription is None or subscription.class_filter_mode:
             return True
         if is_tag_type(subscription.expression_type):
-            return code_is_subscribed(subscription, tags_code)
+            return self.rules.is_matched_by_consume_queue(subscription, tags_code)
         data = self.consumer_filter_data
         if not _is_usable(data) or data is None or data.bloom_filter_data is None:
             return True
@@ -129,7 +139,7 @@ class ExpressionMessageFilter:
         if data is None or data.compiled_expression is None:
             return True
         try:
-            return data.compiled_expression.evaluate(properties) is True
+            return self.rules.is_matched_by_commit_log(data.compiled_expression.evaluate(properties))
         except Exception as error:  # noqa: BLE001 - whatever goes wrong in layer 2, the message is dropped (row F-65)
             self.last_error = error
             return False

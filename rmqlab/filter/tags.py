@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.message.java import string_hash, to_int32
-from rmqlab.message.message import MessageExtBrokerInner
-from rmqlab.protocol.subscription_data import SUB_ALL
+from rmqlab.message.java import string_hash
+from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
 
 
 class TagSteps(NamedTuple):
@@ -28,27 +28,11 @@ class TagSteps(NamedTuple):
         return self.broker and self.client
 
 
-def code_is_subscribed(subscription: SubscriptionData, code: int | None) -> bool:
-    """Step one, by the broker (4.8.0 `ExpressionMessageFilter.isMatchedByConsumeQueue`).
-
-    `code` is the entry's 64-bit tags code, narrowed to 32 bits before the look-up. None (no code could be read)
-    passes; a message without a tag has code 0 and does not, unless everything is subscribed (row F-56).
-    """
-    return code is None or subscription.sub_string == SUB_ALL or to_int32(code) in subscription.code_set
-
-
-def client_keeps(subscription: SubscriptionData, tag: str | None) -> bool:
-    """Step two, by the client (4.8.0 `PullAPIWrapper.processPullResult`): the text itself, when tags were named."""
-    if not subscription.tags_set or subscription.class_filter_mode:
-        return True
-    return tag is not None and tag in subscription.tags_set
-
-
-def both_steps(subscription: SubscriptionData, tag: str | None) -> TagSteps:
+def both_steps(subscription: SubscriptionData, tag: str | None, rules: Rules = RULES["4.8.0"]) -> TagSteps:
     """Follow one tag through both steps."""
-    code = MessageExtBrokerInner.tags_string_to_tags_code(None, tag)
-    broker = subscription.class_filter_mode or code_is_subscribed(subscription, code)
-    return TagSteps(code, broker, client_keeps(subscription, tag))
+    code = rules.tags_code(tag)
+    broker = subscription.class_filter_mode or rules.is_matched_by_consume_queue(subscription, code)
+    return TagSteps(code, broker, rules.client_keeps(subscription, tag))
 
 
 def twin_of(tag: str) -> str | None:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
 from rmqlab.broker.config_manager import config_files
-from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.lab.late_reput import LateReput
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
+from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.scheduler import US_PER_MS
 from rmqlab.runtime.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
@@ -45,8 +44,7 @@ class ClusterConfig:
     """Addresses ("ip:port"), clocks (ms) and settings of a cluster.
 
     ``epoch_ms`` is when the run begins on an exact clock; ``broker_skew_ms`` is how far the broker's clock is ahead.
-    ``expiry_ms`` (a client silent for longer is forgotten) and ``scan_ms`` (how often the broker looks) are constants
-    in 4.8.0.
+    ``rules`` are those of broker and clients.
     """
 
     epoch_ms: int = 1_630_810_300_000
@@ -55,8 +53,7 @@ class ClusterConfig:
     store: MessageStoreConfig = field(default_factory=MessageStoreConfig)
     base_offset: int = 0
     broker_skew_ms: int = 0
-    expiry_ms: int = CHANNEL_EXPIRED_TIMEOUT_MS
-    scan_ms: int = SCAN_INTERVAL_MS
+    rules: Rules = RULES["4.8.0"]
 
 
 class _BrokerLink:
@@ -85,7 +82,7 @@ class Cluster:
         uptime = uptimes[self.world.chooser.choose("broker uptime", len(uptimes)) if len(uptimes) > 1 else 0]
         broker_started = now + config.broker_skew_ms - uptime
         host = Host(config.broker.broker_ip1, config.broker.listen_port)
-        self._store = MessageStore(config.store, store_host=host, base_offset=config.base_offset)
+        self._store = MessageStore(config.store, store_host=host, base_offset=config.base_offset, rules=config.rules)
         self.broker = self._make_broker(broker_started, self._register)
         self._link = _BrokerLink()
         self.broker_address = f"{host.ip}:{host.port}"
@@ -103,11 +100,14 @@ class Cluster:
 
     def _make_broker(self, started: int, on_register: Callable[[BrokerRegistration], None] | None) -> Broker:
         config = self.config
-        broker = Broker(config.broker, self._store, now=started, choose=self._choose, on_register=on_register)
-        broker.consumer_manager.expired_timeout_ms = broker.producer_manager.expired_timeout_ms = config.expiry_ms
-        if config.scan_ms != SCAN_INTERVAL_MS:
-            broker.client_housekeeping_service.set_interval(config.scan_ms)
-        return broker
+        return Broker(
+            config.broker,
+            self._store,
+            now=started,
+            choose=self._choose,
+            on_register=on_register,
+            rules=config.rules,
+        )
 
     def _choose(self, label: str, n: int) -> int:
         return self.world.chooser.choose(f"broker: {label}", n) if n > 1 else 0

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.lab.witness import Witness
     from rmqlab.message.message import MessageExt
+    from rmqlab.rules import Rules
     from rmqlab.runtime.runtime import Runtime
 
-STRATEGIES: dict[str, Callable[[], AllocateMessageQueueStrategy]] = {
+STRATEGIES: dict[str, Callable[[Rules], AllocateMessageQueueStrategy]] = {
     "avg": AllocateMessageQueueAveragely,
-    "circle": AllocateMessageQueueAveragelyByCircle,
-    "hash": AllocateMessageQueueConsistentHash,
+    "circle": lambda _: AllocateMessageQueueAveragelyByCircle(),
+    "hash": lambda _: AllocateMessageQueueConsistentHash(),
 }
 LITE_POLL_MS = 300  # how the recorded lite consumers polled, in a loop
 
@@ -54,14 +55,14 @@ class Consumer:
         return self.step.kind == "push"
 
 
-def config_of(step: Start) -> PushConsumerConfig | LitePullConsumerConfig:
+def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsumerConfig:
     """The settings a step asks for."""
     if step.kind == "lite":
         # The recorded ones asked for two pull threads, but 4.8.0 makes the pool in the constructor, before anybody can.
-        return LitePullConsumerConfig()
+        return LitePullConsumerConfig(allocate_strategy=AllocateMessageQueueAveragely(rules))
     config = PushConsumerConfig(
         message_model=MessageModel.BROADCASTING if step.mode == "broadcasting" else MessageModel.CLUSTERING,
-        allocate_strategy=STRATEGIES[step.strategy](),
+        allocate_strategy=STRATEGIES[step.strategy](rules),
         orderly=step.orderly,
         post_subscription_when_pull=step.post,
         consume_thread_min=1,

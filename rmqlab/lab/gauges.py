@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.broker.consumer_offset_manager import TOPIC_GROUP_SEPARATOR
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.message_filter import ExpressionMessageFilter
-from rmqlab.filter.tags import client_keeps
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import client_keeps
 from rmqlab.store.consume_queue import ENTRY
 
 if TYPE_CHECKING:

@@ -65,7 +65,6 @@ class ClientSettings:
     ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``), ``zone`` the time zone whose months count
     there. ``client_ids`` gives a client, by name, an id "ip@instance" of its own. With ``plain_names`` topics and
     groups go on the wire as the scenario writes them. ``producer_group`` and ``send_timeout_ms`` are the producer's.
-    ``heartbeat_ms`` and ``rebalance_ms`` are the periods of all clients, with 4.8.0's values.
     """
 
     client_ip: str = "192.0.2.2"
@@ -79,8 +78,6 @@ class ClientSettings:
     plain_names: bool = False
     producer_group: str = "PROD"
     send_timeout_ms: int = 3_000
-    heartbeat_ms: int = 30_000
-    rebalance_ms: int = 20_000
 
 
 class Simulation:
@@ -178,12 +175,13 @@ class Simulation:
     def _instance(self, node: VirtualNode, who: str, config: ClientConfig | None = None) -> MQClientInstance:
         config = config or ProducerConfig()
         config.namesrv_addr = self.cluster.config.namesrv_address
-        config.heartbeat_broker_interval = self.settings.heartbeat_ms
-        config.rebalance_wait_interval = self.settings.rebalance_ms
+        config.heartbeat_broker_interval = self.cluster.config.rules.heartbeat_period_ms
+        config.rebalance_wait_interval = self.cluster.config.rules.rebalance_period_ms
         config.client_ip, config.instance_name = self.settings.client_ip, self.witness.long(who)
         if who in self.settings.client_ids:
             config.client_ip, _, config.instance_name = self.settings.client_ids[who].partition("@")
-        return MQClientInstance(node, config, config.build_mq_client_id(), self._unique_ids, self.witness.observer(who))
+        client_id, observer = config.build_mq_client_id(), self.witness.observer(who)
+        return MQClientInstance(node, config, client_id, self._unique_ids, observer, self.cluster.config.rules)
 
     async def _drive(self, node: VirtualNode) -> None:
         await self._begin(node)
@@ -319,7 +317,7 @@ class Simulation:
         await consumer.node.sleep(times[consumer.node.choose("shutdown", len(times))])
 
     async def _start(self, step: Start) -> None:
-        config = config_of(step)
+        config = config_of(step, self.cluster.config.rules)
         node = self._node(step.who)
         instance = self._instance(node, step.who, config)
         client = client_of(step, instance, config, self.witness)

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import boolean_text, parse_boolean, parse_int, string_hash, trim
+from rmqlab.message.java import boolean_text, parse_boolean, parse_int, trim
 from rmqlab.message.properties import (
     KEY_SEPARATOR,
     PROPERTY_BUYER_ID,
@@ -284,12 +284,3 @@ class MessageExtBrokerInner(MessageExt):
 
     properties_string: str | None = None
     tags_code: int = 0
-
-    @staticmethod
-    def tags_string_to_tags_code(filter_type: str | None, tags: str | None) -> int:
-        """Return what a consume queue entry stores for `tags`: its hash code, 0 if there is none.
-
-        4.8.0 `tagsString2tagsCode` takes the filter type and does not look at it.
-        """
-        del filter_type
-        return string_hash(tags) if tags else 0

@@ -29,6 +29,7 @@ from rmqlab.message.sysflag import (
     transaction_value,
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.rules import RULES
 from rmqlab.store.batch_encoder import encode_batch
 from rmqlab.store.delay_levels import delay_level_to_queue_id
 from rmqlab.store.mapped_file_queue import MappedFile, MappedFileQueue
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.delay_levels import DelayLevels
     from rmqlab.store.dispatch_request import DispatchRequest
@@ -71,6 +73,7 @@ class CommitLog:
     """
 
     __slots__ = (
+        "_rules",
         "base_offset",
         "begin_time_in_lock",
         "config",
@@ -81,8 +84,14 @@ class CommitLog:
     )
 
     def __init__(
-        self, config: MessageStoreConfig, delay_levels: DelayLevels, factory: SegmentFactory, base_offset: int = 0
+        self,
+        config: MessageStoreConfig,
+        delay_levels: DelayLevels,
+        factory: SegmentFactory,
+        base_offset: int = 0,
+        rules: Rules = RULES["4.8.0"],
     ) -> None:
+        self._rules = rules
         self.config = config
         self.delay_levels = delay_levels
         self.mapped_file_size = config.mapped_file_size_commit_log
@@ -140,7 +149,7 @@ class CommitLog:
     ) -> DispatchRequest:
         """Read the record at `position` of `data` for dispatch; see `record_check`."""
         return check_message_and_return_size(
-            data, position, self.delay_levels, check_crc=check_crc, read_body=read_body
+            data, position, self.delay_levels, self._rules, check_crc=check_crc, read_body=read_body
         )
 
     def put_message(self, msg: MessageExtBrokerInner, now: int, *, set_v6_flags: bool = True) -> PutMessageResult:

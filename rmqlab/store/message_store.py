@@ -9,6 +9,7 @@ from rmqlab.message.java import utf16_length
 from rmqlab.message.message import Host
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.rules import RULES
 from rmqlab.store.broker_role import BrokerRole, FlushDiskType
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import CommitLog
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.message_filter import MessageFilter
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.get_message_result import GetMessageResult
@@ -68,7 +70,9 @@ class MessageStore:
         *,
         physical_memory_size: int = PHYSICAL_MEMORY_SIZE,
         broker_id: int = MASTER_ID,
+        rules: Rules = RULES["4.8.0"],
     ) -> None:
+        self.rules = rules
         self.config = config
         self.segments = segments
         self._takes_topic: Callable[[str], bool] = getattr(segments, "takes_topic", _any_topic)
@@ -76,7 +80,7 @@ class MessageStore:
         self.physical_memory_size = physical_memory_size
         self.broker_id = broker_id
         self.delay_levels = DelayLevels(config.message_delay_level)
-        self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset)
+        self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset, rules)
         self.consume_queue_table: dict[str, dict[int, ConsumeQueue]] = {}
         self.index_service: MessageIndex = IndexService()
         self.store_stats_service = StoreStatsService()
@@ -193,7 +197,7 @@ class MessageStore:
         """Dispatch what was just put: one message from itself if nothing before it waits, all else from the log."""
         reput = self.reput_message_service
         if msg is not None and appended.is_ok and appended.wrote_offset == reput.reput_from_offset:
-            request = request_of_put(msg, appended.wrote_offset, appended.wrote_bytes, self.delay_levels)
+            request = request_of_put(msg, appended.wrote_offset, appended.wrote_bytes, self.delay_levels, self.rules)
             if request is not None:
                 reput.dispatch_put(request)
                 return

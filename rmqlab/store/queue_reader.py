@@ -78,32 +78,6 @@ def next_offset_correction(config: MessageStoreConfig, old_offset: int, new_offs
     return old_offset
 
 
-def is_the_batch_full(
-    config: MessageStoreConfig,
-    size_py: int,
-    max_msg_nums: int,
-    buffer_total: int,
-    message_total: int,
-    *,
-    is_in_disk: bool,
-) -> bool:
-    """Whether a message of `size_py` bytes no longer belongs to the answer (row S-49).
-
-    The first message always does, whatever its size. Limits: the client's count, then bytes and count of the store,
-    smaller ones for messages that have to come from disk.
-    """
-    if buffer_total == 0 or message_total == 0:
-        return False
-    if max_msg_nums <= message_total:
-        return True
-    if is_in_disk:
-        most_bytes, most = config.max_transfer_bytes_on_message_in_disk, config.max_transfer_count_on_message_in_disk
-    else:
-        most_bytes = config.max_transfer_bytes_on_message_in_memory
-        most = config.max_transfer_count_on_message_in_memory
-    return buffer_total + size_py > most_bytes or message_total > most - 1
-
-
 class _Reading:
     """One pass over the entries of a queue."""
 
@@ -131,6 +105,8 @@ class _Reading:
         verify, topic, queue_id = store.verify_reads, to_utf8(self.queue.topic), self.queue.queue_id
         result.status = GetMessageStatus.NO_MATCHED_MESSAGE
         next_phy_file_start_offset: int | None = None
+        in_memory = config.max_transfer_bytes_on_message_in_memory, config.max_transfer_count_on_message_in_memory
+        on_disk = config.max_transfer_bytes_on_message_in_disk, config.max_transfer_count_on_message_in_disk
         max_phy_offset_pulling = 0
         looked_at = 0
         for looked_at, (offset_py, size_py, tags_code) in enumerate(ENTRY.iter_unpack(entries)):
@@ -138,9 +114,9 @@ class _Reading:
             # messages of a file that is gone are passed over without another look
             if next_phy_file_start_offset is not None and offset_py < next_phy_file_start_offset:
                 continue
-            is_in_disk = max_offset_py - offset_py > memory
             total, count = result.buffer_total_size, len(result.messages)
-            if is_the_batch_full(config, size_py, max_msg_nums, total, count, is_in_disk=is_in_disk):
+            bounds = on_disk if max_offset_py - offset_py > memory else in_memory
+            if store.rules.is_the_batch_full(size_py, max_msg_nums, total, count, *bounds):
                 break
             if message_filter is not None and not self._layer_1(message_filter, tags_code):
                 self._rejected(offset + looked_at, "consume_queue")
@@ -166,7 +142,7 @@ class _Reading:
         stats = store.store_stats_service
         if config.disk_fall_recorded:
             stats.disk_fall_behind_size[group, self.queue.topic, self.queue.queue_id] = fall_behind
-        result.next_begin_offset = offset + looked_at
+        result.next_begin_offset = store.rules.next_offset(offset, looked_at, len(result.messages))
         result.suggest_pulling_from_slave = fall_behind > memory
         if result.status is GetMessageStatus.FOUND:
             stats.get_message_times_total_found += 1

@@ -23,6 +23,7 @@ from rmqlab.store.dispatch_request import DispatchRequest
 
 if TYPE_CHECKING:
     from rmqlab.message.message import MessageExtBrokerInner
+    from rmqlab.rules import Rules
     from rmqlab.store.delay_levels import DelayLevels
 
 _SIZE_AND_MAGIC = struct.Struct(">ii")
@@ -43,7 +44,13 @@ _V6_FLAGS = BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
 
 
 def check_message_and_return_size(
-    data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: bool = False, read_body: bool = False
+    data: bytes,
+    position: int,
+    delay_levels: DelayLevels,
+    rules: Rules,
+    *,
+    check_crc: bool = False,
+    read_body: bool = False,
 ) -> DispatchRequest:
     """Read the record at `position` of `data` (bytes to the end of what is written).
 
@@ -51,12 +58,12 @@ def check_message_and_return_size(
     when both flags ask for it; a record whose parts do not make its size gives its size without success.
     """
     try:
-        return _check(data, position, delay_levels, check_crc=check_crc and read_body)
+        return _check(data, position, delay_levels, rules, check_crc=check_crc and read_body)
     except (struct.error, IndexError, ValueError):
         return DispatchRequest.nothing(-1, success=False)
 
 
-def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: bool) -> DispatchRequest:
+def _check(data: bytes, position: int, delay_levels: DelayLevels, rules: Rules, *, check_crc: bool) -> DispatchRequest:
     total_size, magic = _SIZE_AND_MAGIC.unpack_from(data, position)
     if magic == BLANK_MAGIC_CODE:
         return DispatchRequest.nothing(0, success=True)
@@ -87,7 +94,7 @@ def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: 
         properties = string_to_properties(from_utf8(data[topic_end + 2 : properties_end]))
         keys = properties.get(PROPERTY_KEYS)
         uniq_key = properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
-        tags_code = _code_in_queue(topic, properties, store_timestamp, delay_levels)
+        tags_code = _code_in_queue(topic, properties, store_timestamp, delay_levels, rules)
     if total_size != message_length(sys_flag, body_length, topic_length, properties_length):
         return DispatchRequest.nothing(total_size, success=False)
     return DispatchRequest(
@@ -106,18 +113,19 @@ def _check(data: bytes, position: int, delay_levels: DelayLevels, *, check_crc: 
     )
 
 
-def _code_in_queue(topic: str, properties: dict[str, str], store_timestamp: int, delay_levels: DelayLevels) -> int:
+def _code_in_queue(
+    topic: str, properties: dict[str, str], store_timestamp: int, delay_levels: DelayLevels, rules: Rules
+) -> int:
     """Return the tags code of a queue's entry; on the delay topic that is when the message is due (epoch ms)."""
     if topic == SCHEDULE_TOPIC and PROPERTY_DELAY_TIME_LEVEL in properties:
         level = min(parse_int(properties[PROPERTY_DELAY_TIME_LEVEL]), delay_levels.max_delay_level)
         if level > 0:
             return delay_levels.compute_deliver_timestamp(level, store_timestamp)
-    tags = properties.get(PROPERTY_TAGS)
-    return string_hash(tags) if tags else 0
+    return rules.tags_code(properties.get(PROPERTY_TAGS))
 
 
 def request_of_put(
-    msg: MessageExtBrokerInner, wrote_offset: int, size: int, delay_levels: DelayLevels
+    msg: MessageExtBrokerInner, wrote_offset: int, size: int, delay_levels: DelayLevels, rules: Rules
 ) -> DispatchRequest | None:
     """Return what reading the record of `msg`, just written, would give; None when only its bytes can tell.
 
@@ -133,7 +141,7 @@ def request_of_put(
         keys = properties.get(PROPERTY_KEYS)
         uniq_key = properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
         try:
-            tags_code = _code_in_queue(topic, properties, msg.store_timestamp, delay_levels)
+            tags_code = _code_in_queue(topic, properties, msg.store_timestamp, delay_levels, rules)
         except ValueError:
             return None
     return DispatchRequest(

@@ -13,6 +13,7 @@ from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.filter_api import build
 from rmqlab.protocol.frame_error import FrameError
+from rmqlab.rules import RULES
 from rmqlab.store.config import MessageStoreConfig
 
 DAY_MS = 24 * 3_600_000
@@ -20,7 +21,9 @@ DAY_MS = 24 * 3_600_000
 
 def manager(now=1000, **config):
     store = SimpleNamespace(config=MessageStoreConfig())
-    broker = SimpleNamespace(config=BrokerConfig(**config), now=now, message_store=store, on_persist=None)
+    broker = SimpleNamespace(
+        config=BrokerConfig(**config), now=now, message_store=store, on_persist=None, rules=RULES["4.8.0"]
+    )
     made = ConsumerFilterManager(broker)
     return made, broker
 

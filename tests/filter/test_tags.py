@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.filter.tags import both_steps, client_keeps, code_is_subscribed
+from rmqlab.filter.tags import both_steps
+from rmqlab.rules import client_keeps, is_matched_by_consume_queue
 
 
 def subscribe(text, *, class_filter=False):
@@ -39,13 +40,13 @@ def test_a_message_without_a_tag_has_code_0_and_is_filtered():
 
 @pytest.mark.row("F-56")
 def test_a_code_that_could_not_be_read_passes():
-    assert code_is_subscribed(subscribe("TagA"), None)
+    assert is_matched_by_consume_queue(subscribe("TagA"), None)
 
 
 @pytest.mark.row("F-58")
 def test_the_entrys_64_bits_are_narrowed_to_32():
-    assert code_is_subscribed(subscribe("TagA"), 2598919 + (5 << 32))
-    assert not code_is_subscribed(subscribe("TagA"), 2598920)
+    assert is_matched_by_consume_queue(subscribe("TagA"), 2598919 + (5 << 32))
+    assert not is_matched_by_consume_queue(subscribe("TagA"), 2598920)
 
 
 @pytest.mark.row("F-51", "F-52", "F-53")

@@ -10,11 +10,11 @@ from rmqlab.message.message import (
     HostError,
     Message,
     MessageExt,
-    MessageExtBrokerInner,
     MessageQueue,
     UserPropertyError,
 )
 from rmqlab.message.properties import SYSTEM_PROPERTIES
+from rmqlab.rules import tags_code
 
 # the two lines that ConsumerForTagB printed (experiment E1), and what differs between them
 PRINTED = (
@@ -147,12 +147,11 @@ def test_user_properties_may_not_be_reserved_or_blank():
 
 @pytest.mark.row("F-50", "F-52", "S-15")
 def test_tags_code_is_the_hash_of_the_tag():
-    code = MessageExtBrokerInner.tags_string_to_tags_code
-    assert [code(None, tag) for tag in ("tagA", "tagB", "TagA", "TagB")] == [3552231, 3552232, 2598919, 2598920]
-    assert code(None, "Aa") == code("MULTI_TAG", "BB") == 2112
-    assert code(None, "AaAa") == code(None, "BBBB") == 2031744
-    assert code(None, None) == code(None, "") == 0
-    assert code(None, "\U0001f600") == 1772899
+    assert [tags_code(tag) for tag in ("tagA", "tagB", "TagA", "TagB")] == [3552231, 3552232, 2598919, 2598920]
+    assert tags_code("Aa") == tags_code("BB") == 2112
+    assert tags_code("AaAa") == tags_code("BBBB") == 2031744
+    assert tags_code(None) == tags_code("") == 0
+    assert tags_code("\U0001f600") == 1772899
 
 
 def test_queues_order_and_print_as_in_java():

@@ -13,6 +13,7 @@ from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcher
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import RULES
 from rmqlab.store.consume_queue_ext import CqExtUnit
 
 NOW = 1_609_459_200_000
@@ -30,7 +31,7 @@ def scene(make_store, message):
     def build(*, computed, kept, group_first=True):
         store = make_store(enable_consume_queue_ext=kept)
         config = BrokerConfig(enable_calc_filter_bit_map=computed)
-        broker = SimpleNamespace(now=NOW, config=config, message_store=store)
+        broker = SimpleNamespace(now=NOW, config=config, message_store=store, rules=RULES["4.8.0"])
         broker.consumer_filter_manager = manager = ConsumerFilterManager(broker)
         store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, manager).dispatch)
         heard = []
@@ -112,7 +113,7 @@ def test_bitmaps_computed_at_dispatch_are_the_recorded_ones(recorded, logic_file
 
     def calculate(store):
         config = BrokerConfig(enable_calc_filter_bit_map=True)
-        broker = SimpleNamespace(now=0, config=config, message_store=store)
+        broker = SimpleNamespace(now=0, config=config, message_store=store, rules=RULES["4.8.0"])
         manager = ConsumerFilterManager(broker)
         dispatcher = CommitLogDispatcherCalcBitMap(config, manager)
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from rmqlab.message.java import string_hash
 from rmqlab.message.record import decode_record
+from rmqlab.rules import is_the_batch_full
 from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.get_message_result import GetMessageStatus
-from rmqlab.store.queue_reader import get_message, is_the_batch_full, next_offset_correction
+from rmqlab.store.queue_reader import get_message, next_offset_correction
 from rmqlab.store.running_flags import NOT_READABLE_BIT
 
 NOW = 1_609_459_200_000
@@ -215,7 +216,8 @@ FULL = [
 @pytest.mark.row("S-49")
 @pytest.mark.parametrize(("size", "asked", "total", "count", "on_disk", "full"), FULL)
 def test_batch_is_full(size, asked, total, count, on_disk, full):
-    assert is_the_batch_full(CONFIG, size, asked, total, count, is_in_disk=on_disk) is full
+    bounds = (65_536, 8) if on_disk else (262_144, 32)
+    assert is_the_batch_full(size, asked, total, count, *bounds) is full
 
 
 @pytest.mark.row("S-49")

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.client.allocate.strategy import check_arguments
+from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rmqlab.message.message import MessageQueue
+    from rmqlab.rules import Rules
 
 
 class AllocateMessageQueueAveragely:
     """Contiguous blocks; the first `queues mod members` members get one queue more (4.8.0, same name)."""
 
     name: Final = "AVG"
+
+    def __init__(self, rules: Rules = RULES["4.8.0"]) -> None:
+        self._rule = rules.allocate
 
     def allocate(
         self,
@@ -25,15 +30,7 @@ class AllocateMessageQueueAveragely:
         cid_all: Sequence[str] | None,
     ) -> list[MessageQueue]:
         """Give this member's block, none when it is no member or comes after the queues are used up."""
-        cid, queues, cids = check_arguments(current_cid, mq_all, cid_all)
-        try:
-            index = cids.index(cid)
-        except ValueError:
-            return []
-        share, rest = divmod(len(queues), len(cids))
-        size = 1 if len(queues) <= len(cids) else share + (1 if index < rest else 0)
-        start = index * size if index < rest else index * size + rest
-        return list(queues[start : start + size])
+        return self._rule(*check_arguments(current_cid, mq_all, cid_all))
 
 
 class AllocateMessageQueueAveragelyByCircle:

@@ -21,6 +21,7 @@ from rmqlab.lab.explorer.race import MOVED_SHARE, RACE_TIMING
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import SeededChooser
 
@@ -56,7 +57,7 @@ class EightMessages:
     consumer. ``tags``: what each one subscribes. ``sending_order``: the tags of the messages in order, as a list, or as
     a text in which the letter X stands for tagX. ``first_queue``: where the first message goes. ``skew_ms``: how far
     each consumer's clock is ahead. ``seed``: None for delays that are always the same, a number for those of a real
-    machine, drawn from it.
+    machine, drawn from it. ``rules``: those of broker and clients.
     """
 
     start_order: Sequence[str] = ("A", "B")
@@ -68,6 +69,7 @@ class EightMessages:
     first_queue: int = 2
     skew_ms: dict[str, int] = field(default_factory=dict)
     seed: int | None = None
+    rules: Rules = RULES["4.8.0"]
 
     def message_tags(self) -> list[str]:
         """The tag of each message, in sending order."""
@@ -148,6 +150,7 @@ class EightMessages:
             broker=BrokerConfig(broker_name=f"broker-{BROKER_IP}:10911", broker_ip1=BROKER_IP),
             base_offset=BASE_OFFSET,
             broker_skew_ms=BROKER_SKEW_MS,
+            rules=self.rules,
         )
         clients = ClientSettings(
             client_ip=CLIENT_IP,

@@ -12,9 +12,9 @@ from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.lab.conform.vectors import BadVector, Kind, from_hex, take
-from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import RULES, Rules, tags_code
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue_ext import CqExtUnit
 from rmqlab.store.dispatch_request import DispatchRequest
@@ -38,6 +38,7 @@ class _Broker:
     now: int = _REGISTERED_AT
     on_persist: None = None
     message_store: _Store = field(default_factory=_Store)
+    rules: Rules = RULES["4.8.0"]
 
 
 def _consumers(vector: Vector) -> list[tuple[str, str, str | None, str | None]]:
@@ -79,7 +80,7 @@ def _run(vector: Vector) -> dict[str, object]:
     request = DispatchRequest(topic=topic, properties_map=properties)
     CommitLogDispatcherCalcBitMap(config, manager).dispatch(request)
     override = take(vector, "bitmap_override_hex", str | None)
-    code = MessageExtBrokerInner.tags_string_to_tags_code(None, (properties or {}).get(PROPERTY_TAGS))
+    code = tags_code((properties or {}).get(PROPERTY_TAGS))
     bitmap = request.bit_map if override is None else from_hex(override, "bitmap_override_hex")
     results = []
     for group, of_topic, expression, kind in consumers:

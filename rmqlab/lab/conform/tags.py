@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
-from rmqlab.filter.tags import client_keeps
 from rmqlab.lab.conform.vectors import BadVector, Kind, take
 from rmqlab.message.java import string_hash
-from rmqlab.message.message import MessageExtBrokerInner
-from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG, topic_filter_type
+from rmqlab.message.sysflag import topic_filter_type
+from rmqlab.rules import client_keeps, tags_code
 from rmqlab.store.delay_levels import DelayLevels, delay_level_to_queue_id, queue_id_to_delay_level
 
 if TYPE_CHECKING:
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 
 def _hash(vector: Vector) -> dict[str, object]:
     tag = take(vector, "tag", str | None)
-    code_of = MessageExtBrokerInner.tags_string_to_tags_code
     return {
         "hash": None if tag is None else string_hash(tag),
-        "code": code_of(None, tag),
-        "code_single": code_of(SINGLE_TAG, tag),
-        "code_multi": code_of(MULTI_TAG, tag),
-        "cq_bytes": code_of(None, tag).to_bytes(8, "big", signed=True).hex(),
+        # 4.8.0 takes the filter type of the message and does not look at it
+        "code": tags_code(tag),
+        "code_single": tags_code(tag),
+        "code_multi": tags_code(tag),
+        "cq_bytes": tags_code(tag).to_bytes(8, "big", signed=True).hex(),
     }
 
 
@@ -38,7 +37,7 @@ def _match(vector: Vector) -> dict[str, object]:
     asked = ExpressionMessageFilter(subscription)
     raw = tag is None and vector["classFilterMode"] is None  # a code given as such, not made from a tag
     return {
-        "tagsCode": code if raw else MessageExtBrokerInner.tags_string_to_tags_code(None, tag),
+        "tagsCode": code if raw else tags_code(tag),
         "no_code": True if code is None else None,
         "by_consume_queue": asked.is_matched_by_consume_queue(code),
         "by_commit_log": asked.is_matched_by_commit_log(None, {} if tag is None else {"TAGS": tag}),

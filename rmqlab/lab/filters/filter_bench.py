@@ -14,7 +14,6 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.tags import client_keeps
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.lab.passage import Passage, Step
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_TAGS, properties_to_string
@@ -27,6 +26,7 @@ from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.pull_sys_flag import build_sys_flag
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.rules import client_keeps
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr

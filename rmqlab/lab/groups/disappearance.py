@@ -15,7 +15,8 @@ from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import convert_scenario
-from rmqlab.lab.simulate import ClientSettings, Simulation
+from rmqlab.lab.simulate import Simulation
+from rmqlab.rules import RULES
 from rmqlab.runtime.network import Timing
 
 if TYPE_CHECKING:
@@ -99,8 +100,14 @@ class Disappearance:
         simulation = Simulation(
             self.scenario(),
             timing=Timing(uptime_ms=(self.uptime_ms,)),
-            cluster=ClusterConfig(expiry_ms=self.expiry_ms, scan_ms=self.scan_ms),
-            clients=ClientSettings(heartbeat_ms=self.beat_ms, rebalance_ms=self.rebalance_ms),
+            cluster=ClusterConfig(
+                rules=RULES["4.8.0"].replace(
+                    heartbeat_period_ms=self.beat_ms,
+                    channel_expired_ms=self.expiry_ms,
+                    scan_period_ms=self.scan_ms,
+                    rebalance_period_ms=self.rebalance_ms,
+                )
+            ),
             gauges_every_ms=SAMPLE_MS,
         )
         return Disappeared(self, simulation.run(), _ages(simulation))

@@ -17,6 +17,7 @@ from rmqlab.lab.consumers import STRATEGIES
 from rmqlab.lab.groups.ownership import Ownership
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import ClientSettings, Simulation
+from rmqlab.rules import RULES
 from rmqlab.runtime.network import Timing
 
 if TYPE_CHECKING:
@@ -112,8 +113,11 @@ class GroupLife:
         simulation = Simulation(
             scenario,
             timing=Timing(consume_ms=(self.consume_ms,)),
-            cluster=ClusterConfig(broker=BrokerConfig(notify_consumer_ids_changed_enable=self.notify)),
-            clients=ClientSettings(rebalance_ms=self.rebalance_ms, client_ids=dict(self.client_ids)),
+            cluster=ClusterConfig(
+                broker=BrokerConfig(notify_consumer_ids_changed_enable=self.notify),
+                rules=RULES["4.8.0"].replace(rebalance_period_ms=self.rebalance_ms),
+            ),
+            clients=ClientSettings(client_ids=dict(self.client_ids)),
         )
         return Ownership(simulation.run(), GROUP, TOPIC)
 

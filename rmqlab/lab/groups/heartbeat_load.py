@@ -13,13 +13,13 @@ from collections import deque
 from dataclasses import dataclass
 from heapq import heapreplace
 
-from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
-from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.errors import BadInput
+from rmqlab.rules import RULES
 
 QUEUE_CAPACITY = 50_000
 MOST_THREADS = 32
 MOST_EVENTS = 5_000_000
+USUAL = RULES["4.8.0"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,5 +125,5 @@ class HeartbeatLoad:
 
 def _scanned_away(heard: float, until: float) -> bool:
     """Whether a scan between two beats found the first one too old."""
-    first = heard + CHANNEL_EXPIRED_TIMEOUT_MS
-    return -(-first // SCAN_INTERVAL_MS) * SCAN_INTERVAL_MS < until
+    first = heard + USUAL.channel_expired_ms
+    return -(-first // USUAL.scan_period_ms) * USUAL.scan_period_ms < until

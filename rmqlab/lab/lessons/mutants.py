@@ -1,150 +1,88 @@
-"""Broken brokers and clients: each has one line of one rule replaced by a wrong one, for the bug hunt.
+"""Broken brokers and clients: each has one rule replaced by a wrong one, for the bug hunt.
 
-A mutant lasts as long as its ``with`` block. It changes the code of a function in place, so whoever holds the function
-has the wrong rule too; nothing else is touched. The file tells what is wrong, so read it after the hunt.
+The file tells what is wrong, so read it after the hunt.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import textwrap
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
+from rmqlab.rules import RULES, is_notified, update_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import CodeType, FunctionType
+    from collections.abc import Iterable, Sequence
 
     from rmqlab.lab.run import Run
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Held, Rules, Table
+
+SOUND = RULES["4.8.0"]
 
 
 class Mutant(NamedTuple):
-    """A wrong rule: ``right`` becomes ``wrong`` in the function ``where``; it breaks the invariant ``breaks``."""
+    """A wrong rule: what replaces which rules, and the invariant that it ``breaks``."""
 
     name: str
-    where: str
-    right: str
-    wrong: str
+    wrong: Mapping[str, Any]
     breaks: str
+
+    def rules(self) -> Rules:
+        """The rules of 4.8.0 but for the wrong one."""
+        return SOUND.replace(**self.wrong)
+
+
+def _older_version_wins(held: Held, told: Iterable[SubscriptionData]) -> Table:
+    table = {one.topic: one for one in told}
+    return {
+        topic: held[topic] if topic in held and held[topic].sub_version == one.sub_version else one
+        for topic, one in table.items()
+    }
+
+
+def _equal_version_wins(held: Held, told: Iterable[SubscriptionData]) -> Table:
+    table = {one.topic: one for one in told}
+    older = update_subscription(held, table.values())
+    return {topic: one if one.sub_version == older[topic].sub_version else older[topic] for topic, one in table.items()}
+
+
+def _new_tags_notify(held: Held, updated: Held, joined: bool) -> bool:
+    return is_notified(held, updated, joined) or held != updated
+
+
+def _last_member_first(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
+    return SOUND.allocate(current_cid, mq_all, sorted(cid_all, reverse=True))
 
 
 MUTANTS = {
     one.name: one
     for one in (
-        Mutant(
-            "amber",
-            "rmqlab.client.pull_api_wrapper:PullAPIWrapper._filter_again",
-            "if message.tags in subscription.tags_set:",
-            "if message.tags is not None:",
-            "client-checks-its-own-tags",
-        ),
-        Mutant(
-            "basalt",
-            "rmqlab.broker.consumer_group_info:ConsumerGroupInfo.update_subscription",
-            "elif new.sub_version <= old.sub_version:",
-            "elif new.sub_version == old.sub_version:",
-            "older-version-is-ignored",
-        ),
+        Mutant("amber", {"client_keeps": lambda _, tag: tag is not None}, "client-checks-its-own-tags"),
+        Mutant("basalt", {"update_subscription": _older_version_wins}, "older-version-is-ignored"),
         Mutant(
             "coral",
-            "rmqlab.client.push_consumer:DefaultMQPushConsumer._correct_tags_offset",
-            "if request.process_queue.msg_count != 0:",
-            "if request.process_queue.msg_count == 0:",
+            {"offset_after_nothing_kept": lambda offset, waiting: offset if waiting else None},
             "offsets-move-past-dropped-messages",
         ),
-        Mutant(
-            "dune",
-            "rmqlab.broker.pull_check:_group_subscription",
-            "if subscription.sub_version < header.sub_version:",
-            "if subscription.sub_version != header.sub_version:",
-            "newer-slot-serves-everybody",
-        ),
-        Mutant(
-            "ember",
-            "rmqlab.client.rebalance_impl:RebalanceImpl._allocate",
-            "client_ids = list(_in_order(tuple(client_ids)))",
-            "client_ids = sorted(client_ids, key=len)",
-            "client-ids-decide-ownership",
-        ),
+        Mutant("dune", {"is_latest": lambda held, pull: held == pull}, "newer-slot-serves-everybody"),
+        Mutant("ember", {"allocate": _last_member_first}, "client-ids-decide-ownership"),
         Mutant(
             "flint",
-            "rmqlab.store.record_check:_code_in_queue",
-            "return string_hash(tags) if tags else 0",
-            "return string_hash(tags.lower()) if tags else 0",
+            {"tags_code": lambda tag: SOUND.tags_code(tag and tag.lower())},
             "broker-compares-tag-codes",
         ),
-        Mutant(
-            "garnet",
-            "rmqlab.client.rebalance_push:RebalancePushImpl.message_queue_changed",
-            "old, subscription.sub_version = subscription.sub_version, self.instance.runtime.now()",
-            "old = subscription.sub_version",
-            "queue-change-stamps-anew",
-        ),
-        Mutant(
-            "hazel",
-            "rmqlab.broker.consumer_group_info:ConsumerGroupInfo.update_subscription",
-            "elif new.sub_version <= old.sub_version:",
-            "elif new.sub_version < old.sub_version:",
-            "equal-version-keeps-the-slot",
-        ),
-        Mutant(
-            "iris",
-            "rmqlab.broker.consumer_group_info:ConsumerGroupInfo.update_subscription",
-            "table[new.topic] = new",
-            "table[new.topic], updated = new, True",
-            "new-tags-notify-nobody",
-        ),
+        Mutant("garnet", {"stamp_sub_version": lambda old, _: old}, "queue-change-stamps-anew"),
+        Mutant("hazel", {"update_subscription": _equal_version_wins}, "equal-version-keeps-the-slot"),
+        Mutant("iris", {"is_notified": _new_tags_notify}, "new-tags-notify-nobody"),
         Mutant(
             "jade",
-            "rmqlab.store.queue_reader:_Reading.read",
-            "result.next_begin_offset = offset + looked_at",
-            "result.next_begin_offset = offset + (looked_at if result.messages else 0)",
+            {"next_offset": lambda offset, looked_at, found: offset + (looked_at if found else 0)},
             "next-offset-passes-dropped-entries",
         ),
     )
 }
-
-
-@contextmanager
-def mutated(name: str) -> Iterator[Mutant]:
-    """Put the wrong rule of the named mutant in place for the length of the block.
-
-    Raises:
-        BadInput: no such mutant; the text names those there are.
-    """
-    if name not in MUTANTS:
-        raise BadInput(f"no broken broker {name!r}; there are: {', '.join(MUTANTS)}")
-    mutant = MUTANTS[name]
-    function = _function(mutant.where)
-    code = function.__code__
-    function.__code__ = _wrong_code(function, mutant)
-    try:
-        yield mutant
-    finally:
-        function.__code__ = code
-
-
-def _function(where: str) -> FunctionType:
-    module, _, path = where.partition(":")
-    found = importlib.import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    return found  # type: ignore[return-value]
-
-
-def _wrong_code(function: FunctionType, mutant: Mutant) -> CodeType:
-    source = textwrap.dedent(inspect.getsource(function))
-    if source.count(mutant.right) != 1:
-        raise LookupError(f"{mutant.where} should contain once: {mutant.right}")
-    names: dict[str, object] = {}
-    text = f"from __future__ import annotations\n{source.replace(mutant.right, mutant.wrong)}"
-    exec(compile(text, f"<{mutant.name}>", "exec"), dict(function.__globals__), names)  # noqa: S102 - our own source
-    wrong = names[function.__name__]
-    return wrong.__code__  # type: ignore[attr-defined, no-any-return]
 
 
 def hunted(name: str | None = None) -> Run:
@@ -153,10 +91,9 @@ def hunted(name: str | None = None) -> Run:
     B starts a minute after A, and has the lower client id.
 
     Raises:
-        BadInput: no such broken broker.
+        BadInput: no such broken broker; the text names those there are.
     """
-    experiment = EightMessages(client_ids={"A": f"{CLIENT_IP}@5307", "B": f"{CLIENT_IP}@4902"})
-    if name is None:
-        return experiment.run()
-    with mutated(name):
-        return experiment.run()
+    if name is not None and name not in MUTANTS:
+        raise BadInput(f"no broken broker {name!r}; there are: {', '.join(MUTANTS)}")
+    rules = SOUND if name is None else MUTANTS[name].rules()
+    return EightMessages(client_ids={"A": f"{CLIENT_IP}@5307", "B": f"{CLIENT_IP}@4902"}, rules=rules).run()

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.allocate.average import AllocateMessageQueueAveragely
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.tags import both_steps, client_keeps
+from rmqlab.filter.tags import both_steps
 from rmqlab.filter.telling_apart import lets_pass
 from rmqlab.lab.fates import Fate
 from rmqlab.message.java import utf16_key
 from rmqlab.message.message import MessageQueue
 from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.rules import client_keeps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

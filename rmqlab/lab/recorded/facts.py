@@ -19,7 +19,6 @@ from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.tags import client_keeps
 from rmqlab.lab.account import Account, sent_messages
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.ledger import FinalState, Ledger, Member
@@ -33,6 +32,7 @@ from rmqlab.protocol.frame_error import FrameError
 from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import client_keeps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

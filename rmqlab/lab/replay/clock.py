@@ -24,15 +24,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.client_housekeeping_service import SCAN_INTERVAL_MS
-from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
-from rmqlab.broker.pull_request_hold_service import CHECK_INTERVAL_MS
 from rmqlab.lab.replay.exchange import number_of
 from rmqlab.lab.replay.frames import Kind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
 from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.frame_error import FrameError
+from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -50,6 +48,9 @@ _CLOSING_MS = 1.0
 _WAKING_MS = 200.0
 
 
+_USUAL = RULES["4.8.0"]
+
+
 @dataclass(slots=True)
 class RecordedClock:
     """`epoch` is the epoch ms of `t` = 0; store times by commit log offset, ports by connection, looks as `t`.
@@ -62,7 +63,7 @@ class RecordedClock:
     """
 
     end: float = 0.0
-    look_every: float = CHECK_INTERVAL_MS
+    look_every: float = _USUAL.hold_check_period_ms
     short_poll: int | None = None
     epoch: float = 0.0
     epoch_from: str = "nothing"
@@ -155,13 +156,16 @@ def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collectio
             closed.setdefault(line.conn, line)
     for conn, line in closed.items():
         silence = line.t - beats.get(conn, line.t)
-        if not line.to_broker and CHANNEL_EXPIRED_TIMEOUT_MS < silence <= CHANNEL_EXPIRED_TIMEOUT_MS + SCAN_INTERVAL_MS:
+        if (
+            not line.to_broker
+            and _USUAL.channel_expired_ms < silence <= _USUAL.channel_expired_ms + _USUAL.scan_period_ms
+        ):
             clock.scanned.add(conn)
     if clock.scanned:
-        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % SCAN_INTERVAL_MS
+        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % _USUAL.scan_period_ms
         while scan <= clock.end:
             clock.scans.append(scan)
-            scan += SCAN_INTERVAL_MS
+            scan += _USUAL.scan_period_ms
 
 
 def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:

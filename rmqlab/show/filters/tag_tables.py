@@ -9,11 +9,12 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import check
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.filter_expression import FilterExpression
-from rmqlab.filter.tags import both_steps, client_keeps, code_is_subscribed
+from rmqlab.filter.tags import both_steps
 from rmqlab.lab.passage import Stage, passage_of
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.message.message import Message
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.rules import client_keeps, is_matched_by_consume_queue
 from rmqlab.show.tables import Table
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
@@ -88,7 +89,7 @@ def untagged(subscriptions: Sequence[str] = ("TagA", "*", " || ")) -> Table:
         steps = both_steps(data, None)
         rows.append((
             repr(text), steps.tags_code, _passes(steps.broker), _passes(steps.client),
-            _passes(code_is_subscribed(data, None)),
+            _passes(is_matched_by_consume_queue(data, None)),
         ))  # fmt: skip
     headers = ("subscription", "code of no tag", "broker", "client, if asked", "broker, code unknown (null)")
     return Table("A message without a tag", headers, rows)

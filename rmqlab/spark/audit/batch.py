@@ -10,9 +10,9 @@ import pyarrow as pa
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.sql92.compiler import compile_sql92
-from rmqlab.filter.tags import client_keeps, code_is_subscribed
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SUB_ALL
+from rmqlab.rules import client_keeps, is_matched_by_consume_queue
 from rmqlab.spark.files.record_columns import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -100,7 +100,7 @@ class Filter:
         if known is None:
             if self.is_tag:
                 codes = [string_hash(name) if name else 0 for name in batch.tag_names]
-                known = batch.by_tag([code_is_subscribed(self._data, code) for code in codes])
+                known = batch.by_tag([is_matched_by_consume_queue(self._data, code) for code in codes])
             else:
                 known = self.wants(batch)
             batch.answers[self, "broker"] = known
