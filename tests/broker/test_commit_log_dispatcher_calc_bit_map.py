@@ -11,6 +11,7 @@ from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcher
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.filter.bits import BitsArray
 from rmqlab.filter.bloom import BloomFilterData
+from rmqlab.rules import RULES
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.dispatch_request import DispatchRequest
 
@@ -18,7 +19,9 @@ from rmqlab.store.dispatch_request import DispatchRequest
 @pytest.fixture
 def manager():
     store = SimpleNamespace(config=MessageStoreConfig())
-    broker = SimpleNamespace(config=BrokerConfig(enable_calc_filter_bit_map=True), now=1, message_store=store)
+    broker = SimpleNamespace(
+        config=BrokerConfig(enable_calc_filter_bit_map=True), now=1, message_store=store, rules=RULES["4.8.0"]
+    )
     return ConsumerFilterManager(broker)
 
 
