@@ -19,6 +19,7 @@ Experiments
     explore         every outcome that a scenario can have
     plan            ways to change a group's subscription, and what each can lose
     reproduce       the articles' experiments, article figure beside the figure here
+    RULES           the rules by version: RULES["4.8.0"].replace(client_keeps=mine) for `Lab(rules=...)`
 
 Questions
     lint            do the members of a group subscribe the same, by meaning
@@ -45,10 +46,12 @@ if TYPE_CHECKING:
     from rmqlab.api.lab import Lab
     from rmqlab.api.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
     from rmqlab.lab.lessons.check import check
+    from rmqlab.rules import RULES
     from rmqlab.serving import serve
     from rmqlab.spark.store_source import read_store
 
 __all__ = [
+    "RULES",
     "Lab",
     "check",
     "explore",
@@ -66,6 +69,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
+    "RULES": "rmqlab.rules",
     "Lab": "rmqlab.api.lab",
     "check": "rmqlab.lab.lessons.check",
     "read_store": "rmqlab.spark.store_source",

@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -52,10 +54,21 @@ def test_examples_of_docstrings(name):
 def test_every_name_is_there_shown_and_documented():
     assert set(rmqlab.__all__) < set(dir(rmqlab))
     for name in rmqlab.__all__:
-        assert callable(getattr(rmqlab, name)), name
+        assert getattr(rmqlab, name) is not None, name
         assert name in rmqlab.__doc__, name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = rmqlab.nothing
+
+
+def test_the_code_in_the_readme_runs(capsys):
+    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## In Python")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(blocks) == 2
+    names = {}
+    for block in blocks:
+        exec(block, names)  # noqa: S102 - the README's own lines
+    assert capsys.readouterr().out.count("<") == 6
 
 
 def test_import_loads_nothing_but_itself():
@@ -197,7 +210,7 @@ def test_pictures_of_a_lab(lab):
 
 BAD = {
     "a topic has 1 to 1024 queues": lambda lab: rmqlab.Lab(topics={"T": 0}),
-    "only 4.8.0": lambda lab: rmqlab.Lab(topics={"T": 1}, version="3.2.6"),
+    "there is 4.8.0": lambda lab: rmqlab.Lab(topics={"T": 1}, version="3.2.6"),
     "a 4.8.0 broker has none of this name": lambda lab: rmqlab.Lab(topics={"T": 1}, enablePropertyFilte=True),
     "who runs already": lambda lab: lab.consumer("A", group="G", subscribe={"T": "x"}),
     "looks like a SQL92 condition": lambda lab: lab.consumer("C", group="G", subscribe={"T": "a > 3"}),
@@ -223,6 +236,38 @@ def test_bad_calls_say_what_would_be_right(said, lab):
     assert "steps[" not in str(caught.value)
     if said != "CODE: 23":  # 4.8.0 finds this only after the start (row F-98)
         assert len(lab.scenario().steps) == before
+
+
+def eight_messages_with(**rules):
+    """The messages lost under other rules: 6 with those of 4.8.0."""
+    lab = rmqlab.Lab(topics={"T": 4}, rules=rmqlab.RULES["4.8.0"].replace(**rules))
+    for who, tag in (("A", "tagA"), ("B", "tagB")):
+        lab.consumer(who, group="G", subscribe={"T": tag})
+        lab.run(seconds=60)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+    lab.run(seconds=30)
+    return lab, sum(fate.lost for fate in lab.fates())
+
+
+def test_a_rule_of_ones_own():
+    assert eight_messages_with()[1] == 6
+    assert eight_messages_with(client_keeps=lambda subscription, tag: True)[1] == 4
+    _, lost = eight_messages_with(is_matched_by_consume_queue=lambda subscription, code: True)
+    assert lost == 4
+    lab, lost = eight_messages_with(
+        is_matched_by_consume_queue=lambda subscription, code: True, client_keeps=lambda subscription, tag: True
+    )
+    assert lost == 0
+    assert all(not found.lost for found in lab.explore(budget=30, samples=10).outcomes)
+    with pytest.raises(BadInput, match="no rule 'client_keep'; there are heartbeat_period_ms"):
+        rmqlab.RULES["4.8.0"].replace(client_keep=None)
+
+
+def test_periods_are_rules():
+    lab = rmqlab.Lab(topics={"T": 1}, rules=rmqlab.RULES["4.8.0"].replace(heartbeat_period_ms=5_000))
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    assert len(lab.heartbeats()) >= 12
 
 
 def test_questions():

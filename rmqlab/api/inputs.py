@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.scenario import Scenario, convert_scenario
+from rmqlab.rules import RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
 
 
-def cluster_of(settings: Mapping[str, object]) -> ClusterConfig:
+def cluster_of(settings: Mapping[str, object], rules: Rules = RULES["4.8.0"]) -> ClusterConfig:
     """A cluster whose broker has these settings, by RocketMQ's names; `enablePropertyFilter` is true unless given.
 
     >>> cluster_of({"enablePropertyFilter": False}).broker.enable_property_filter
@@ -36,6 +37,7 @@ def cluster_of(settings: Mapping[str, object]) -> ClusterConfig:
     return ClusterConfig(
         broker=BrokerConfig.from_properties(texts, where="Lab"),
         store=MessageStoreConfig.from_properties(texts, where="Lab"),
+        rules=rules,
     )
 
 

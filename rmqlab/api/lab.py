@@ -15,6 +15,7 @@ from rmqlab.api.results import FrameRecord, LabResult
 from rmqlab.api.table import Records
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
+from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from rmqlab.runtime.network import Connection
     from rmqlab.runtime.schedule import Schedule
 
-VERSION = "4.8.0"
 MAX_WAIT_MS = 7 * 24 * 3_600_000  # a week, as a scenario
 QUIET_MS = 60_000  # two heartbeats and three rounds of rebalance
 
@@ -42,7 +42,8 @@ class Lab(LabSteps):
 
     `topics` gives each topic its number of queues. `settings` are those of a 4.8.0 broker under RocketMQ's names
     (`enablePropertyFilter` is true unless you say otherwise). With a `seed` delays vary as on a real network, the same
-    way for the same seed; without one each frame takes 1 ms. Times are ms; `now` counts from when the topics were
+    way for the same seed; without one each frame takes 1 ms. `rules` are those of the version unless you replace some:
+    `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` counts from when the topics were
     ready.
 
     >>> lab = Lab(topics={"T": 4})
@@ -63,17 +64,18 @@ class Lab(LabSteps):
         self,
         topics: Mapping[str, int],
         *,
-        version: str = VERSION,
+        version: str = "4.8.0",
         seed: int | None = None,
         name: str = "lab",
+        rules: Rules | None = None,
         **settings: object,
     ) -> None:
         """`name` is the id of the scenario that this lab makes."""
-        if version != VERSION:
-            raise BadInput(f"version {version!r}: only {VERSION} is here")
+        if version not in RULES:
+            raise BadInput(f"version {version!r}: there is {', '.join(RULES)}")
         self.seed = seed
         scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
-        self._open(scenario, cluster_of(settings))
+        self._open(scenario, cluster_of(settings, rules or RULES[version]))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig | None) -> None:
         from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser

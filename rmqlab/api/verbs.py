@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.api.inputs import as_scenario, cluster_of
 from rmqlab.api.results import LabResult
 from rmqlab.filter.sql92.doctor import Finding
+from rmqlab.rules import RULES, Rules
 
 if TYPE_CHECKING:
     from rmqlab.lab.articles.experiments import Result
@@ -27,12 +28,14 @@ def simulate(
     *,
     seed: int | None = None,
     schedule: Schedule | None = None,
+    rules: Rules = RULES["4.8.0"],
     **settings: object,
 ) -> LabResult:
     """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
 
     `scenario` is one from `Lab.scenario()`, or its JSON as a dict or a text. With a `seed` delays are drawn from it,
-    with a `schedule` a run is repeated. `settings` are the broker's by RocketMQ's names.
+    with a `schedule` a run is repeated. `rules` are those of broker and clients, `settings` the broker's by
+    RocketMQ's names.
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "send", "at": 5000, "topic": "T", "messages": [{"body": "one", "tag": "a"}]},
@@ -52,10 +55,16 @@ def simulate(
         chosen = {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
     elif seed is not None:
         chosen = {"chooser": RaceChooser(seed), "timing": race_timing(one)}
-    return LabResult(run(one, cluster=cluster_of(settings), **chosen))
+    return LabResult(run(one, cluster=cluster_of(settings, rules), **chosen))
 
 
-def explore(scenario: Scenario | Mapping[str, Any] | str, *, budget: int = 2_000, **settings: object) -> Explored:
+def explore(
+    scenario: Scenario | Mapping[str, Any] | str,
+    *,
+    budget: int = 2_000,
+    rules: Rules = RULES["4.8.0"],
+    **settings: object,
+) -> Explored:
     """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
 
     At most about `budget` runs are made; `settings` are the broker's by RocketMQ's names.
@@ -70,7 +79,7 @@ def explore(scenario: Scenario | Mapping[str, Any] | str, *, budget: int = 2_000
     """
     from rmqlab.lab.explorer.explore import Explorer
 
-    return Explorer(as_scenario(scenario), budget=budget, cluster=cluster_of(settings)).explore()
+    return Explorer(as_scenario(scenario), budget=budget, cluster=cluster_of(settings, rules)).explore()
 
 
 def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> GroupLint:
