@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 
@@ -331,7 +331,7 @@ class Rules:
         known = [field.name for field in dataclasses.fields(self)]
         for name in rules:
             if name not in known:
-                raise BadInput(f"no rule {name!r}; there are {', '.join(known[1:])}")
+                raise BadInput(f"no rule {name!r}{did_you_mean(name, known)}; there are {', '.join(known[1:])}")
         return dataclasses.replace(self, **rules)  # type: ignore[arg-type]
 
 

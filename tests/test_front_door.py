@@ -259,7 +259,7 @@ def test_a_rule_of_ones_own():
     )
     assert lost == 0
     assert all(not found.lost for found in lab.explore(budget=30, samples=10).outcomes)
-    with pytest.raises(BadInput, match="no rule 'client_keep'; there are heartbeat_period_ms"):
+    with pytest.raises(BadInput, match="no rule 'client_keep'; did you mean client_keeps"):
         rmqlab.RULES["4.8.0"].replace(client_keep=None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.rules import RULES, Rules
 
@@ -26,14 +26,14 @@ def cluster_of(settings: Mapping[str, object], rules: Rules = RULES["4.8.0"]) ->
     Raises:
         BadInput: a 4.8.0 broker has no such setting, or the value is not of its kind.
     """
-    from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
+    from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.store.config import MessageStoreConfig
 
     given = {"enablePropertyFilter": True, **settings}
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
     for name in unknown_keys(texts):
-        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name")
+        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name{did_you_mean(name, known_keys())}")
     return ClusterConfig(
         broker=BrokerConfig.from_properties(texts, where="Lab"),
         store=MessageStoreConfig.from_properties(texts, where="Lab"),

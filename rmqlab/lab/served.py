@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.tags import client_keeps
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.message.java import from_utf8
+from rmqlab.rules import client_keeps
 from rmqlab.runtime.clock import epoch_ms
 
 if TYPE_CHECKING:
