@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Iterable
 
     from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
@@ -131,7 +131,7 @@ class ConsumerGroupInfo:
 
     def update_subscription(
         self,
-        subscriptions: Collection[SubscriptionData],
+        subscriptions: Iterable[SubscriptionData],
         now: int,
         on_change: SubscriptionChange | None = None,
     ) -> bool:
