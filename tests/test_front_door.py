@@ -179,6 +179,24 @@ def test_run_until_and_step_say_what_happened():
         lab.run(until=lambda lab: False, ms=1_000)
 
 
+def test_settle_runs_until_nothing_more_can_change():
+    lab = rmqlab.Lab(topics={"T": 4})
+    for who, tag in (("A", "tagA"), ("B", "tagB")):
+        lab.consumer(who, group="G", subscribe={"T": tag})
+        lab.run(seconds=60)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+    lab.run(settle=True)
+    fates = list(lab.fates())
+    assert {fate.fate for fate in fates} == {"delivered", "dropped_by_broker_tag", "dropped_by_client"}
+    lab.run(seconds=600)
+    assert [fate.fate for fate in lab.fates()] == [fate.fate for fate in fates]
+    assert {(row.committed, row.max) for row in lab.offsets()} == {(2, 2)}
+    lab.pause("A", ms=100_000)
+    lab.send("T", ["tagA"] * 4)
+    with pytest.raises(BadInput, match="does not stand still"):
+        lab.run(settle=True, seconds=5)
+
+
 def test_scenarios_and_recordings_open_as_labs(golden, lab):
     again = rmqlab.Lab.from_scenario(lab.scenario())
     assert list(again.fates()) == list(lab.fates())

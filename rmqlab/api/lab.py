@@ -15,6 +15,8 @@ from rmqlab.api.results import FrameRecord, LabResult
 from rmqlab.api.table import Records
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
+from rmqlab.lab.quiescence import Quiescence
+from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from rmqlab.runtime.schedule import Schedule
 
 MAX_WAIT_MS = 7 * 24 * 3_600_000  # a week, as a scenario
-QUIET_MS = 60_000  # two heartbeats and three rounds of rebalance
+WAIT_MS = 60_000  # two heartbeats and three rounds of rebalance
 
 
 class Lab(LabSteps):
@@ -148,10 +150,11 @@ class Lab(LabSteps):
         until: Callable[[Lab], bool] | None = None,
         settle: bool = False,
     ) -> None:
-        """Let time pass: `seconds`, or `ms`, or until `until(lab)` is true, or until the group stands still.
+        """Let time pass: `seconds`, or `ms`, or until `until(lab)` is true, or until all stands still (`settle`).
 
-        With `until` a time is the longest wait (60 s unless given); it is asked after everything that happens. Time
-        stops at a whole ms.
+        It stands still when nothing more can change what was delivered, committed or lost. With `until` and `settle` a
+        time is the longest wait (60 s and 240 s unless given); `until` is asked after everything that happens.
+        Time stops at a whole ms.
 
         >>> lab = Lab(topics={"T": 1})
         >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
@@ -160,14 +163,15 @@ class Lab(LabSteps):
         11.0
 
         Raises:
-            BadInput: no time, a negative one, or `until` did not become true.
+            BadInput: no time, a negative one, `until` did not become true, or it does not stand still.
         """
         given = [value for value in (seconds, ms) if value is not None]
         if len(given) > 1 or (not given and until is None and not settle):
             raise BadInput(
                 "run: say how long with seconds=..., or ms=..., or until=a function of the lab, or settle=True"
             )
-        wait = QUIET_MS if not given else round(seconds * 1_000) if seconds is not None else int(ms or 0)
+        usual = LONGEST_REST_MS if settle else WAIT_MS
+        wait = usual if not given else round(seconds * 1_000) if seconds is not None else int(ms or 0)
         if not 0 <= wait <= MAX_WAIT_MS:
             raise BadInput(f"run: {wait} ms; time runs forward, and at most a week ({MAX_WAIT_MS} ms) at once")
         simulation = self._running()
@@ -182,7 +186,13 @@ class Lab(LabSteps):
             self._run_to(simulation.next_at)
 
     def _settle(self, last: int) -> None:
-        raise NotImplementedError
+        """Run to where a scenario without a question at its end ends (``quiescence``)."""
+        simulation = self._running()
+        quiescence = Quiescence(simulation.cluster, simulation.consumers)
+        while (under_way := quiescence.under_way(faults=simulation.faults.to_come)) is not None:
+            if simulation.next_at >= last:
+                raise BadInput(f"run: by {self.now:g} ms it does not stand still: {under_way}")
+            self._run_to(min(simulation.next_at + LOOK_MS, last))
 
     def _run_to(self, at: int) -> None:
         self._running().run_to(at)
