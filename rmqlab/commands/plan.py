@@ -66,7 +66,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Compare the procedures and print what was found; return 1 if none of them is safe, not even on a condition.
+    """Compare the procedures and print what was found; return 1 if none of them is safe.
+
+    One that asks something of the producers is not called safe.
 
     Raise `BadInput` for a subscription that would be refused, or a setting that cannot be.
     """
@@ -82,7 +84,7 @@ def run(args: Namespace) -> int:
     saved = None if args.schedules is None else _save(found, args.schedules)
     _print(found, saved, text_stream(args))
     write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
-    return 0 if found.lossless else 1
+    return 0 if found.safe else 1
 
 
 def _checklists(found: Plan) -> dict[str, list[str]]:

@@ -30,11 +30,11 @@ def test_what_loses_is_said_with_a_schedule_and_exit_1(capsys, tmp_path):
     assert {body.strip() for body in named.split(",")} <= gone
 
 
-def test_what_is_safe_has_a_checklist_and_exit_0(capsys, tmp_path):
+def test_what_loses_nothing_on_a_condition_has_a_checklist_and_is_not_called_safe(capsys, tmp_path):
     target = tmp_path / "plan.json"
     status = main(["plan", "tagA", "tagB", *FAST, "--procedure", "stop-all", "--json", str(target)])
     out = capsys.readouterr().out
-    assert status == 0
+    assert status == 1
     assert "stop-all           loses nothing: " in out
     assert "Checklist for stop-all:\n  1. Producers stop sending what only tagA takes." in out
     assert "    only if: Producers stop sending what only tagA takes." in out
