@@ -57,7 +57,8 @@ ENDINGS: Final = {
     "bench": Ending({0: "it was measured"}, "bench eight --runs 1"),
     "stress": Ending({0: "nothing was lost, nothing went wrong", 1: "something was"}, "stress frames --count 1000"),
     "plan": Ending(
-        {0: "a way is safe whatever the producers do", 1: "none is, at most on a condition"}, 'plan tagA "tagA || tagB" --budget 200'
+        {0: "a way is safe whatever the producers do", 1: "none is, at most on a condition"},
+        'plan tagA "tagA || tagB" --budget 200',
     ),
     "lint": Ending(
         {0: "no inconsistency was shown (read what is not decided)", 1: "a group is inconsistent"},
