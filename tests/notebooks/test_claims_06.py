@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.consumer_manager import CHANNEL_EXPIRED_TIMEOUT_MS
 from rmqlab.client.client_config import ClientConfig
 from rmqlab.lab.articles.printed_e1 import NOT_PRINTED
 from rmqlab.lab.fates import Fate
@@ -23,6 +22,7 @@ from rmqlab.lab.simulate import simulate
 from rmqlab.namesrv.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.show.heartbeats import heartbeat_tables
+from rmqlab.rules import RULES
 
 LESSON = "06_heartbeats"
 SETTING = (
@@ -79,7 +79,7 @@ def test_nothing_else_is_claimed(unproved):
 def test_two_ways_to_die(found):
     assert QUEUES == 4
     assert ClientConfig().heartbeat_broker_interval == 30_000
-    assert CHANNEL_EXPIRED_TIMEOUT_MS == 120_000
+    assert RULES["4.8.0"].channel_expired_ms == 120_000
     killed, gone = found["process killed"], found["machine gone"]
     assert killed.noticed - killed.moment < QUICK_MS
     assert killed.taken_over - killed.moment < QUICK_MS
@@ -158,7 +158,7 @@ def test_who_beats_whom():
     at_name_server = {code for sender, far, code in traffic.requests if far == "name server" and sender in "AP"}
     assert at_name_server == {int(RequestCode.GET_ROUTEINFO_BY_TOPIC)}
     assert BrokerConfig().register_name_server_period == ClientConfig().heartbeat_broker_interval
-    assert BROKER_CHANNEL_EXPIRED_TIME == CHANNEL_EXPIRED_TIMEOUT_MS
+    assert BROKER_CHANNEL_EXPIRED_TIME == RULES["4.8.0"].channel_expired_ms
 
 
 @pytest.mark.claim("The broker tells members that something changed (notification); it divides nothing.")
