@@ -288,6 +288,16 @@ def test_periods_are_rules():
     assert len(lab.heartbeats()) >= 12
 
 
+def test_answers_show_what_the_verbs_print(lab):
+    assert repr(lab.explore(budget=20, samples=5)).startswith("lab: ")
+    assert "share: " in repr(lab.explore(budget=20, samples=5))
+    told = repr(rmqlab.lint({"A": {"T": "a"}, "B": {"T": "b"}}))
+    assert told.startswith("group: inconsistent, 2 members")
+    assert "message with tag 'a'" in told
+    assert "Both take the same messages." in repr(rmqlab.plan("a", "a", members=2, budget=2))
+    assert repr(rmqlab.reproduce("E3a")[0]).startswith("E3a agrees: ")
+
+
 def test_questions():
     assert str(rmqlab.lint({"A": {"T": "a"}, "B": {"T": "SQL92:b = 1"}}).verdict) == "inconsistent"
     assert rmqlab.sql92("a = 1 AND b IS NULL", {"a": "1"}).matches is True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
@@ -13,7 +13,8 @@ from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.explorer.assumptions import ASSUMED
 from rmqlab.lab.explorer.compare import settings_beside
 from rmqlab.lab.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
-from rmqlab.lab.explorer.properties import BUILT_IN, RECEIVES, Kind, property_named
+from rmqlab.lab.explorer.in_words import explored_lines
+from rmqlab.lab.explorer.properties import BUILT_IN, RECEIVES, property_named
 from rmqlab.lab.explorer.told_schedule import tell_schedule
 from rmqlab.lab.scenario_choice import chosen_scenario
 
@@ -21,12 +22,9 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
-    from rmqlab.lab.run import Outcome
+    from rmqlab.lab.explorer.explored import Explored
 
-MOST_SHOWN = 20
 SVG = ".svg"
-SHARES = "each option of each choice counts the same (not each order)"
 PICTURES = (SVG, ".txt")
 
 
@@ -119,7 +117,7 @@ def run(args: Namespace) -> int:
     with Progress("exploring", unit="runs") as progress:
         explored = explorer.explore(progress.to)
     out = text_stream(args)
-    _print(explored, out)
+    print("\n".join(explored_lines(explored)), file=out)
     failing = sum(not verdict.holds for verdict in explored.verdicts)
     if failing and not args.property:
         what = "1 property FAILS" if failing == 1 else f"{failing} properties FAIL"
@@ -130,72 +128,6 @@ def run(args: Namespace) -> int:
         _draw(explored, args.picture, cluster)
     write_json(explored.as_json(), args.json)
     return 1 if args.property and failing else 0
-
-
-def _print(explored: Explored, out: TextIO) -> None:
-    count = len(explored.outcomes)
-    print(f"{explored.scenario.id}: {count} outcome{'s' if count != 1 else ''}, {_claim(explored)}", file=out)
-    varied = ", ".join(["the order of frames", *explored.varied])
-    print(f"varied by the search: {varied}", file=out)
-    if explored.assumptions:
-        print(f"assumed by it: {'; '.join(explored.assumptions)}", file=out)
-    if explored.sampled:
-        print("varied by the runs by chance: all of that, with times as recorded", file=out)
-    print(f"share: {SHARES if explored.exhausted else 'of the runs by chance'}", file=out)
-    for number, found in enumerate(explored.outcomes[:MOST_SHOWN], 1):
-        print(f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}", file=out)
-        if found.lost:
-            print(f"     lost: {', '.join(found.lost)}", file=out)
-        if found.run.under_way:
-            print(f"     ended although {found.run.under_way}", file=out)
-        for line in found.blame():
-            print(f"     {line}", file=out)
-        if found.schedule.taken:
-            print(f"     {found.schedule.to_json()}", file=out)
-    if count > MOST_SHOWN:
-        print(f"     and {count - MOST_SHOWN} more (--json has them all)", file=out)
-    if explored.not_shortened:
-        limit = f"{explored.shortening} runs of shortening were not enough"
-        print(f"{limit}: {explored.not_shortened} outcomes have longer schedules than need be (--shorten)", file=out)
-    for verdict in explored.verdicts:
-        _print_verdict(verdict, out)
-
-
-def _claim(explored: Explored) -> str:
-    what = "every order of frames" + (" and what else was varied" if explored.varied else "")
-    searched = f"{explored.searched} runs through {explored.states} states ({explored.merged} merged)"
-    if explored.exhausted:
-        paths = sum(found.schedules or 0 for found in explored.outcomes)
-        beside = f"; {explored.sampled} runs by chance found no other" if explored.sampled else ""
-        return f"exhausted: {what}, {paths:,} schedules in {searched}{beside}"
-    if explored.beyond:
-        only = len(explored.beyond)
-        return f"not exhausted: {only} of them by other times only; {searched}, {explored.sampled} by chance"
-    return f"not exhausted: {searched}, {explored.sampled} by chance"
-
-
-def _share(found: FoundOutcome, explored: Explored) -> str:
-    text = f"{found.share:7.2%}"
-    if not explored.exhausted:
-        return f"{text} ({found.sampled} of {explored.sampled})"
-    chance = f"; by chance {found.sampled / explored.sampled:.0%}" if explored.sampled else ""
-    return f"{text} ({found.schedules or 0:,} schedules{chance})"
-
-
-def _told(outcome: Outcome) -> str:
-    told = outcome.as_json()
-    consumed = "; ".join(f"{who}: {' '.join(bodies)}" for who, bodies in told["consumed"].items()) or "nobody anything"
-    committed = " ".join(f"{queue}={offset}" for queue, offset in told["committed"].items())
-    return f"{consumed}   committed {committed}" if committed else consumed
-
-
-def _print_verdict(verdict: Verdict, out: TextIO) -> None:
-    one = verdict.property
-    print(f"{one.kind}: {one.name}: {'holds' if verdict.holds else 'FAILS'}", file=out)
-    if verdict.text is not None and not (one.kind is Kind.SOMETIMES and verdict.holds):
-        print(f"     {verdict.text}", file=out)
-        if verdict.run is not None and verdict.run.schedule.taken:
-            print(f"     {verdict.run.schedule.to_json()}", file=out)
 
 
 def _save(explored: Explored, folder: Path) -> None:

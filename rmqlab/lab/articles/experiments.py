@@ -113,13 +113,17 @@ class Experiment:
         return [replace(self.eight, seed=seed).run() for seed in range(self.seeds or 0)] if self.eight else []
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """A finished experiment and its figures, in groups."""
 
     experiment: Experiment
     run: Run
     figures: dict[str, list[Figure]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The experiment and whether it agrees."""
+        return f"{self.experiment.id} {'agrees' if self.agrees else 'DIFFERS'}: {self.experiment.title}"
 
     @property
     def agrees(self) -> bool:

@@ -85,7 +85,7 @@ class Verdict:
         }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Explored:
     """What an exploration found. ``outcomes``: the most frequent first; ``exhausted``: no order of frames is left.
 
@@ -112,6 +112,12 @@ class Explored:
     decisions: Decision | None = None
     varied: tuple[str, ...] = ()
     assumptions: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """What the verb prints."""
+        from rmqlab.lab.explorer.in_words import explored_lines
+
+        return "\n".join(explored_lines(self))
 
     @property
     def not_shortened(self) -> int:

@@ -154,7 +154,7 @@ class TopicLint:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GroupLint:
     """One group. ``notes``: what else differs or will surprise. ``tool``: what the admin tool would say, later on."""
 
@@ -163,6 +163,12 @@ class GroupLint:
     topics: tuple[TopicLint, ...]
     notes: tuple[str, ...] = field(default=())
     tool: bool = True
+
+    def __repr__(self) -> str:
+        """What the verb prints."""
+        from rmqlab.lab.lint.in_words import lint_lines
+
+        return "\n".join(lint_lines(self))
 
     @property
     def verdict(self) -> LintVerdict:

@@ -135,7 +135,7 @@ class Tried:
         }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Plan:
     """What a change of subscription costs by each procedure."""
 
@@ -144,6 +144,12 @@ class Plan:
     budget: int
     seed: int
     tried: list[Tried]
+
+    def __repr__(self) -> str:
+        """What the verb prints."""
+        from rmqlab.lab.plan.in_words import plan_lines
+
+        return "\n".join(plan_lines(self))
 
     def of(self, name: str, producers: Producers = Producers.KEEP) -> Tried:
         """One procedure, as tried with these producers."""
