@@ -41,7 +41,7 @@ CHEAP = {
         ["heartbeats", "--row", "0"],
     ],
     "sql92": [["a > 3", "--set", "a=5"], ["a >"]],
-    "profile": [["--messages", "3000", "--runs", "1", "--no-java"]],
+    "profile": [["--messages", "3000", "--processes", "1", "--no-java"]],
     "bench": [["--list"]],
     "stress": [["frames", "--count", "2"]],
     "plan": [["tagA", "tagA", "--budget", "1", "--every", "1000", "--producers", "keep", "--procedure", "one-by-one"]],
