@@ -231,7 +231,8 @@ def test_the_same_question_has_the_same_answer():
 def test_the_json_has_the_keys_that_others_rely_on():
     for one in planned("tagA", "tagB").as_json()["procedures"]:
         assert {"name", "safe", "exhausted", "runs", "worst_loss", "duplicates", "schedule"} <= set(one)
-        assert one["safe"] == (one["worst_loss"] == 0)
+        assert (one["safe"] or one["conditional"]) == (one["worst_loss"] == 0)
+        assert not (one["safe"] and one["conditions"])
 
 
 # Courses.

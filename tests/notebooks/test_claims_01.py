@@ -262,7 +262,7 @@ def test_no_choice_delivers_more_than_two():
 )
 def test_the_broken_laboratories():
     assert len(HUNTED) == 3
-    assert all("\n" not in MUTANTS[name].right for name in HUNTED)
+    assert all(len(MUTANTS[name].wrong) == 1 for name in HUNTED)
     sound = Reading(hunted())
     assert len({str(hunted(name).scenario) for name in HUNTED} | {str(sound.run.scenario)}) == 1
     assert {fate.queue for fate in sound.fates if sound.owners[fate.queue] == "B"} == {0, 1}
