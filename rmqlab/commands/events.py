@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.replay.frames import frames_folder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rmqlab.lab.account import Account
 
@@ -21,7 +23,10 @@ VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
-        "source", type=Path, metavar="SOURCE", help="the folder of a recorded set, or scenarios to simulate (.jsonl)"
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help="the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl)",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the tables there, one NAME.parquet each")
     parser.add_argument("--id", action="append", default=[], metavar="ID", help="only this scenario; may be repeated")
@@ -44,13 +49,19 @@ def run(args: Namespace) -> int:
         from rmqlab.spark.session import require_address
 
         require_address(args.spark)
-    accounts = _recorded(args) if args.source.is_dir() else _simulated(args)
+    recording = frames_folder(args.source)
+    if recording is not None:
+        accounts: Iterable[Account] = [_tapped(args, recording)]
+    else:
+        accounts = _recorded(args) if args.source.is_dir() else _simulated(args)
     out = text_stream(args)
     found: dict[str, list[dict[str, Any]]] = {}
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
         folder = args.out or Path(temporary)
         counts = write_events(accounts, folder)
         print(", ".join(f"{number} {name}" for name, number in counts.items()), file=out)
+        if isinstance(accounts, list):
+            _print_unknown(accounts[0], out)
         if args.view:
             from rmqlab.spark.session import open_session
             from rmqlab.spark.views import views
@@ -63,6 +74,31 @@ def run(args: Namespace) -> int:
             print(line, file=out)
     write_json({"tables": counts, "views": found}, args.json)
     return 0
+
+
+def _tapped(args: Namespace, folder: Path) -> Account:
+    from rmqlab.lab.recorded.tap_account import tap_account
+
+    if args.seed is not None:
+        raise BadInput("--seed is for scenarios; a recording has happened")
+    account = tap_account(folder)
+    if set(args.id) - {account.scenario.id}:
+        raise BadInput(f"--id: a recording of frames has no scenarios; all of it is {account.scenario.id!r}")
+    return account
+
+
+def _print_unknown(account: Account, out: TextIO) -> None:
+    """Say what frames do not tell."""
+    passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
+    unplaced = sum(event["ev"] == "unplaced" for event in account.events)
+    if passed:
+        print(
+            f"{passed} fates are passed: frames do not tell what a listener got; a store tells more "
+            "(rmqlab audit STORE --subscriptions FOLDER)",
+            file=out,
+        )
+    if unplaced:
+        print(f"{unplaced} messages left out: no answer tells their place (delayed, half, one-way)", file=out)
 
 
 def _recorded(args: Namespace) -> Iterator[Account]:

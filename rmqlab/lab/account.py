@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Account:
-    """What is known of one scenario, simulated or recorded: its events, facts and fates, all under its short names."""
+    """What is known of one scenario, or of one recording of a tap: its events, facts and fates, and what was sent.
+
+    All names are short: without `suffix`. `sent` has a message for each event "sent". A tap's scenario has no steps.
+    """
 
     scenario: Scenario
+    suffix: str
+    sent: list[SentMessage]
     events: list[Event]
     facts: list[Fact]
     fates: list[MessageFate]
@@ -30,7 +35,9 @@ class Account:
 
 def account_of(run: Run) -> Account:
     """A simulated run as an account."""
-    return Account(run.scenario, run.events, run.facts.facts, run.fates)
+    scenario, events = run.scenario, run.events
+    sent = sent_messages(scenario, events)
+    return Account(scenario, f"_{scenario.id}", sent, events, run.facts.facts, run.fates)
 
 
 def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SentMessage]:

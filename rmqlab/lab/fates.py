@@ -3,7 +3,8 @@
 A fate is decided from facts, in this order: somebody consumed it; it waits for a retry or died in the dead letter
 topic; it was dropped (the last stage that dropped it counts); its offset was skipped without anybody looking at it;
 nobody owns its queue; it waits. A message is *lost* for a group when some member asked for it and it was dropped or
-skipped. An audit has a fate more: `passed`, for what an offset went past and about which nothing else is known.
+skipped. Where nobody tells what listeners got, in an audit or in bare frames, there is a fate more: `passed`, for what
+an offset went past and about which nothing else is known.
 """
 
 from __future__ import annotations

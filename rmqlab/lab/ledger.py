@@ -71,6 +71,7 @@ class Ledger:
         self._state = state
         self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
         self._consumed: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+        self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
         self._dead: dict[tuple[str, str], Fact] = {}
         self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
         self._slots: dict[tuple[str, str], list[tuple[float, str, int]]] = defaultdict(list)
@@ -83,6 +84,8 @@ class Ledger:
             case "filtered" | "client_filtered":
                 fate = Fate.DROPPED_BY_CLIENT if fact.kind == "client_filtered" else OF_STAGE[f["stage"]]
                 self._drops[(f["group"], f["topic"], f["queue"]), f["offset"]].append((fact, fate))
+            case "given":
+                self._given[(f["group"], f["topic"], f["queue"]), f["offset"]].append(fact)
             case "consumed":
                 self._consumed[f["group"], f["message_id"]].append(fact)
             case "dead_letter":
@@ -136,6 +139,9 @@ class Ledger:
             dead = self._dead.get((group, message.message_id))
             last = dead or consumed[-1]
             return fate(Fate.DEAD_LETTER if dead else Fate.RETRYING, last.t, consumed[-1].source)
+        for fact in self._given[queue, message.offset]:
+            if member in {None, fact.source}:
+                return fate(Fate.PASSED, fact.t, fact.source)
         drops = [
             d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].fields.get("client")}
         ]

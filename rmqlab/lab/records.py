@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.lab.account import sent_messages
 from rmqlab.lab.facts import BROKER
 from rmqlab.message.topics import is_retry_topic
 
@@ -187,9 +186,8 @@ def events(account: Account) -> Iterator[EventRecord]:
 
 def messages(account: Account) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
-    sent = sent_messages(account.scenario, account.events)
     told = (event for event in account.events if event["ev"] == "sent")
-    for n, (message, event) in enumerate(zip(sent, told, strict=True)):
+    for n, (message, event) in enumerate(zip(account.sent, told, strict=True)):
         yield MessageRecord(
             n, event["t"], message.topic, event["queue"], event["offset"], event["body"], event["tag"], event["msgId"],
             event["offsetMsgId"],
@@ -282,7 +280,7 @@ def _ownership(account: Account) -> Iterator[tuple[float, tuple[str, str, str], 
 
 
 def _short(account: Account, name: str | None) -> str:
-    return (name or "").replace(f"_{account.scenario.id}", "")
+    return (name or "").replace(account.suffix, "")
 
 
 TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {

@@ -250,7 +250,7 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     assert result["kind"].startswith("pyspark.sql.connect")
     assert result["store"] == [6, 12]
     assert result["sweep"] == [True, 2]
-    assert "loss_whole: 2 of 2 rows" in told.stderr
+    assert "(0, 0, 0)\n(2, 0, 0)\n" in told.stderr  # done, kept, failed: what the sweep reports
     assert result["deaths"] == [0, None, 4]
     assert result["differing"] == [dict.fromkeys(("dictionary", "columns", "map", "text", "where"), 0)]
     messages, matched = result["files"]

@@ -67,6 +67,16 @@ class Recording:
     namesrv_lines: list[Line] = field(default_factory=list)
 
 
+FRAMES = ("frames.jsonl", "frames.jsonl.gz")
+
+
+def frames_folder(path: Path) -> Path | None:
+    """Return the folder of the recording that `path` names, a file or a folder; None if it is none, or has events."""
+    folder = path if path.is_dir() else path.parent
+    is_named = path.name in FRAMES if path.is_file() else not any(folder.glob("events*"))
+    return folder if is_named and any((folder / name).is_file() for name in FRAMES) else None
+
+
 def read_recording(folder: Path) -> Recording:
     """Read a recorded set; raise `BadRecording` for a folder, file, line or field that is not as described above."""
     if not folder.is_dir():

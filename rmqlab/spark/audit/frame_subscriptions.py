@@ -31,15 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.spark.audit.subscriptions import Key
 
-FRAMES = ("frames.jsonl", "frames.jsonl.gz")
 PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
-
-
-def frames_folder(path: Path) -> Path | None:
-    """Return the folder of the recording that `path` names, a file or a folder; None if it is none, or has events."""
-    folder = path if path.is_dir() else path.parent
-    is_named = path.name in FRAMES if path.is_file() else not any(folder.glob("events*"))
-    return folder if is_named and any((folder / name).is_file() for name in FRAMES) else None
 
 
 def of_frames(folder: Path) -> Subscriptions:

@@ -1,5 +1,5 @@
 -- How many messages of a topic came past each stage on their way to a group, and how many stopped there.
--- A fate that no filter decided (waiting, no owner, skipped, retrying, dead letter) stops at the last stage.
+-- A fate that no filter decided (waiting, no owner, passed, skipped, retrying, dead letter) stops at the last stage.
 WITH judged AS (
   SELECT id, group, topic, CASE fate
     WHEN 'dropped_by_broker_tag' THEN 1

@@ -1,0 +1,229 @@
+"""What the frames between clients and a broker tell, as facts: heartbeats, slots, pulls, drops, ownership, commits.
+
+What an answer to a pull leaves out between the offset asked for and the one to go on from, the broker dropped; what it
+holds and the client's own tags do not name, the client dropped (4.8.0 `PullAPIWrapper.processPullResult`). Which layer
+of the broker dropped a message is not on the wire: a TAG subscription drops at layer 1; what SQL92 drops is told as
+layer 2, also where a bit map of layer 1 may have done it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.filter import filter_api
+from rmqlab.filter.expression_type import TAG, is_tag_type
+from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.ledger import FinalState
+from rmqlab.lab.replay.frames import Kind
+from rmqlab.message.record import decode_records
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
+from rmqlab.protocol.pull_sys_flag import has_subscription_flag
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import client_keeps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rmqlab.lab.replay.frames import Line
+    from rmqlab.protocol.command import RemotingCommand
+
+PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+ANSWERED: Final = frozenset({ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
+
+
+@dataclass(slots=True)
+class _Pull:
+    who: str
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    own: SubscriptionData | None  # the client's at that time: 4.8.0 keeps it in the callback
+    posted: SubscriptionData | None  # it comes with the pull, and the broker takes it instead of what it holds
+
+
+@dataclass(slots=True)
+class Told:
+    """What the frames of one account have told so far; `suffix` ends the names it calls short, `zero` is its begin."""
+
+    suffix: str
+    facts: list[Fact] = field(default_factory=list)
+    given: list[Fact] = field(default_factory=list)  # what clients took from answers; a listener comes after that
+    groups: dict[str, ConsumerGroupInfo] = field(default_factory=dict)
+    modes: dict[str, MessageModel] = field(default_factory=dict)
+    reached: dict[tuple[str, str, int], int] = field(default_factory=dict)  # by (group, topic, queue): the offset after
+    own: dict[tuple[str, str], dict[str, SubscriptionData]] = field(default_factory=dict)  # by (who, group)
+    held: dict[tuple[str, str, str], set[int]] = field(default_factory=lambda: defaultdict(set))
+    state: FinalState = field(default_factory=FinalState)
+    zero: float = 0.0
+
+    def short(self, name: object) -> str:
+        """Return a name as this account calls it."""
+        return str(name).replace(self.suffix, "")
+
+    def fact(self, t: float, source: str, kind: str, **fields: Any) -> None:
+        """Note a fact at recorder's time `t`."""
+        self.facts.append(Fact(round(t - self.zero, 1), source, kind, fields))
+
+    def broadcasts(self, group: str) -> bool:
+        """Tell whether every member of a group gets every message, as its last heartbeat said."""
+        return self.modes.get(group) == MessageModel.BROADCASTING
+
+
+class Frames:
+    """Turns the lines of a recording into facts; `whose` gives the account of a client id and its name there."""
+
+    def __init__(self, whose: Callable[[str], tuple[Told, str] | None], lines: Sequence[Line]) -> None:
+        self._whose = whose
+        # a client that connects anew pulls before it beats
+        self._ids = {line.conn: line.client for line in lines if line.kind is Kind.CLIENT}
+        self._clients: dict[int, tuple[Told, str]] = {}
+        self._pulls: dict[tuple[int, int], _Pull] = {}
+
+    def see(self, line: Line) -> None:
+        """Take in one line."""
+        if line.kind is Kind.OPEN and (found := self._whose(self._ids.get(line.conn, ""))) is not None:
+            self._clients[line.conn] = found
+        if line.kind is Kind.CLOSE and line.conn in self._clients:
+            one, who = self._clients.pop(line.conn)
+            # who came back by another connection has not gone
+            if not any(other is one and name == who for other, name in self._clients.values()):
+                for group in list(one.groups):
+                    self._leave(one, line.t, who, group)
+        if line.kind is not Kind.FRAME or line.command is None:
+            return
+        command = line.command
+        if command.is_response:
+            pull = None if line.to_broker else self._pulls.pop((line.conn, command.opaque), None)
+            if pull is not None and line.conn in self._clients:
+                self._answer(self._clients[line.conn][0], line.t, pull, command)
+            return
+        if not line.to_broker:
+            return
+        try:
+            if command.code == RequestCode.HEART_BEAT:
+                self._heartbeat(line, HeartbeatData.decode(command.body or b""))
+            elif line.conn in self._clients:
+                self._request(line, command, *self._clients[line.conn])
+        except (FrameError, RemotingCommandException, ValueError):
+            return  # a client may send what cannot be read; the broker made nothing of it either
+
+    def _heartbeat(self, line: Line, data: HeartbeatData) -> None:
+        found = self._whose(str(data.client_id))
+        if found is None or not data.consumer_data_set:
+            return
+        one, who = found
+        self._clients[line.conn] = (one, who)
+        told, changes = [], []
+        for consumer in data.consumer_data_set:
+            group = one.short(consumer.group_name)
+            one.modes[group] = consumer.message_model
+            subscriptions = consumer.subscription_data_set
+            told += [(group, subscription) for subscription in subscriptions]
+            one.own[who, group] = {one.short(each.topic): each for each in subscriptions}
+            info = one.groups.get(group)
+            if info is None:
+                info = one.groups[group] = ConsumerGroupInfo(
+                    group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, int(line.t)
+                )
+            info.update_subscription(
+                subscriptions, int(line.t), lambda *change, group=group: changes.append((group, *change))
+            )
+        groups = [one.short(consumer.group_name) for consumer in data.consumer_data_set]
+        one.fact(line.t, BROKER, "heartbeat", client=who, consumers=groups, subscriptions=told)
+        for group, topic, old, new in changes:
+            one.fact(line.t, BROKER, "subscription", group=group, topic=one.short(topic), client=who, old=old, new=new)
+
+    def _request(self, line: Line, command: RemotingCommand, one: Told, who: str) -> None:
+        if command.code == RequestCode.UNREGISTER_CLIENT:
+            group = command.decode_header(UnregisterClientRequestHeader).consumer_group
+            if group:
+                self._leave(one, line.t, who, one.short(group))
+            return
+        fields = command.all_ext_fields() or {}
+        if command.code in PULLS:
+            group, topic = one.short(fields["consumerGroup"]), one.short(fields["topic"])
+            own = one.own.get((who, group), {}).get(topic)
+            queue, offset = int(fields["queueId"] or 0), int(fields["queueOffset"] or 0)
+            pull = _Pull(who, group, topic, queue, offset, own, _posted(fields))
+            self._pulls[line.conn, command.opaque] = pull
+            self._owns(one, line.t, pull)
+        elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
+            one.fact(
+                line.t, BROKER, "commit", client=who, group=one.short(fields["consumerGroup"]),
+                topic=one.short(fields["topic"]), queue=int(fields["queueId"] or 0),
+                offset=int(fields["commitOffset"] or 0),
+            )  # fmt: skip
+
+    def _owns(self, one: Told, t: float, pull: _Pull) -> None:
+        """Who pulls a queue owns it, and in a clustering group it is nobody else's any more."""
+        mine = one.held[pull.who, pull.group, pull.topic]
+        if pull.queue in mine:
+            return
+        if not one.broadcasts(pull.group):
+            for (who, group, topic), queues in one.held.items():
+                if (group, topic) == (pull.group, pull.topic) and pull.queue in queues:
+                    queues.discard(pull.queue)
+                    one.fact(t, who, "rebalance", group=group, topic=topic, queues=sorted(queues))
+                    one.state.owners.get((group, topic, pull.queue), {}).pop(who, None)
+        mine.add(pull.queue)
+        one.fact(t, pull.who, "rebalance", group=pull.group, topic=pull.topic, queues=sorted(mine))
+
+    def _leave(self, one: Told, t: float, who: str, group: str) -> None:
+        for (holder, held_by, topic), queues in list(one.held.items()):
+            if (holder, held_by) == (who, group):
+                for queue in queues:
+                    one.state.owners.get((group, topic, queue), {}).pop(who, None)
+                del one.held[holder, held_by, topic]
+        if one.own.pop((who, group), None) is not None:
+            one.fact(t, BROKER, "unregister", group=group, client=who)
+            if not any(other == group for _, other in one.own):
+                one.groups.pop(group, None)
+
+    def _answer(self, one: Told, t: float, pull: _Pull, answer: RemotingCommand) -> None:
+        following = (answer.all_ext_fields() or {}).get("nextBeginOffset")
+        if answer.code not in ANSWERED or following is None:
+            return
+        one.state.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
+        found = {} if answer.code != ResponseCode.SUCCESS else {
+            message.queue_offset: message for message in decode_records(answer.body or b"")
+        }  # fmt: skip
+        info = one.groups.get(pull.group)
+        slot = pull.posted or (info.find_subscription_data(pull.topic + one.suffix) if info else None)
+        place = {"group": pull.group, "topic": pull.topic, "queue": pull.queue}
+        for offset in range(pull.offset, int(following)):
+            if offset not in found and slot is not None:
+                one.fact(
+                    t, BROKER, "filtered", **place, offset=offset, client=pull.who,
+                    stage="tags_code" if is_tag_type(slot.expression_type) else "sql",
+                    subscription=slot.sub_string, version=slot.sub_version,
+                )  # fmt: skip
+        queue = pull.group, pull.topic, pull.queue
+        one.reached[queue] = max(one.reached.get(queue, 0), int(following))
+        own = pull.own
+        for offset, message in found.items():
+            told = {**place, "offset": offset, "tag": message.tags}
+            # the sets of codes and tags do not always travel: they follow from the text
+            if (
+                own is None
+                or not is_tag_type(own.expression_type)
+                or client_keeps(filter_api.build(pull.topic, own.sub_string, own.expression_type), message.tags)
+            ):
+                one.given.append(Fact(round(t - one.zero, 1), pull.who, "given", told))
+            else:
+                one.fact(t, pull.who, "client_filtered", **told, subscription=own.sub_string, version=own.sub_version)
+
+
+def _posted(fields: Mapping[str, str | None]) -> SubscriptionData | None:
+    """Return what a pull says is asked for (4.8.0 `PullMessageProcessor`: its flag for a subscription is set)."""
+    if not has_subscription_flag(int(fields["sysFlag"] or 0)):
+        return None
+    topic, text, kind = (fields.get(name) for name in ("topic", "subscription", "expressionType"))
+    return SubscriptionData(topic, text or "", sub_version=int(fields["subVersion"] or 0), expression_type=kind or TAG)
