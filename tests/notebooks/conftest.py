@@ -5,7 +5,7 @@ that they prove: ``@pytest.mark.claim("A starts first, B a minute later.")``. A 
 without links, the Chinese beside a term, asterisks, backticks and line ends; a part of it is enough. ``SETTING`` holds
 sentences that claim nothing: what is set, asked, or to be done. The fixture ``unproved`` gives every sentence with a
 number or a word such as "always" that is neither proved nor set, in the lesson and in its tasks' solutions:
-``assert unproved == []`` keeps them from saying more than they show.
+``assert unproved == []`` keeps them from saying more than they show. ``shown`` has the outputs as committed.
 """
 
 from __future__ import annotations
@@ -72,6 +72,19 @@ def _must_stand(told: Iterable[str], name: str) -> None:
     text = " ".join(sentences(name))
     for one in told:
         assert one in text, f"notebook {name} or its tasks do not say: {one}"
+
+
+@pytest.fixture(scope="module")
+def shown(request):
+    """What the lesson's code cells show as committed, as text by the cell's id: what a cell itself computes, and whose
+    strict comparison is made by ``./lab test``, need not be computed once more.
+    """
+    notebook = json.loads((NOTEBOOKS / f"{request.module.LESSON}.ipynb").read_text(encoding="utf-8"))
+    return {
+        cell["id"]: "\n".join("".join(out.get("text") or out["data"]["text/plain"]) for out in cell["outputs"])
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+    }
 
 
 @pytest.fixture

@@ -37,8 +37,7 @@ SETTING = (
     "The eight messages with other gaps and other moments of sending; and with few runs or many.",
     "explore(eight(gap_ms=TASK_GAP_MS), ...) gives outcomes; each has a schedule, and a schedule has to_json().",
     "How many outcomes has each group, over all orders?",
-    "Give two tag expressions, one for A and one for B, that are different texts, and with which no message of tag a or b "
-    "is lost in any order.",
+    "Give two tag expressions, one for A and one for B, that are different texts, and with which no message of tag a or b",
 )
 SETS = ("base", "base-2", "lite", "lite-2", "bitmap", "noprop")  # those that the explorer's times come from
 HOUR_MS = 3_600_000
@@ -290,7 +289,7 @@ def test_the_recording_of_the_articles_group():
     "And different orders meet again in the same state; what can follow is the same, so one looks at it once.",
 )
 def test_few_runs_stand_for_all_orders(explored, a_wins, b_wins):
-    assert explored.searched < 1_000 < 100_000_000 < a_wins.schedules + b_wins.schedules
+    assert explored.searched * 100_000 < a_wins.schedules + b_wins.schedules
     assert explored.merged > explored.searched / 2
     assert explored.decisions is not None
     first = explored.decisions.branches  # "moves them, and does not decide": both outcomes are left after each
@@ -320,7 +319,7 @@ def test_the_circumstances(rare):
             )
             assert early < settled
         else:
-            steps = [step for step in json.loads(eight(name).to_json())["steps"]]
+            steps = json.loads(eight(name).to_json())["steps"]
             assert [step for step in steps if step["do"] in ("start", "send", "offsets")] == json.loads(usual)["steps"]
             assert len(steps) == len(json.loads(usual)["steps"]) + (name != "usual")
         assert one.searched + one.sampled <= 900
@@ -407,7 +406,7 @@ def test_smaller_groups():
             messages = [m for step in run.scenario.steps if isinstance(step, Send) for m in step.messages]
             assert sorted((m.queue, m.tag) for m in messages) == [(q, tag) for q in range(queues) for tag in "ab"]
             b_began = next(event["t"] for event in run.events if event["ev"] == "starting" and event["who"] == "B")
-            looked = [e["t"] for e in run.events if e["ev"] == "offset"][0]
+            looked = next(e["t"] for e in run.events if e["ev"] == "offset")
             owned = {f.source: f["queues"] for f in of_topic(run, "rebalance") if f.t < looked}
             stamped = {f.source for f in of_topic(run, "restamp") if b_began <= f.t < looked}
             held = {fate.subscription for fate in run.fates if "broker" in fate.fate}
