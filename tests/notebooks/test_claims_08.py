@@ -49,6 +49,13 @@ def recorded(name, file):
         yield from map(json.loads, lines)
 
 
+def commands(name):
+    """The lines of a set's frames, each with its command."""
+    for line in recorded(name, "frames.jsonl.gz"):
+        if "frame" in line:
+            yield line, RemotingCommand.decode(bytes.fromhex(line["frame"])[4:])
+
+
 def starts_ms(name, scenario=None):
     """How long each recorded client of a set needed to start, in file order."""
     began, found = {}, []
@@ -186,40 +193,34 @@ def test_ways_to_count(explored, a_wins, b_wins):
 
 
 @pytest.mark.claim(
-    "Neither is what a network does: in our recordings half of the answers to clients came within 1 ms, and nine of ten "
-    "within 11 ms."
+    "Neither is what a network does: in our recordings most answers to clients came within a few milliseconds, and some "
+    "took many times as long."
 )
 @pytest.mark.parametrize("name", ["base", "base-2"])
 def test_answers_take_about_as_long_as_one_another(name):
     asked, took = {}, []
-    for line in recorded(name, "frames.jsonl.gz"):
-        if "frame" not in line:
-            continue
-        command = RemotingCommand.decode(bytes.fromhex(line["frame"])[4:])
+    for line, command in commands(name):
         place = line["conn"], command.opaque
-        if line["dir"] == "c2s" and not command.is_response and command.code in ASKING:
+        if not command.is_response and line["dir"] == "c2s" and command.code in ASKING:
             asked[place] = line["t"]
-        elif line["dir"] == "s2c" and command.is_response and place in asked:
+        elif command.is_response and place in asked:
             took.append(line["t"] - asked.pop(place))
     tenths = quantiles(took, n=10)
     assert len(took) > 2_000
-    assert tenths[4] < 1
-    assert tenths[8] < 11
+    assert tenths[6] < 3  # ms
+    assert max(took) > 40 > 10 * tenths[6]
 
 
 @pytest.mark.claim(
-    "A real client needed 7 to 358 ms to start in the six recorded sets that our times come from (up to 639 ms in another "
-    "set), its threads run late, and so does the thread that enters a message in its queue."
+    "A real client needed 7 to 358 ms to start in the recorded sets that our times come from, its threads run late, and so "
+    "does the thread that enters a message in its queue."
 )
-def test_what_the_search_assumes_is_not_so():
+def test_what_the_search_assumes_is_not_so(shown):
     found = [ms for name in SETS for ms in starts_ms(name)]
     assert (min(found), max(found)) == (7, 358)
-    assert max(starts_ms("audit")) == 639
+    assert f"{len(found)} recorded starts took 7 to 358 ms" in shown["counted"]
     told, late = {}, []
-    for line in recorded("base", "frames.jsonl.gz"):
-        if "frame" not in line:
-            continue
-        command = RemotingCommand.decode(bytes.fromhex(line["frame"])[4:])
+    for line, command in commands("base"):
         if command.is_response:
             continue
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
@@ -228,6 +229,28 @@ def test_what_the_search_assumes_is_not_so():
             late.append(line["t"] - told.pop(line["conn"]))
     assert len(late) > 300
     assert max(late) > 80  # ms from a notice to the question that follows it
+
+
+def test_a_pull_came_before_the_message_was_in_its_queue():
+    """The message was stored, and answered, before the pull for it came; yet the broker held the pull and found nothing."""
+    sends, stored, pulls, held = {}, {}, {}, 0
+    for line, command in commands("base-2"):
+        place, fields = (line["conn"], command.opaque), command.ext_fields or {}
+        if not command.is_response:
+            if command.code == RequestCode.SEND_MESSAGE_V2:
+                sends[place] = fields["b"]  # 4.8.0 SendMessageRequestHeaderV2: the topic
+            elif command.code == RequestCode.PULL_MESSAGE:
+                pulls[place] = fields["topic"], fields["queueId"], int(fields["queueOffset"]), line["t"]
+        elif place in sends:
+            queue = sends.pop(place), fields.get("queueId")
+            stored[queue] = int(fields.get("queueOffset", -1)), line["t"]
+        elif place in pulls:
+            topic, queue, wanted, asked = pulls.pop(place)
+            last, since = stored.get((topic, queue), (-1, 0))
+            held += (
+                wanted <= last and since < asked < line["t"] - 200
+            )  # a pull that finds something is answered at once
+    assert held == 7
 
 
 @pytest.mark.claim("The runs by chance have such times, and found no other outcome here.")
