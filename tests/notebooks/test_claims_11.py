@@ -24,8 +24,7 @@ from rmqlab.lab.recorded.facts import recorded_accounts
 
 LESSON = "11_audit"
 SETTING = (
-    # How the recording was made, and what its clients were told; that one consumer in a process and group writes a
-    # trace is seen in 4.8.0 (`AsyncTraceDispatcher`: one producer for each group of a process).
+    # How the recording was made. That a trace is the first consumer's only is read in 4.8.0's source, and not shown here.
     "All were told to write a message trace; 4.8.0 writes that of a group's first consumer in each process only.",
     "Then it was stopped, and all you have is its directory:",
     "First with nothing but the directory.",
