@@ -17,13 +17,17 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
+from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.store import RecordedStore
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, Asked, Present, Subscriptions
+from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, NEVER, Asked, Present, Subscriptions
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
@@ -256,3 +260,30 @@ def test_nobody_looks_before_the_first_member_and_while_nobody_is_there():
     assert begin.tolist() == [100, 150, 300, 350]
     assert early.tolist() == [True, False, False, False]
     assert found.at(begin, numbers(0, 0, 0, 0)).tolist() == [0, 0, 1, 1]
+
+
+def beat(t, conn, client, expression, version):
+    data = HeartbeatData(
+        client,
+        consumer_data_set=[
+            ConsumerData(
+                "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING,
+                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET, [build("T", expression, "TAG", version)],
+            )
+        ],
+    )  # fmt: skip
+    command = RemotingCommand.request(RequestCode.HEART_BEAT, body=data.encode())
+    return {"t": t, "conn": conn, "dir": "c2s", "frame": command.encode().hex()}
+
+
+def test_two_processes_of_one_id_both_ask(tmp_path):
+    """A mistake that loses messages: neither's wish ends the other's, and a client that connects anew is one client."""
+    lines = [{"t": 0.0, "conn": conn, "open": True} for conn in (1, 2, 3)]
+    lines += [beat(10.0, 1, "A", "tagA", 1_000), beat(20.0, 2, "A", "tagB", 2_000), beat(30.0, 3, "A", "tagA", 1_000)]
+    (tmp_path / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "broker.conf").write_text("")
+    asked = read_subscriptions(tmp_path).asked["G", "T"]
+    assert [(one.client, one.expression, one.until == NEVER) for one in asked] == [
+        ("A", "tagA", True),
+        ("A (connection 2)", "tagB", True),
+    ]

@@ -1,6 +1,7 @@
 """A broker of ours, a tap before it and two clients with different tags: what store and tap tell, and who got what.
 
-Real sockets, no Spark. The tap's frames alone find every loss; the audit of store and tap never says anything else.
+Real sockets, no Spark. How many are lost depends on where the group stands when the messages come; what frames, or
+store and frames, call lost or delivered is so.
 """
 
 from __future__ import annotations
@@ -78,7 +79,6 @@ def test_what_frames_and_store_tell_is_what_the_listeners_got(tmp_path):
     fates = {(fate.queue, fate.offset): fate for fate in tap_account(tmp_path / "tap").fates}
     assert len(fates) == 2 * QUEUES
     lost = {place for place, fate in fates.items() if fate.lost}
-    assert len(lost) >= QUEUES
     assert not lost & got
     # a client may still let go what it was given, when its queue has just gone to the other
     assert got <= {place for place, fate in fates.items() if fate.fate is Fate.PASSED} == set(fates) - lost

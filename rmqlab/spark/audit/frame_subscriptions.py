@@ -85,10 +85,10 @@ class _Told:
             self._zeros[0].extend(message.store_timestamp - t for message in decode_records(answer.body or b""))
 
     def _beat(self, line: Line, data: HeartbeatData) -> None:
-        now, client = round(line.t), str(data.client_id)
-        self._clients[line.conn] = client
+        now = round(line.t)
         for consumer in data.consumer_data_set:
             group = str(consumer.group_name)
+            client = self._clients[line.conn] = self._name(group, line.conn, data, consumer.subscription_data_set)
             info = self._groups.get(group)
             if info is None:
                 info = self._groups[group] = ConsumerGroupInfo(
@@ -106,6 +106,27 @@ class _Told:
                 self._seen(now, group)
             self._members[group][client] = line.conn
 
+    def _name(self, group: str, conn: int, data: HeartbeatData, told: Iterable[SubscriptionData]) -> str:
+        """The client's id; with its connection when another member of that id is there and asks for something else.
+
+        Two processes of one id are a mistake, and the broker has both: neither's wish ends the other's.
+        """
+        client = str(data.client_id)
+        known, other = self._clients.get(conn), self._members[group].get(client)
+        if known is not None and self._members[group].get(known) == conn:
+            return known
+        if other is None or other == conn:
+            return client
+        texts = {str(one.topic): str(one.sub_string) for one in told}
+        asked = {
+            topic: one.expression
+            for (asking, topic), all_asked in self.asked.items()
+            for one in all_asked
+            if asking == group and one.client == client and one.until == NEVER
+        }
+        alike = all(texts.get(topic) == expression for topic, expression in asked.items())
+        return client if alike else f"{client} (connection {conn})"
+
     def _asks(self, now: int, group: str, client: str, one: SubscriptionData) -> None:
         known = self.asked[group, str(one.topic)]
         last = next((place for place in reversed(range(len(known))) if known[place].client == client), None)
@@ -122,7 +143,7 @@ class _Told:
         if command.code == RequestCode.UNREGISTER_CLIENT:
             header = command.decode_header(UnregisterClientRequestHeader)
             if header.consumer_group:
-                self._leave(line.t, str(header.consumer_group), str(header.client_id))
+                self._leave(line.t, str(header.consumer_group), client or str(header.client_id))
         elif command.code in PULLS and client is not None:
             if has_subscription_flag(int(fields["sysFlag"] or 0)):
                 self._posts.add((str(fields["consumerGroup"]), str(fields["topic"]), client))
