@@ -17,7 +17,7 @@ from rmqlab.spark.files.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit.auditing import Audit, AuditOptions
+from rmqlab.spark.audit.auditing import Audit, AuditError, AuditOptions
 from rmqlab.spark.audit.evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.resend import resend_plan
@@ -89,6 +89,16 @@ def test_given_subscriptions_delivered_is_what_the_events_show(with_subscription
         assert one["sent"] == len(truth.sent[group.partition("_")[2]])
         assert one["unknown"] == sum(one["by_certainty"].get("unknown", {}).values())
         assert 0 <= len(truth.consumed[group]) - one["delivered"] <= one["unknown"], group
+
+
+def test_a_delivery_log_of_another_store_proves_nothing(spark, recorded, tmp_path):
+    """It turned eight messages of which nothing is known into `skipped_by_offset (implied)`."""
+    store, _ = recorded
+    log = tmp_path / "other.jsonl"
+    log.write_text('{"group": "G_p-audit-000", "msgId": "ANOTHER"}\n')
+    audit = Audit(spark, store, AuditOptions(groups=("G_p-audit-000",), delivered=(str(log),)))
+    with pytest.raises(AuditError, match="none of them is in the store: ANOTHER; is it the log of another store"):
+        _ = audit.summary
 
 
 def test_given_a_delivery_log_too_everything_is_what_the_events_show(spark, recorded, truth):

@@ -110,6 +110,7 @@ def test_wrong_subscriptions_are_refused_with_what_would_be_right(store, tmp_pat
     ("lines", "told"),
     [
         ([LINE], "d.jsonl, line 1: it has no 'msgId'; a delivery would be {"),
+        ([{"group": "G", "msgId": 5}], "d.jsonl, line 1: 'msgId' is 5, and a text is wanted; a delivery would be {"),
         ([{"msgId": "M"}], "d.jsonl, line 1: it has no 'group'; a delivery would be {"),
         ([{"group": "H", "msgId": "M"}], "the delivery log names H, of which nothing is known here; there are G"),
         ([], "d.jsonl: no delivery in it; one would be {"),

@@ -283,9 +283,35 @@ class Audit:
         """The figures by group and topic (`rmqlab.spark.audit.totals`)."""
         lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "fate", "certainty", "asked"])
         found = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
+        self._require_logs_of_this_store()
         for key in self._subscriptions.complete.intersection(self.keys):
             found[key[0]][key[1]]["asked_for"] = sorted({one.text for one in self._subscriptions.asked[key]})
         return found
+
+    def _require_logs_of_this_store(self) -> None:
+        """Raise `AuditError` if a delivery log names messages of a group and none of them is in the store.
+
+        A log tells of all deliveries, so one of another store would prove every message undelivered.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        logs = self._witnesses.named
+        if not len(logs) or (self.options.since, self.options.until) != (LONG_MIN, LONG_MAX):
+            return  # deliveries outside the time asked for are none of these messages
+        detail, named = self.rows.where(F.col("kind") == audit_scan.DETAIL), self.session.createDataFrame(logs)
+        here = {
+            row["group"]
+            for column in ("key", "offsetMsgId")
+            for row in detail.join(named.withColumnRenamed("key", column), ["group", column], "left_semi")
+            .select("group").distinct().collect()
+        }  # fmt: skip
+        groups, keys = logs["group"].to_pylist(), logs["key"].to_pylist()
+        for group in sorted({group for group, _ in self.keys}.intersection(groups) - here):
+            names = {key for one, key in zip(groups, keys, strict=True) if one == group}
+            raise AuditError(
+                f"the delivery log names messages of group {group!r}, and none of them is in the store: "
+                f"{_some(names)}; is it the log of another store?"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs."""

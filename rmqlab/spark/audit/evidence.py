@@ -108,6 +108,9 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
 
 def _delivery(line: dict[str, Any]) -> _Row:
     key = line.get("msgId") or line.get("offsetMsgId") or line["msgId"]
+    for name, value in (("group", line["group"]), ("msgId", key)):
+        if not isinstance(value, str):
+            raise TypeError(f"'{name}' is {value!r}, and a text is wanted")
     rank = CONSUMED if line.get("success", True) else FAILED
     return str(line["group"]), str(key), rank, line.get("client"), int(line.get("t", 0))
 

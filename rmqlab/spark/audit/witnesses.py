@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rmqlab.spark.audit import evidence as audit_evidence
 from rmqlab.spark.audit.tasks import over_ranges
@@ -41,6 +42,12 @@ class Witnesses:
         self._logs = [pa.Table.from_batches(audit_evidence.read_log(path), schema) for path in delivered]
         self.told_of = frozenset(group for one in self._logs for group in one["group"].to_pylist())
         """The groups of which a log of all deliveries is given."""
+
+    @property
+    def named(self) -> pa.Table:
+        """What the logs name: group and key of each message; a group that got nothing is not in it."""
+        whole = pa.concat_tables([audit_evidence.SCHEMA.empty_table(), *self._logs]).select(["group", "key"])
+        return whole.filter(pc.not_equal(whole["key"], ""))
 
     @cached_property
     def evidence(self) -> DataFrame:
