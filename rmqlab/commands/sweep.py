@@ -67,6 +67,9 @@ def run(args: Namespace) -> int:
 
     out = text_stream(args)
     if args.name is None:
+        given = [name for name in ("set", "runs", "row", "out", "table", "schedules") if getattr(args, name)]
+        if given:
+            raise BadInput(f"--{given[0]} is for one sweep, and none is named; there are {', '.join(CATALOGUE)}")
         width = max(map(len, CATALOGUE))
         print("\n".join(f"{name:<{width}}  {one.about}" for name, one in CATALOGUE.items()), file=out)
         write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)

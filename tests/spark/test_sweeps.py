@@ -97,6 +97,7 @@ def test_verb_refuses_what_it_does_not_know(capsys):
         (["storms", "--set", "strategy=foo"], "strategy"),
         (["heartbeats", "--set", "lost=1"], "lost is 1.0; it lies between 0 and 0.99"),
         (["heartbeats", "--set", "lost=nan"], "lost is nan"),
+        (["--set", "queues=-1"], "--set is for one sweep, and none is named; there are loss, "),
         (["losss"], "there is no sweep 'losss'; did you mean loss?"),
         (["loss", "--table", "none/rows.parquet"], "there is no folder"),
     ],
