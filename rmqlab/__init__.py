@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.lessons.check import check
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
-    from rmqlab.spark.store_source import read_store
+    from rmqlab.spark import read_store
 
 __all__ = [
     "RULES",
@@ -72,7 +72,7 @@ _MODULES = {
     "RULES": "rmqlab.rules",
     "Lab": "rmqlab.api.lab",
     "check": "rmqlab.lab.lessons.check",
-    "read_store": "rmqlab.spark.store_source",
+    "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",
 }
 

@@ -87,6 +87,23 @@ def test_what_is_missing_is_named_with_its_extra(installed, arguments, extra):
     assert f"pip install 'rmqlab[{extra}]' (missing here: " in told.stderr
 
 
+def test_the_front_door_opens_with_the_core_alone(installed):
+    code = (
+        f"import sys; sys.path.insert(0, {str(installed / 'site')!r})\n"
+        "import pydoc, rmqlab\n"
+        "print(pydoc.plaintext.document(rmqlab))\n"
+        "for call in (rmqlab.spark, lambda: rmqlab.read_store(None, 'x')):\n"
+        "    try: call()\n"
+        "    except Exception as error: print(type(error).__name__, error)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        cwd=installed / "empty", capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert "read_store(session" in told.stdout
+    assert told.stdout.count("MissingPackages the packages of rmqlab[spark] are needed: pip install") == 2
+
+
 @pytest.mark.parametrize(
     "arguments", [["rows"], ["notebook"], ["test"], ["bench"], ["stress"], ["reproduce", "--report", "r"]]
 )

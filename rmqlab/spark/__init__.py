@@ -9,8 +9,35 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from rmqlab.extras import require
+
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read_store(
+    session: SparkSession,
+    path: str | Path,
+    table: str = "commitlog",
+    columns: Sequence[str] | None = None,
+    **options: str | float | bool,
+) -> DataFrame:
+    """Return one table of the store directory `path` as a frame; `columns` of the commit log, None for all of them.
+
+    Raises:
+        BadInput: the packages of the extra `spark` are missing.
+    """
+    require("spark")
+    from rmqlab.spark.store_source import FORMAT, register
+
+    register(session)
+    reader = session.read.format(FORMAT).option("table", table)
+    if columns is not None:
+        reader = reader.option("columns", ",".join(columns))
+    return reader.options(**options).load(str(path))
 
 
 class _Room(ModuleType):
@@ -20,8 +47,9 @@ class _Room(ModuleType):
         """Open a session: at `address`, else where RMQLAB_SPARK says, else on this machine (`local[*]`).
 
         Raises:
-            BadInput: Spark or Java is missing, or nothing answers at the address; the text says what to do.
+            BadInput: packages or Java are missing, or nothing answers at the address; the text says what to do.
         """
+        require("spark")
         from rmqlab.spark.session import open_session
         from rmqlab.spark.store_source import register
 

@@ -47,9 +47,8 @@ except ImportError:  # PySpark 4.1 has no limits of a read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
@@ -70,21 +69,6 @@ def register(session: SparkSession) -> None:
     """Make the format known to `session`, classic or Connect, and let Spark hand filters to it."""
     session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     session.dataSource.register(RocketMQStore)
-
-
-def read_store(
-    session: SparkSession,
-    path: str | Path,
-    table: str = COMMIT_LOG,
-    columns: Sequence[str] | None = None,
-    **options: str | float | bool,
-) -> DataFrame:
-    """Return one table of the store directory `path` as a frame; `columns` of the commit log, None for all of them."""
-    register(session)
-    reader = session.read.format(FORMAT).option("table", table)
-    if columns is not None:
-        reader = reader.option("columns", ",".join(columns))
-    return reader.options(**options).load(str(path))
 
 
 class RocketMQStore(DataSource):

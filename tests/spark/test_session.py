@@ -201,7 +201,7 @@ from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
 from rmqlab.spark.files.log_maker import LogMaker
-from rmqlab.spark.store_source import read_store
+from rmqlab.spark import read_store
 
 spark = open_session()
 folder = Path(sys.argv[1])

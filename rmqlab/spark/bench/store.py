@@ -259,7 +259,7 @@ def _data_source(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         from pyspark.sql import functions as F  # noqa: N812
 
-        from rmqlab.spark.store_source import read_store
+        from rmqlab.spark import read_store
 
         one = bench(size)
         path, records = one.store(kind)
