@@ -305,3 +305,18 @@ def test_questions():
     assert rmqlab.tags("a||b").code_set == {97, 98}
     with pytest.raises(BadInput, match="is a text"):
         rmqlab.sql92("a = 1", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda lab: rmqlab.Lab(topics=["T"]), "topics is ['T']; right is a name and its queues"),
+        (lambda lab: rmqlab.Lab(topics={"T": 1}, rules=3), "rules is 3; right is RULES"),
+        (lambda lab: lab.consumer("C", group="G", subscribe="T"), "C subscribes 'T'; right is topic and expression"),
+        (lambda lab: lab.consumer("C", group="G", subscribe={"T": 3}), "C subscribes {'T': 3}; right is topic"),
+        (lambda lab: lab.run(seconds="x"), "run: 'x' is no time; right is a number"),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_told(lab, call, said):
+    with pytest.raises(BadInput, match=re.escape(said)):
+        call(lab)

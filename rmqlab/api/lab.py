@@ -6,6 +6,7 @@ that scenario gives the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,7 @@ from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
     from rmqlab.client.producer import DefaultMQProducer
@@ -75,6 +76,10 @@ class Lab(LabSteps):
         """`name` is the id of the scenario that this lab makes."""
         if version not in RULES:
             raise BadInput(f"version {version!r}: there is {', '.join(RULES)}")
+        if not isinstance(topics, Mapping):
+            raise BadInput(f'topics is {topics!r}; right is a name and its queues: {{"T": 4}}')
+        if not isinstance(rules, Rules | None):
+            raise BadInput(f'rules is {rules!r}; right is RULES["4.8.0"].replace(...)')
         self.seed = seed
         scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
         self._open(scenario, cluster_of(settings, rules or RULES[version]))
@@ -170,6 +175,8 @@ class Lab(LabSteps):
             raise BadInput(
                 "run: say how long with seconds=..., or ms=..., or until=a function of the lab, or settle=True"
             )
+        if not all(isinstance(value, int | float) for value in given):
+            raise BadInput(f"run: {given[0]!r} is no time; right is a number, such as seconds=60")
         usual = LONGEST_REST_MS if settle else WAIT_MS
         wait = usual if not given else round(seconds * 1_000) if seconds is not None else int(ms or 0)
         if not 0 <= wait <= MAX_WAIT_MS:

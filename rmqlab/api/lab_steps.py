@@ -64,6 +64,11 @@ class LabSteps(LabTables):
         """
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
+            texts = isinstance(given or {}, Mapping) and all(isinstance(one, str) for one in (given or {}).values())
+            if not texts:
+                raise BadInput(
+                    f'{who} subscribes {given!r}; right is topic and expression: {{"T": "tagA"}}'
+                )
             for topic, expression in (given or {}).items():
                 if topic in wishes:
                     raise BadInput(
