@@ -64,11 +64,7 @@ class LabSteps(LabTables):
         """
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
-            texts = isinstance(given or {}, Mapping) and all(isinstance(one, str) for one in (given or {}).values())
-            if not texts:
-                raise BadInput(
-                    f'{who} subscribes {given!r}; right is topic and expression: {{"T": "tagA"}}'
-                )
+            _texts(who, given or {})
             for topic, expression in (given or {}).items():
                 if topic in wishes:
                     raise BadInput(
@@ -205,6 +201,11 @@ def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:
         if not isinstance(value, str):
             raise BadInput(f"send: property {name!r} is {value!r}; a property is a text, such as {str(value)!r}")
     return None if properties is None else dict(properties)
+
+
+def _texts(who: str, given: object) -> None:
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
+        raise BadInput(f'{who} subscribes {given!r}; right is topic and expression: {{"T": "tagA"}}')
 
 
 def _no_condition(topic: str, expression: str) -> None:
