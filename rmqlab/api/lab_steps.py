@@ -64,7 +64,7 @@ class LabSteps(LabTables):
         """
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
-            _texts(who, given or {})
+            _wanted(who, given or {})
             for topic, expression in (given or {}).items():
                 if topic in wishes:
                     raise BadInput(
@@ -203,7 +203,7 @@ def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:
     return None if properties is None else dict(properties)
 
 
-def _texts(who: str, given: object) -> None:
+def _wanted(who: str, given: object) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
         raise BadInput(f'{who} subscribes {given!r}; right is topic and expression: {{"T": "tagA"}}')
 
