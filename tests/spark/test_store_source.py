@@ -15,6 +15,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
+from rmqlab.spark import read_store
 from rmqlab.spark.files.pushed_filters import Pushed
 from rmqlab.spark.store_source import (
     LogStream,
@@ -24,7 +25,6 @@ from rmqlab.spark.store_source import (
     PushingLogTable,
     RocketMQStore,
     StoreOptionError,
-    read_store,
     register,
 )
 
