@@ -59,7 +59,7 @@ def run(installed, *arguments):
         (["simulate", "one.jsonl"], "1 delivered"),
         (["sql92", "a > 3"], "a > 3"),
         (["lint", "--member", "A:T=a", "--member", "B:T=a"], ""),
-        (["plan", "a", "b", "--budget", "5"], "a -> b: 2 members"),
+        (["plan", "a", "a", "--budget", "5"], "a -> a: 2 members"),
         (["explore", "one.jsonl", "--budget", "5"], "one: 2 outcomes"),
         (["explore", "one.jsonl", "--budget", "5", "--picture", "one.txt"], "one: 2 outcomes"),
         (["serve", "--help"], "usage: rmqlab serve"),
