@@ -144,7 +144,7 @@ def test_lesson_runs_with_other_parameters(lesson, spark_at):
 @pytest.mark.parametrize("lesson", LESSONS, ids=name)
 def test_page_without_a_kernel_shows_the_pictures_and_their_words(lesson):
     notebook = read(lesson)
-    text = page(notebook)
+    text = page(notebook, name(lesson))
     committed = [
         "".join(output["data"]["image/svg+xml"])
         for cell in codes(notebook)

@@ -123,7 +123,7 @@ with rmqlab.serve(store=store, **sizes) as broker:
     stored, refused = 0, ""
     try:
         for number in range(4_000):
-            broker.send("T", f"{number}:" + "x" * 1000)
+            broker.send("T", f"{number}:" + "x" * 1000, queue=0)
             stored += 1
     except ServeError as error:
         refused = str(error)
@@ -133,7 +133,7 @@ with rmqlab.serve(store=store, **sizes) as broker:  # nothing was lost, and noth
     assert [one.body for one in broker.messages("T")] == served
 ballast.unlink()
 with rmqlab.serve(store=store, **sizes) as broker:
-    broker.send("T", "room again")
+    broker.send("T", "room again", queue=0)
     assert [one.body for one in broker.messages("T")] == [*served, b"room again"]
 subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
 try:
