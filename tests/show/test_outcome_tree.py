@@ -28,7 +28,9 @@ def test_the_tree_has_the_shares_of_the_exploration():
     assert "A wins" in picture.svg
     assert "B wins" in picture.svg
     first, second = picture.table.rows
-    assert (first[0], first[1], first[3]) == ("A gets m0", f"{found.outcomes[0].share:.1%}", "25.0%")
+    by_orders = found.outcomes[0].schedules / sum(one.schedules for one in found.outcomes)
+    assert first[:3] == ("A gets m0", f"{found.outcomes[0].share:.1%}", f"{by_orders:.1%}")
+    assert first[4] == "25.0%"
     assert second[-1] == f"{found.outcomes[1].schedules:,}"
     assert "first: " in picture.alt
 
@@ -45,9 +47,10 @@ def test_without_the_end_of_the_search_there_is_no_tree():
 def test_tables_say_what_was_found():
     rare, races = stored(), recorded_races()
     table = schedule_tables.rare(rare[:2])
-    assert [row[:3] for row in table.rows] == [("usual", 2, "2"), ("sent while B starts", 9, "0 to 4")]
-    assert table.rows[1][4].startswith("nobody gets anything")
-    assert " before " in table.rows[1][5]
+    rows = [("usual", 2, "yes", "2"), ("sent while B starts", 9, "no", "0 to 4")]
+    assert [row[:4] for row in table.rows] == rows
+    assert table.rows[1][5].startswith("nobody gets anything")
+    assert " before " in table.rows[1][6]
     recorded = schedule_tables.recorded(races)
     assert sum(row[1] for row in recorded.rows) == len(races)
     assert sum(row[2] for row in recorded.rows) == sum(race.won_by_last for race in races)

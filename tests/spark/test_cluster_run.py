@@ -28,7 +28,7 @@ def test_a_job_that_fails_tells_its_last_words(tmp_path):
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     with pytest.raises(
-        ClusterRunError, match=rf"the job at spark://127.0.0.1:{port} ended with status 2:(\n.*)*refused"
+        ClusterRunError, match=rf"the job at spark://127.0.0.1:{port} ended with status 2:(\n.*)*no group is known"
     ):
         audit_at(f"spark://127.0.0.1:{port}", tmp_path)
 

@@ -155,7 +155,7 @@ def test_what_is_no_row_is_refused(kept, capsys):
     for given, told in (
         (["--set", "nothing=1"], "has no axis 'nothing'; there are members, queues"),
         (["--set", "members"], "--set members: write AXIS=VALUE,VALUE"),
-        (["--set", "members=two"], "--set members=two: 'two' is no int"),
+        (["--set", "members=two"], "--set members=two: this axis takes a whole number, not 'two'"),
         (["--run", "1"], "say which with --row"),
         (["--row", "0", "--run", "1", "--table", str(kept["loss_whole"])], "say where with --schedules"),
         (["--row", "0", "--table", "nowhere.parquet"], "nowhere.parquet cannot be read"),
