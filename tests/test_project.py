@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "client": {"message", "protocol", "filter"},
     "runtime": set(CORE),
     "lab": {*CORE, "runtime", "java_runtime"},  # java_runtime is no room: it finds a Java and imports nothing of ours
-    "spark": {*CORE, "runtime", "lab", "java_runtime"},
+    "spark": {*CORE, "runtime", "lab", "java_runtime", "extras"},
     "show": {*CORE, "runtime", "lab"},
     "api": {*CORE, "runtime", "lab", "show", "spark"},
 }
