@@ -136,6 +136,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def is_free(port):
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
 def wait_for_port(port, process, log, seconds=30):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -161,7 +169,8 @@ class RealCluster:
         for name in ("logback_namesrv.xml", "logback_broker.xml"):
             (home / "conf" / name).write_text(LOGBACK, encoding="utf-8")
         ports = free_port(), free_port()
-        while abs(ports[0] - ports[1]) < 3 or ports[1] > 65_000:
+        # a real broker listens two ports below its own as well
+        while abs(ports[0] - ports[1]) < 3 or ports[1] > 65_000 or not is_free(ports[1] - 2):
             ports = free_port(), free_port()
         (home / "namesrv.conf").write_text(f"listenPort={ports[0]}\n", encoding="utf-8")
         self.namesrv, self.broker = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}"
