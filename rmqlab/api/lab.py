@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.lab.account import Account
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.explorer.explored import Explored
     from rmqlab.lab.run import Run
@@ -307,11 +306,6 @@ class Lab(LabSteps):
 
     def _account_run(self) -> Run:
         return self._simulation.so_far() if self._result is None else self._result.run
-
-    def _account(self) -> Account:
-        from rmqlab.lab.account import account_of
-
-        return account_of(self._account_run())
 
     def __repr__(self) -> str:
         """Time, topics, members, and how many messages were lost."""

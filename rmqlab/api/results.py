@@ -41,7 +41,7 @@ class LabTables:
         raise NotImplementedError
 
     def _account(self) -> Account:
-        raise NotImplementedError
+        return account_of(self._account_run())
 
     def fates(self) -> Records[records.FateRecord]:
         """One record for each message and group: its fate, who did it, the subscription in force, its version."""
@@ -128,9 +128,6 @@ class LabResult(LabTables):
 
     def _account_run(self) -> Run:
         return self.run
-
-    def _account(self) -> Account:
-        return account_of(self.run)
 
     def __repr__(self) -> str:
         """The scenario's id, and how many messages were sent and lost."""
