@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.client.producer import DefaultMQProducer
     from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.explorer.explored import Explored
     from rmqlab.lab.run import Run
     from rmqlab.lab.scenario import Scenario
     from rmqlab.namesrv.name_server import NameServer
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Connection
     from rmqlab.runtime.schedule import Schedule
+    from rmqlab.search.explorer.explored import Explored
 
 MAX_WAIT_MS = 7 * 24 * 3_600_000  # a week, as a scenario
 WAIT_MS = 60_000  # two heartbeats and three rounds of rebalance
@@ -84,7 +84,7 @@ class Lab(LabSteps):
         self._open(scenario, cluster_of(settings, rules or RULES[version]))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig | None) -> None:
-        from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
+        from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
 
         drawn = {} if self.seed is None else {"chooser": RaceChooser(self.seed), "timing": RACE_TIMING}
         self._cluster = cluster
@@ -104,8 +104,8 @@ class Lab(LabSteps):
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated.
         """
-        from rmqlab.lab.explorer.compare import settings_beside
         from rmqlab.lab.scenario_choice import chosen_scenario
+        from rmqlab.search.explorer.compare import settings_beside
 
         cluster = cluster_of({})
         if isinstance(scenario, Path) or (isinstance(scenario, str) and not scenario.lstrip().startswith("{")):
@@ -282,9 +282,9 @@ class Lab(LabSteps):
         """Every outcome that what was done so far can have: each order of frames, each timer that is open.
 
         At most about `budget` runs are made. The answer has `outcomes` (share, who got what, schedule), `exhausted`,
-        and properties that hold or fail; other `options` are those of `rmqlab.lab.explorer.explore.Explorer`.
+        and properties that hold or fail; other `options` are those of `rmqlab.search.explorer.explore.Explorer`.
         """
-        from rmqlab.lab.explorer.explore import Explorer
+        from rmqlab.search.explorer.explore import Explorer
 
         return Explorer(self.scenario(), budget=budget, cluster=self._cluster, **options).explore()
 

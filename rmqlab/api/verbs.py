@@ -14,13 +14,13 @@ from rmqlab.rules import RULES, Rules
 
 if TYPE_CHECKING:
     from rmqlab.lab.articles.experiments import Result
-    from rmqlab.lab.explorer.explored import Explored
-    from rmqlab.lab.lint.meaning import GroupLint
-    from rmqlab.lab.plan.planner import Plan
     from rmqlab.lab.replay.replay import ReplayResult
     from rmqlab.lab.scenario import Scenario
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.schedule import Schedule
+    from rmqlab.search.explorer.explored import Explored
+    from rmqlab.search.lint.meaning import GroupLint
+    from rmqlab.search.plan.planner import Plan
 
 
 def simulate(
@@ -46,9 +46,9 @@ def simulate(
     Raises:
         BadInput: it is no scenario, a setting is unknown, or the schedule belongs to another run.
     """
-    from rmqlab.lab.explorer.race import RaceChooser, race_timing
     from rmqlab.lab.simulate import simulate as run
     from rmqlab.runtime.schedule import ScheduledChooser
+    from rmqlab.search.explorer.race import RaceChooser, race_timing
 
     one, chosen = as_scenario(scenario), {}
     if schedule is not None:
@@ -77,7 +77,7 @@ def explore(
     Raises:
         BadInput: it is no scenario, or a setting is unknown.
     """
-    from rmqlab.lab.explorer.explore import Explorer
+    from rmqlab.search.explorer.explore import Explorer
 
     return Explorer(as_scenario(scenario), budget=budget, cluster=cluster_of(settings, rules)).explore()
 
@@ -96,9 +96,9 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
         BadInput: an expression that 4.8.0 refuses.
     """
     from rmqlab.filter.filter_api import build
-    from rmqlab.lab.lint.meaning import lint as compare
-    from rmqlab.lab.lint.members import LintGroup, LintMember
-    from rmqlab.lab.plan.change import parse_subscription
+    from rmqlab.search.lint.meaning import lint as compare
+    from rmqlab.search.lint.members import LintGroup, LintMember
+    from rmqlab.search.plan.change import parse_subscription
 
     compared = LintGroup(group)
     for who, wishes in members.items():
@@ -115,8 +115,8 @@ def plan(old: str, new: str, *, members: int = 4, queues: int | None = None, bud
     Raises:
         BadInput: a subscription that the broker would refuse, or a number that cannot be.
     """
-    from rmqlab.lab.plan.planner import plan as compare
-    from rmqlab.lab.plan.procedures import Setting
+    from rmqlab.search.plan.planner import plan as compare
+    from rmqlab.search.plan.procedures import Setting
 
     setting = Setting(members=members, queues=members if queues is None else queues)
     return compare(old, new, setting=setting, budget=budget, seed=seed)

@@ -111,10 +111,10 @@ def _recorded(args: Namespace) -> Iterator[Account]:
 
 def _simulated(args: Namespace) -> Iterator[Account]:
     from rmqlab.lab.account import account_of
-    from rmqlab.lab.explorer.compare import settings_beside
-    from rmqlab.lab.explorer.race import RaceChooser, race_timing
     from rmqlab.lab.scenario import read_scenarios
     from rmqlab.lab.simulate import simulate
+    from rmqlab.search.explorer.compare import settings_beside
+    from rmqlab.search.explorer.race import RaceChooser, race_timing
 
     scenarios = {one.id: one for one in read_scenarios(args.source)}
     for name in args.id:

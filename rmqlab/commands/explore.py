@@ -10,19 +10,19 @@ from rmqlab.commands.progress import Progress
 from rmqlab.errors import BadInput
 from rmqlab.extras import require
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
-from rmqlab.lab.explorer.assumptions import ASSUMED
-from rmqlab.lab.explorer.compare import settings_beside
-from rmqlab.lab.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
-from rmqlab.lab.explorer.in_words import explored_lines
-from rmqlab.lab.explorer.properties import BUILT_IN, RECEIVES, property_named
-from rmqlab.lab.explorer.told_schedule import tell_schedule
 from rmqlab.lab.scenario_choice import chosen_scenario
+from rmqlab.search.explorer.assumptions import ASSUMED
+from rmqlab.search.explorer.compare import settings_beside
+from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
+from rmqlab.search.explorer.in_words import explored_lines
+from rmqlab.search.explorer.properties import BUILT_IN, RECEIVES, property_named
+from rmqlab.search.explorer.told_schedule import tell_schedule
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.explorer.explored import Explored
+    from rmqlab.search.explorer.explored import Explored
 
 SVG = ".svg"
 PICTURES = (SVG, ".txt")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import make_folder, replace_file, text_stream, write_json
 from rmqlab.commands.progress import Progress
-from rmqlab.lab.plan.checklist import checklist
-from rmqlab.lab.plan.in_words import plan_lines
-from rmqlab.lab.plan.planner import BUDGET, plan
-from rmqlab.lab.plan.procedures import PROCEDURES, Producers, Setting
+from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.in_words import plan_lines
+from rmqlab.search.plan.planner import BUDGET, plan
+from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.lab.plan.planner import Plan
+    from rmqlab.search.plan.planner import Plan
 
 USUAL = Setting()
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
-from rmqlab.lab.explorer.compare import Verdict, compare, settings_beside
-from rmqlab.lab.explorer.race import SEEDS, RaceChooser, race_timing
 from rmqlab.lab.scenario import numbered_scenarios
 from rmqlab.lab.schedules import read_schedules
 from rmqlab.lab.simulate import refusal_of, simulate
 from rmqlab.runtime.schedule import ScheduledChooser
+from rmqlab.search.explorer.compare import Verdict, compare, settings_beside
+from rmqlab.search.explorer.race import SEEDS, RaceChooser, race_timing
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -18,9 +18,9 @@ from rmqlab.show.palette import LOOKS, summary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rmqlab.lab.explorer.told_schedule import Deviation
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.fates import MessageFate
+    from rmqlab.search.explorer.told_schedule import Deviation
 
 
 class Kind(StrEnum):

@@ -18,8 +18,8 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.explorer.told_schedule import Deviation
     from rmqlab.lab.run import Run
+    from rmqlab.search.explorer.told_schedule import Deviation
 
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.29, 0.36, 0.72, 0.1

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab.explorer.compare import PATIENCE
-from rmqlab.lab.explorer.race import SEEDS
+from rmqlab.search.explorer.compare import PATIENCE
+from rmqlab.search.explorer.race import SEEDS
 
 ARTICLE = {
     "id": "two",

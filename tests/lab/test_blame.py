@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.explorer.blame import blame, deviation, move
-from rmqlab.lab.explorer.explore import explore
-from rmqlab.lab.explorer.race import LATE_TIMING
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Choice
+from rmqlab.search.explorer.blame import blame, deviation, move
+from rmqlab.search.explorer.explore import explore
+from rmqlab.search.explorer.race import LATE_TIMING
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 

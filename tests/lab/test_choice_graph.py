@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.lab.explorer.choice_graph import ChoiceGraph
+from rmqlab.search.explorer.choice_graph import ChoiceGraph
 
 
 def graph_of(*targets):

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.explore import Explorer
-from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser
+from rmqlab.search.explorer.explore import Explorer
+from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
 
 SETTLE = 2_504  # ms: what lies before the first step
 

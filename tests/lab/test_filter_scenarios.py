@@ -13,12 +13,12 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.articles.sql_filter import FROM_4X, REFUSED, RULES, SURPRISES, SqlFilter, outcome_of
 from rmqlab.lab.articles.tag_filter import COLLIDING, GROUPS, TagFilter, one_group, subscribed
 from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.explorer.compare import settings_beside
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.passage import passage_of
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.compare import settings_beside
 
 
 def bodies(names):

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.explorer.invariants import INVARIANTS, violations
 from rmqlab.lab.lessons.mutants import MUTANTS, hunted
 from rmqlab.lab.reading import Reading
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.invariants import INVARIANTS, violations
 
 PIDS = st.lists(st.integers(1, 99_999), min_size=2, max_size=2, unique=True)
 TAGS = st.sampled_from(["tagA", "tagB", "tagA || tagB", "tagB||tagA", "*", "tagC", "Aa"])

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.assumptions import ASSUMED
-from rmqlab.lab.explorer.explore import Explorer, explore
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser
+from rmqlab.search.explorer.assumptions import ASSUMED
+from rmqlab.search.explorer.explore import Explorer, explore
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES
 
 BROKER = "127.0.0.1:10911"

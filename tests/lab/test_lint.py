@@ -10,14 +10,14 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.tags import twin_of
-from rmqlab.lab.explorer.compare import default_settings, recorded_events
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lint.loss import fate, shares
-from rmqlab.lab.lint.meaning import LintVerdict, lint
-from rmqlab.lab.lint.members import LintGroup, LintMember, group_of, read_groups
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
+from rmqlab.search.explorer.compare import default_settings, recorded_events
+from rmqlab.search.lint.loss import fate, shares
+from rmqlab.search.lint.meaning import LintVerdict, lint
+from rmqlab.search.lint.members import LintGroup, LintMember, group_of, read_groups
 
 
 def group(*texts, queues=None, **settings):

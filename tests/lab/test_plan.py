@@ -8,17 +8,17 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.bench.entries import benchmarks
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.open_search import OpenSearch
-from rmqlab.lab.plan.change import Kind, change_between, parse_subscription, text_of
-from rmqlab.lab.plan.checklist import checklist
-from rmqlab.lab.plan.pauses import loss_by_pause
-from rmqlab.lab.plan.planner import plan
-from rmqlab.lab.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
-from rmqlab.lab.plan.verdict import cost_of
 from rmqlab.lab.scenario import Send, Start, parse_scenario
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.open_search import OpenSearch
+from rmqlab.search.plan.change import Kind, change_between, parse_subscription, text_of
+from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.pauses import loss_by_pause
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
+from rmqlab.search.plan.verdict import cost_of
 
 NAMES = [one.name for one in PROCEDURES]
 KEEP, WAIT = Producers.KEEP, Producers.WAIT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.properties import BUILT_IN, Kind, duplicates, property_named, usual_properties
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.properties import BUILT_IN, Kind, duplicates, property_named, usual_properties
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import explore
-from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import explore
+from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
 
 
 def start(who: str, at: int = 0, tag: str = "*", **more: object) -> dict[str, object]:

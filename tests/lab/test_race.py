@@ -8,12 +8,12 @@ from dataclasses import fields
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.lab.explorer.compare import Verdict, compare, recorded_events
-from rmqlab.lab.explorer.race import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser, survey
 from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import ScheduledChooser
+from rmqlab.search.explorer.compare import Verdict, compare, recorded_events
+from rmqlab.search.explorer.race import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser, survey
 
 
 def two(first, second):

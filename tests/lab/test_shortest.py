@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
-from rmqlab.lab.explorer.shortest import RepeatChooser, Shortest, deviations_of
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.shortest import RepeatChooser, Shortest, deviations_of
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES
 
 ASKED = 8

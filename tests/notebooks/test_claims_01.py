@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.articles.printed_e1 import lines_of, printed
-from rmqlab.lab.explorer.invariants import violations
+from rmqlab.search.explorer.invariants import violations
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.checks_01 import HUNTED, PREDICT
 from rmqlab.lab.lessons.mutants import MUTANTS, hunted

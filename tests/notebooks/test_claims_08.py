@@ -13,13 +13,13 @@ from rmqlab.filter.filter_api import build
 from rmqlab.filter.telling_apart import tell_apart
 from rmqlab.lab.articles.printed_e1 import printed
 from rmqlab.lab.articles.rare_outcomes import delivered, eight, outcome_text, stored
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import explore
-from rmqlab.lab.explorer.race import RaceChooser, race_timing
-from rmqlab.lab.explorer.told_schedule import tell_schedule
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import explore
+from rmqlab.search.explorer.race import RaceChooser, race_timing
+from rmqlab.search.explorer.told_schedule import tell_schedule
 from rmqlab.lab.lessons.checks_08 import GROUPS, explored_group
-from rmqlab.lab.lint.meaning import LintVerdict, lint
-from rmqlab.lab.lint.members import group_of
+from rmqlab.search.lint.meaning import LintVerdict, lint
+from rmqlab.search.lint.members import group_of
 from rmqlab.lab.recorded.facts import recorded_accounts
 from rmqlab.lab.recorded.races import recorded_races
 from rmqlab.lab.recorded.strip import scenarios_of

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from rmqlab.filter.telling_apart import lets_pass, tell_apart
-from rmqlab.lab.explorer.compare import default_settings
+from rmqlab.search.explorer.compare import default_settings
 from rmqlab.lab.lessons.checks_09 import CHANGES, NEW, OLD
-from rmqlab.lab.plan.change import Kind, change_between, data_of, parse_subscription, text_of
-from rmqlab.lab.plan.pauses import loss_by_pause
-from rmqlab.lab.plan.planner import plan
-from rmqlab.lab.plan.procedures import NEW_TOPIC, PROCEDURES, TOPIC, Producers, Setting, course, rollouts, rollouts_of
-from rmqlab.lab.plan.verdict import cost_of
+from rmqlab.search.plan.change import Kind, change_between, data_of, parse_subscription, text_of
+from rmqlab.search.plan.pauses import loss_by_pause
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, TOPIC, Producers, Setting, course, rollouts, rollouts_of
+from rmqlab.search.plan.verdict import cost_of
 from rmqlab.lab.scenario import Send, Start, Stop
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.explorer.compare import Verdict, settings_beside
+from rmqlab.search.explorer.compare import Verdict, settings_beside
 from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.beside import agreement, beside
 from rmqlab.lab.recorded.races import SETS as RACES

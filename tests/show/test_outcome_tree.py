@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.lab.articles.rare_outcomes import stored
-from rmqlab.lab.explorer.explore import explore
 from rmqlab.lab.recorded.races import recorded_races
+from rmqlab.search.explorer.explore import explore
 from rmqlab.show.play.schedules import play_schedules, play_steps
 from rmqlab.show.schedules import schedule_tables
 from rmqlab.show.schedules.outcome_tree import outcome_tree

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
-from rmqlab.lab.explorer.invariants import INVARIANTS
 from rmqlab.lab.reading import Reading
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.invariants import INVARIANTS
 from rmqlab.show import fate_grid, slot_timeline
 from rmqlab.show.moments import Kind, scenes
 from rmqlab.show.outcome import outcome

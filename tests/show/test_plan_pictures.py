@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.plan.pauses import loss_by_pause
-from rmqlab.lab.plan.planner import plan
-from rmqlab.lab.plan.procedures import Producers, Setting
+from rmqlab.search.plan.pauses import loss_by_pause
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import Producers, Setting
 from rmqlab.show.plans import tables as plan_tables
 from rmqlab.show.plans.bars import guessed, plan_bars
 from rmqlab.show.plans.lanes import plan_lanes

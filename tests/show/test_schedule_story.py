@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.explorer.told_schedule import tell_schedule
 from rmqlab.lab.reading import Reading
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError
+from rmqlab.search.explorer.told_schedule import tell_schedule
 from rmqlab.show.moments import Kind, scenes
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture, story_text
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
@@ -36,7 +36,7 @@ def test_while_the_clock_stands_still_moments_keep_their_order(usual):
 
 
 def test_an_unusual_choice_stands_where_it_was_made():
-    from rmqlab.lab.explorer.explore import explore
+    from rmqlab.search.explorer.explore import explore
 
     found = min(explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes, key=lambda one: -len(one.schedule.taken))
     told = tell_schedule(TWO_ON_TWO_QUEUES, found.schedule)

@@ -17,13 +17,13 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.explorer.race import MOVED_SHARE, RACE_TIMING
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import SeededChooser
+from rmqlab.search.explorer.race import MOVED_SHARE, RACE_TIMING
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Run

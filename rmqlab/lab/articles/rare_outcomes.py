@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import Explorer
-from rmqlab.lab.explorer.race import RACE_TIMING, RaceChooser
-from rmqlab.lab.explorer.told_schedule import ToldSchedule, tell_schedule
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.lab.simulate import ClientSettings, simulate
 from rmqlab.runtime.schedule import Schedule
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import Explorer
+from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.told_schedule import ToldSchedule, tell_schedule
 
 STORED: Final = ("explored", "eight_messages.jsonl")
 BUDGET, SAMPLES, SHORTENING = 900, 150, 400

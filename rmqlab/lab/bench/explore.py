@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.articles.rare_outcomes import eight
 from rmqlab.lab.bench.benchmark import Benchmark, Measurement
 from rmqlab.lab.bench.core import timed
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.open_search import OpenSearch
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.open_search import OpenSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.bench.benchmark import Benchmark
 from rmqlab.lab.bench.core import timed
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.plan.change import change_between, parse_subscription
-from rmqlab.lab.plan.planner import plan
-from rmqlab.lab.plan.procedures import PROCEDURES, Producers, Setting, course
 from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.plan.change import change_between, parse_subscription
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting, course
 
 if TYPE_CHECKING:
     from rmqlab.lab.bench.benchmark import Measurement

@@ -9,10 +9,10 @@ from rmqlab.checkout import folder
 from rmqlab.lab.bench.benchmark import Benchmark, Measurement
 from rmqlab.lab.bench.core import timed
 from rmqlab.lab.conform.conformance import conform
-from rmqlab.lab.explorer.race import survey
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay_recording
 from rmqlab.lab.scenario import read_scenarios
+from rmqlab.search.explorer.race import survey
 
 if TYPE_CHECKING:
     from pathlib import Path

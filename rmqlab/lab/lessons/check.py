@@ -1,6 +1,6 @@
 """`rmqlab.check("01-predict", answer)` says whether the answer to an exercise is right, and if not, by which rule.
 
-A check runs the laboratory and judges by the rules of ``rmqlab.lab.explorer.invariants`` and by fates; no answer is
+A check runs the laboratory and judges by the rules of ``rmqlab.search.explorer.invariants`` and by fates; no answer is
 written down. A wrong answer raises `CheckFailed`, whose text names the rule and shows the events that prove it.
 """
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.explorer.invariants import INVARIANTS, violations
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.evidence import line, lines, way_of
 from rmqlab.lab.lessons.mutants import MUTANTS, hunted
 from rmqlab.lab.reading import Reading
+from rmqlab.search.explorer.invariants import INVARIANTS, violations
 
 PREDICT = EightMessages(
     start_order=("B", "A"),

@@ -10,17 +10,17 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.telling_apart import tell_apart
 from rmqlab.lab.articles.rare_outcomes import eight, outcome_text
-from rmqlab.lab.explorer.blame import blame
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import Explorer
-from rmqlab.lab.explorer.properties import property_named
-from rmqlab.lab.explorer.told_schedule import tell_schedule
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.runtime.schedule import Schedule
+from rmqlab.search.explorer.blame import blame
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import Explorer
+from rmqlab.search.explorer.properties import property_named
+from rmqlab.search.explorer.told_schedule import tell_schedule
 
 if TYPE_CHECKING:
-    from rmqlab.lab.explorer.explored import Explored
+    from rmqlab.search.explorer.explored import Explored
 
 TASK_GAP_MS: Final = 12_000
 BUDGET: Final = 2_000

@@ -8,9 +8,9 @@ from typing import Any
 from rmqlab.errors import BadInput
 from rmqlab.filter.telling_apart import tell_apart
 from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.plan.change import data_of, parse_subscription
-from rmqlab.lab.plan.planner import Tried, plan
-from rmqlab.lab.plan.procedures import Producers, Setting, rollouts_of
+from rmqlab.search.plan.change import data_of, parse_subscription
+from rmqlab.search.plan.planner import Tried, plan
+from rmqlab.search.plan.procedures import Producers, Setting, rollouts_of
 
 # Task 1: from, to.
 CHANGES: dict[str, tuple[str, str]] = {

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.lab.explorer.compare import Comparison, Verdict, compare, settings_beside
-from rmqlab.lab.explorer.race import SEEDS, race_timing
 from rmqlab.lab.few_collections import few_collections
 from rmqlab.lab.recorded.strip import Mark, Strip, recorded_strip, scenarios_of, set_folder, set_of, simulated_strip
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
+from rmqlab.search.explorer.compare import Comparison, Verdict, compare, settings_beside
+from rmqlab.search.explorer.race import SEEDS, race_timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

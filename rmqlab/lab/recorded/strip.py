@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.compare import recorded_events
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.scenario import Scenario, Start, read_scenarios
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.tap_summary import TapSummary
+from rmqlab.search.explorer.compare import recorded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.change import text_of
-from rmqlab.lab.plan.procedures import Producers
+from rmqlab.search.plan.change import text_of
+from rmqlab.search.plan.procedures import Producers
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, VERMILLION
@@ -14,7 +14,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.lab.plan.planner import Plan, Tried
+    from rmqlab.search.plan.planner import Plan, Tried
 
 # Inches.
 WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 10.2, 2.85, 7.1, 0.78, 0.34, 0.5

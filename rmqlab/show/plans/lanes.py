@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.lab.facts import BROKER
-from rmqlab.lab.plan.change import TOPIC, Kind, text_of
-from rmqlab.lab.plan.procedures import GROUP
-from rmqlab.lab.plan.verdict import cost_of
 from rmqlab.lab.scenario import Start, Subscription
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS
+from rmqlab.search.plan.change import TOPIC, Kind, text_of
+from rmqlab.search.plan.procedures import GROUP
+from rmqlab.search.plan.verdict import cost_of
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, ink
@@ -20,7 +20,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.lab.plan.planner import Plan, Tried
+    from rmqlab.search.plan.planner import Plan, Tried
 
 # Inches.
 WIDTH, LEFT, RIGHT, TOP, LANE, FOOT = 10.0, 1.7, 9.85, 0.5, 0.34, 0.5

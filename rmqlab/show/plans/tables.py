@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.change import Kind, text_of
-from rmqlab.lab.plan.checklist import checklist
+from rmqlab.search.plan.change import Kind, text_of
+from rmqlab.search.plan.checklist import checklist
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from rmqlab.lab.plan.planner import Plan, Tried
+    from rmqlab.search.plan.planner import Plan, Tried
 
 WHOSE = {Kind.OLD: "only OLD takes it", Kind.NEW: "only NEW takes it", Kind.BOTH: "both take it"}
 

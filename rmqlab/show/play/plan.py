@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.planner import plan
-from rmqlab.lab.plan.procedures import PROCEDURES, Producers, Setting
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
 from rmqlab.show.explore import Choice, Mode, Text, explore
 from rmqlab.show.plans.bars import WORDS, plan_bars
 from rmqlab.show.plans.lanes import plan_lanes

@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.rare_outcomes import SETTLED_MS, eight
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import explore as explored_by
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import explore as explored_by
 from rmqlab.show.explore import Choice, Mode, explore
 from rmqlab.show.schedules.outcome_tree import outcome_tree
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture
 
 if TYPE_CHECKING:
-    from rmqlab.lab.explorer.explored import Explored
-    from rmqlab.lab.explorer.told_schedule import ToldSchedule
+    from rmqlab.search.explorer.explored import Explored
+    from rmqlab.search.explorer.told_schedule import ToldSchedule
     from rmqlab.show.figure import Picture
 
 GAPS = {"0 ms": 0, "200 ms": 200, "2 s": 2_000, "12 s": 12_000}

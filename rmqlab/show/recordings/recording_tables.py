@@ -6,13 +6,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.explorer.compare import Verdict
 from rmqlab.lab.recorded.beside import agreement, tally
 from rmqlab.lab.recorded.strip import commands, recorded_strip, set_folder
 from rmqlab.lab.recorded.tool_verdict import recorded_verdict, said_at
 from rmqlab.lab.replay.replay import code_name, replay
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.search.explorer.compare import Verdict
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rmqlab.lab.explorer.decisions import Decision
-    from rmqlab.lab.explorer.explored import Explored, FoundOutcome
+    from rmqlab.search.explorer.decisions import Decision
+    from rmqlab.search.explorer.explored import Explored, FoundOutcome
 
 COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
 MOST = 6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmqlab.lab.explorer.invariants import INVARIANTS
+from rmqlab.search.explorer.invariants import INVARIANTS
 from rmqlab.show.tables import Table
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.explorer.blame import blame
 from rmqlab.lab.reading import Reading, seconds
+from rmqlab.search.explorer.blame import blame
 from rmqlab.show.moments import scenes
 
 if TYPE_CHECKING:
-    from rmqlab.lab.explorer.told_schedule import ToldSchedule
     from rmqlab.lab.run import Run
+    from rmqlab.search.explorer.told_schedule import ToldSchedule
     from rmqlab.show.figure import Picture
 
 

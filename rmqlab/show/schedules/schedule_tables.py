@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rmqlab.lab.articles.rare_outcomes import Circumstance, RareOutcome
-    from rmqlab.lab.explorer.explored import Explored
     from rmqlab.lab.recorded.races import Race
+    from rmqlab.search.explorer.explored import Explored
 
 
 def guessed(explored: Explored, races: Sequence[Race], guess: Mapping[str, float]) -> Table:

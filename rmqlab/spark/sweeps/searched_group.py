@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import Explorer
 from rmqlab.lab.groups.tag_group import LAST_LOOK_MS, TOPIC, TagGroup
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import Explorer
 from rmqlab.spark.sweeps.whole_group import SETTLED_MS, TRAFFIC
 
 if TYPE_CHECKING:
-    from rmqlab.lab.explorer.explored import Explored, FoundOutcome
+    from rmqlab.search.explorer.explored import Explored, FoundOutcome
 
 SAMPLED: Final = 4  # of the budget one run in so many is drawn by chance
 SHORTENING: Final = 0

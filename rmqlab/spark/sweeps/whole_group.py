@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.compare import default_settings
 from rmqlab.lab.groups.tag_group import FATES, TOPIC, TagGroup, counts
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import Chooser, SeededChooser
+from rmqlab.search.explorer.compare import default_settings
 from rmqlab.spark.sweeps.reduced_check import scenario_of
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs
 

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.plan.change import Change, Kind
 from rmqlab.lab.scenario import Send, Start
+from rmqlab.search.plan.change import Change, Kind
 
 if TYPE_CHECKING:
     from rmqlab.lab.fates import MessageFate

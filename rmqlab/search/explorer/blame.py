@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.explorer.fault_blame import faults
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.fault_steps import FAULT
 from rmqlab.lab.late_reput import REPUT
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.lanes import TIME
+from rmqlab.search.explorer.fault_blame import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

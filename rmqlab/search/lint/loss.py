@@ -24,8 +24,8 @@ from rmqlab.rules import client_keeps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rmqlab.lab.lint.members import LintMember
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.search.lint.members import LintMember
 
 Properties = dict[str, str]
 

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rmqlab.lab.explorer.canonical import Canonical
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.simulate import Simulation
+    from rmqlab.search.explorer.canonical import Canonical
     from rmqlab.store.dispatch_request import DispatchRequest
 
 OWN_NAMES = frozenset({"UNIQ_KEY"})  # names a message by the clock, and nothing depends on it

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.lint.meaning import LintVerdict
 from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.search.lint.meaning import LintVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from rmqlab.lab.lint.loss import Loss, Properties
-    from rmqlab.lab.lint.meaning import Difference, GroupLint, TopicLint, WitnessLoss
+    from rmqlab.search.lint.loss import Loss, Properties
+    from rmqlab.search.lint.meaning import Difference, GroupLint, TopicLint, WitnessLoss
 
 MARKS = {LintVerdict.CONSISTENT: "ok", LintVerdict.UNDECIDED: "??", LintVerdict.INCONSISTENT: "NO"}
 

@@ -16,20 +16,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.assumptions import assumed
-from rmqlab.lab.explorer.compare import default_settings
-from rmqlab.lab.explorer.explore import NotRepeatedError
-from rmqlab.lab.explorer.open_search import OpenSearch
-from rmqlab.lab.explorer.race import LATE_TIMING, RaceChooser
-from rmqlab.lab.explorer.shortest import Shortest
 from rmqlab.lab.few_collections import few_collections
-from rmqlab.lab.plan.change import Change, Kind, change_between, parse_subscription, text_of
-from rmqlab.lab.plan.checklist import asks_of_producers
-from rmqlab.lab.plan.procedures import PROCEDURES, Course, Procedure, Producers, Setting, course
-from rmqlab.lab.plan.verdict import LostMessage, RunCost, cost_of, lost_messages
 from rmqlab.lab.run import Run
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, Simulation, simulate
 from rmqlab.runtime.schedule import ScheduledChooser
+from rmqlab.search.explorer.assumptions import assumed
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.explore import NotRepeatedError
+from rmqlab.search.explorer.open_search import OpenSearch
+from rmqlab.search.explorer.race import LATE_TIMING, RaceChooser
+from rmqlab.search.explorer.shortest import Shortest
+from rmqlab.search.plan.change import Change, Kind, change_between, parse_subscription, text_of
+from rmqlab.search.plan.checklist import asks_of_producers
+from rmqlab.search.plan.procedures import PROCEDURES, Course, Procedure, Producers, Setting, course
+from rmqlab.search.plan.verdict import LostMessage, RunCost, cost_of, lost_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -147,7 +147,7 @@ class Plan:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        from rmqlab.lab.plan.in_words import plan_lines
+        from rmqlab.search.plan.in_words import plan_lines
 
         return "\n".join(plan_lines(self))
 

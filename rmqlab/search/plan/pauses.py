@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.planner import BUDGET, plan
-from rmqlab.lab.plan.procedures import Producers, Setting
+from rmqlab.search.plan.planner import BUDGET, plan
+from rmqlab.search.plan.procedures import Producers, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.change import Kind, text_of
-from rmqlab.lab.plan.procedures import PROCEDURES, rollouts
+from rmqlab.search.plan.change import Kind, text_of
+from rmqlab.search.plan.procedures import PROCEDURES, rollouts
 
 if TYPE_CHECKING:
-    from rmqlab.lab.plan.change import Change
-    from rmqlab.lab.plan.procedures import Procedure
+    from rmqlab.search.plan.change import Change
+    from rmqlab.search.plan.procedures import Procedure
 
 DRAINED = (
     "Wait until the group has taken everything that is there: mqadmin consumerProgress -g GROUP shows Diff 0 in every"

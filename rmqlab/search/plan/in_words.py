@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.plan.change import Kind, text_of
-from rmqlab.lab.plan.checklist import checklist
-from rmqlab.lab.plan.procedures import Producers
+from rmqlab.search.plan.change import Kind, text_of
+from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.procedures import Producers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rmqlab.lab.plan.planner import Plan, Tried
+    from rmqlab.search.plan.planner import Plan, Tried
 
 MOST_NAMED = 6
 

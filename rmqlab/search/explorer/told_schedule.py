@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.lab.explorer.blame import deviation
 from rmqlab.lab.run import Run
 from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.schedule import Choice, ScheduledChooser
+from rmqlab.search.explorer.blame import deviation
 
 if TYPE_CHECKING:
     from rmqlab.lab.cluster import ClusterConfig

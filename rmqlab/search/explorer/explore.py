@@ -15,16 +15,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.assumptions import ALL, TIMES, assumed, checked_vary, search_timing
-from rmqlab.lab.explorer.decisions import Decision, decisions
-from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
-from rmqlab.lab.explorer.open_search import Ending, OpenSearch
-from rmqlab.lab.explorer.properties import Kind, Property, usual_properties
-from rmqlab.lab.explorer.race import RaceChooser, race_timing
-from rmqlab.lab.explorer.shortest import MOST_RUNS, Shortest
 from rmqlab.lab.few_collections import few_collections
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
+from rmqlab.search.explorer.assumptions import ALL, TIMES, assumed, checked_vary, search_timing
+from rmqlab.search.explorer.decisions import Decision, decisions
+from rmqlab.search.explorer.explored import Explored, FoundOutcome, Verdict
+from rmqlab.search.explorer.open_search import Ending, OpenSearch
+from rmqlab.search.explorer.properties import Kind, Property, usual_properties
+from rmqlab.search.explorer.race import RaceChooser, race_timing
+from rmqlab.search.explorer.shortest import MOST_RUNS, Shortest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.explorer.choice_graph import ChoiceGraph
-from rmqlab.lab.explorer.fingerprint import Fingerprint
 from rmqlab.lab.run import Run
 from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.network import Timing
 from rmqlab.runtime.schedule import Chooser
+from rmqlab.search.explorer.choice_graph import ChoiceGraph
+from rmqlab.search.explorer.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,17 +18,17 @@ from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.tags import twin_of
 from rmqlab.filter.telling_apart import Apart, CannotTellError, tell_apart
-from rmqlab.lab.lint.loss import Loss, Properties, asks, loss
-from rmqlab.lab.lint.members import SETTINGS
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.search.lint.loss import Loss, Properties, asks, loss
+from rmqlab.search.lint.members import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-    from rmqlab.lab.lint.members import LintGroup, LintMember
+    from rmqlab.search.lint.members import LintGroup, LintMember
 
 
 class LintVerdict(StrEnum):
@@ -166,7 +166,7 @@ class GroupLint:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        from rmqlab.lab.lint.in_words import lint_lines
+        from rmqlab.search.lint.in_words import lint_lines
 
         return "\n".join(lint_lines(self))
 

@@ -25,8 +25,6 @@ from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.cluster import Cluster
-from rmqlab.lab.explorer.canonical import Canonical, Reader, Walk
-from rmqlab.lab.explorer.history import History
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fault_steps import FaultStep, SetClock
 from rmqlab.lab.late_reput import LateReput
@@ -42,6 +40,8 @@ from rmqlab.runtime.lanes import Lanes
 from rmqlab.runtime.network import Connection, Timing, VirtualServer
 from rmqlab.runtime.scheduler import Scheduler, VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual import VirtualNode, VirtualTime
+from rmqlab.search.explorer.canonical import Canonical, Reader, Walk
+from rmqlab.search.explorer.history import History
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 

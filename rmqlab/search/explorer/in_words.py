@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.explorer.properties import Kind
+from rmqlab.search.explorer.properties import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lab.explorer.explored import Explored, FoundOutcome, Verdict
     from rmqlab.lab.run import Outcome
+    from rmqlab.search.explorer.explored import Explored, FoundOutcome, Verdict
 
 MOST_SHOWN = 20
 SHARES = "each option of each choice counts the same (not each order)"

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.explorer.blame import blame
-from rmqlab.lab.explorer.decisions import Decision
-from rmqlab.lab.explorer.properties import Property, duplicates
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
+from rmqlab.search.explorer.blame import blame
+from rmqlab.search.explorer.decisions import Decision
+from rmqlab.search.explorer.properties import Property, duplicates
 
 if TYPE_CHECKING:
     from rmqlab.runtime.schedule import Schedule
@@ -115,7 +115,7 @@ class Explored:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        from rmqlab.lab.explorer.in_words import explored_lines
+        from rmqlab.search.explorer.in_words import explored_lines
 
         return "\n".join(explored_lines(self))
 

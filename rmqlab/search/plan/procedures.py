@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.plan.change import TOPIC, Change, Kind
 from rmqlab.lab.scenario import (
     Offsets,
     OutgoingMessage,
@@ -20,6 +19,7 @@ from rmqlab.lab.scenario import (
     Stop,
     Subscription,
 )
+from rmqlab.search.plan.change import TOPIC, Change, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.explorer.blame import move
+from rmqlab.search.explorer.blame import move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rmqlab.lab.explorer.choice_graph import ChoiceGraph, Target
     from rmqlab.lab.run import Outcome
+    from rmqlab.search.explorer.choice_graph import ChoiceGraph, Target
 
 Odds = dict[int, float]  # number of an outcome -> how likely it is
 SMALLEST = 0.004  # a branch that is less likely is not followed further

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.explorer.race import race_timing
 from rmqlab.runtime.network import Timing
+from rmqlab.search.explorer.race import race_timing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
