@@ -43,12 +43,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab import spark
-    from rmqlab.api.lab import Lab
-    from rmqlab.api.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
+    from rmqlab.lab.lab import Lab
     from rmqlab.lab.lessons.check import check
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
     from rmqlab.spark import read_store
+    from rmqlab.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
 
 __all__ = [
     "RULES",
@@ -70,7 +70,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "RULES": "rmqlab.rules",
-    "Lab": "rmqlab.api.lab",
+    "Lab": "rmqlab.lab.lab",
     "check": "rmqlab.lab.lessons.check",
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",
@@ -82,7 +82,7 @@ def __getattr__(name: str) -> object:
     if name == "spark":
         return import_module("rmqlab.spark")
     if name in __all__:
-        return getattr(import_module(_MODULES.get(name, "rmqlab.api.verbs")), name)
+        return getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -22,11 +22,11 @@ DOCUMENTED = (
     "rmqlab",
     "rmqlab.lab.records",
     "rmqlab.lab.words",
-    "rmqlab.api.inputs",
-    "rmqlab.api.lab",
-    "rmqlab.api.lab_steps",
-    "rmqlab.api.table",
-    "rmqlab.api.verbs",
+    "rmqlab.lab.inputs",
+    "rmqlab.lab.lab",
+    "rmqlab.lab.lab_steps",
+    "rmqlab.lab.table",
+    "rmqlab.verbs",
     "rmqlab.rules",
 )
 

@@ -23,8 +23,8 @@ from rmqlab.protocol.serializable import to_json
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.plain_access import PlainPermissionManager
+    from rmqlab.protocol.channel import Channel
 
 Rules = dict[str, Any]
 

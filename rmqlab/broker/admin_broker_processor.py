@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
     Handler = Callable[[Channel, RemotingCommand, int], RemotingCommand | None]
 

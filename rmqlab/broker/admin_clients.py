@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.protocol.channel import Channel
 
 NOT_SET = "not set any response code"
 STATUS_TIMEOUT_MS = 5_000

@@ -26,8 +26,8 @@ from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.message.message import MessageExt
+    from rmqlab.protocol.channel import Channel
     from rmqlab.store.consume_queue import ConsumeQueue
     from rmqlab.store.consume_queue_ext import CqExtUnit
 

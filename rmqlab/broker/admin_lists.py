@@ -22,7 +22,7 @@ from rmqlab.protocol.route import TopicList
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 
 class AdminLists:

@@ -19,7 +19,7 @@ from rmqlab.store.delay_levels import delay_level_to_queue_id
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 _RUNTIME_CAPACITY = 64
 _TRANSIENT_BUFFERS = 2**31 - 1  # what 4.8.0 says when the pool is off

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.protocol.channel import Channel
 
 
 _GROUPS = 2048  # the table length of the ConcurrentHashMap of groups

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.plain_access import PlainPermissionManager
+    from rmqlab.protocol.channel import Channel
     from rmqlab.rules import Rules
     from rmqlab.store.message_store import MessageStore
 

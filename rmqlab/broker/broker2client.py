@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
 
 CALL_TIMEOUT_MS = 10_000

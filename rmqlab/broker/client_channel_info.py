@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rmqlab.broker.channel import Channel
+from rmqlab.protocol.channel import Channel
 
 
 @dataclass(slots=True, eq=False)

@@ -18,7 +18,7 @@ from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumerData
 
 # Looking up a member of an enumeration takes its time, and every heartbeat comes here.

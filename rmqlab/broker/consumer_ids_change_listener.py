@@ -11,7 +11,7 @@ from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHead
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 
 class ConsumerGroupEvent(Enum):

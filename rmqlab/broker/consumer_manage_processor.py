@@ -20,7 +20,7 @@ from rmqlab.protocol.consumer_headers import (
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 # Looking up a member of an enumeration takes its time, and half of all requests come here.
 _GET_CONSUMER_LIST_BY_GROUP = RequestCode.GET_CONSUMER_LIST_BY_GROUP

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
     from rmqlab.broker.consumer_group_info import SubscriptionChange
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.subscription_data import SubscriptionData
 

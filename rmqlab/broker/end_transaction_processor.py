@@ -28,8 +28,8 @@ from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.message.message import MessageExt
+    from rmqlab.protocol.channel import Channel
 
 NOT_SET = "not set any response code"
 _LIMITS = (

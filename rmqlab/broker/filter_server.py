@@ -31,7 +31,7 @@ from rmqlab.protocol.pull_sys_flag import build_sys_flag
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Observer
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 FILTERSRV_CONSUMER_GROUP: Final = "FILTERSRV_CONSUMER"
 REGISTER_FIRST_MS: Final = 3_000

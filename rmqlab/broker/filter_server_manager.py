@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 FILTER_SERVER_MAX_IDLE_TIME_MS = 30_000
 CREATE_FIRST_MS = 5_000

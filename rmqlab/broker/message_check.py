@@ -12,7 +12,7 @@ from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, is_writeable
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
 
 UNIT_FLAG = 0x1

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.protocol.channel import Channel
 
 
 class ProducerManager:

@@ -15,8 +15,8 @@ from rmqlab.protocol.topic_config import is_readable
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
     from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.channel import Channel
 from rmqlab.filter.message_filter import MessageFilter
+from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.store.consume_queue_ext import CqExtUnit

@@ -15,7 +15,7 @@ from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 UNIQUE_MSG_QUERY_FLAG = "_UNIQUE_KEY_QUERY"
 

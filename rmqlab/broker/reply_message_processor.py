@@ -25,7 +25,7 @@ from rmqlab.protocol.producer_headers import (
 )
 
 if TYPE_CHECKING:
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
 
 
 class ReplyMessageProcessor(SendMessageProcessor):

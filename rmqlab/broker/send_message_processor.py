@@ -36,7 +36,7 @@ from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
     from rmqlab.store.put_message_result import PutMessageResult
 

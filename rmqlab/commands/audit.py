@@ -186,7 +186,7 @@ def _require_folder(folder: Path) -> None:
 def _write(audit: Audit, folder: Path, name: str) -> None:
     import pyarrow.parquet as pq
 
-    from rmqlab.lab.whole_file import replacing
+    from rmqlab.files import atomic_write
     from rmqlab.show.audit.page import audit_page
     from rmqlab.spark.audit.resend import resend_plan
 
@@ -195,9 +195,9 @@ def _write(audit: Audit, folder: Path, name: str) -> None:
 
     try:
         for table_name, table in (("counts", audit.counts), ("lost", audit.lost_table)):
-            with replacing(folder / f"{table_name}.parquet") as part:
+            with atomic_write(folder / f"{table_name}.parquet") as part:
                 pq.write_table(table, part)
-        with replacing(folder / "index.html") as part:
+        with atomic_write(folder / "index.html") as part:
             part.write_text(page, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error

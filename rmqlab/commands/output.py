@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.whole_file import replacing
+from rmqlab.files import atomic_write
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -116,7 +116,7 @@ def replace_file(path: Path, text: str) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device has nothing to be replaced
             path.write_text(text, encoding="ascii")
             return
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             part.write_text(text, encoding="ascii")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error

@@ -17,6 +17,7 @@ from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.lab.late_reput import LateReput
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
+from rmqlab.protocol.channel import LocalChannel
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.scheduler import US_PER_MS
 from rmqlab.runtime.virtual import VirtualTime
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker_registration import BrokerRegistration
-    from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Timing
     from rmqlab.runtime.schedule import Chooser
     from rmqlab.runtime.virtual import VirtualNode
@@ -56,18 +56,6 @@ class ClusterConfig:
     rules: Rules = RULES["4.8.0"]
 
 
-class _BrokerLink:
-    """The broker's connection to the name server, as the name server sees it."""
-
-    remote_address = "127.0.0.1:40000"
-
-    def send(self, command: RemotingCommand) -> None:
-        """Answers to a registration need nobody."""
-
-    def close(self) -> None:
-        """The name server found the broker dead."""
-
-
 class Cluster:
     """Name server and broker on one heap; ``facts`` collects what both and all clients report."""
 
@@ -84,7 +72,7 @@ class Cluster:
         host = Host(config.broker.broker_ip1, config.broker.listen_port)
         self._store = MessageStore(config.store, store_host=host, base_offset=config.base_offset, rules=config.rules)
         self.broker = self._make_broker(broker_started, self._register)
-        self._link = _BrokerLink()
+        self._link = LocalChannel("127.0.0.1:40000")
         self.broker_address = f"{host.ip}:{host.port}"
         self.broker.run_timers(now + config.broker_skew_ms)
         handler = self._handler(self.broker)

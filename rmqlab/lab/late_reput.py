@@ -12,8 +12,9 @@ from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.network import Channel, VirtualServer
+    from rmqlab.runtime.network import VirtualServer
     from rmqlab.runtime.virtual import VirtualTime
 
 REPUT = "reput"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from rmqlab.errors import BadInput
+from rmqlab.files import lines_of, read_text
 from rmqlab.lab.fault_steps import (
     BROKER,
     FAULT_KINDS,
@@ -33,7 +34,6 @@ from rmqlab.lab.fault_steps import (
     Slow,
 )
 from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
-from rmqlab.lab.text_file import read_text
 from rmqlab.message.topics import is_valid_name, validate_topic
 
 if TYPE_CHECKING:
@@ -207,9 +207,7 @@ def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
     text = read_text(path, "a file of scenarios, one JSON object a line")
     scenarios: dict[int, Scenario] = {}
     seen: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, line in lines_of(text):
         scenario = parse_scenario(line, f"{path.name}, line {number}")
         if scenario.id in seen:
             used = seen[scenario.id]

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.text_file import read_text
+from rmqlab.files import lines_of, read_text
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -40,6 +40,5 @@ def _parts(name: str, text: str) -> list[tuple[str, str]]:
     try:
         json.loads(text)
     except ValueError:
-        lines = enumerate(text.split("\n"), 1)
-        return [(f"{name}, line {number}", line) for number, line in lines if line.strip()]
+        return [(f"{name}, line {number}", line) for number, line in lines_of(text)]
     return [(name, text)]

@@ -15,7 +15,6 @@ from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
-from rmqlab.lab.commuting import CommutingMoves
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
@@ -23,7 +22,7 @@ from rmqlab.lab.gauge_samples import GaugeSampler
 from rmqlab.lab.group_view import consume_stats
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.offset_reset import AT_THE_END, reset_offset_by_time
-from rmqlab.lab.open_orders import STEP, OpenOrders
+from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import (
@@ -120,11 +119,10 @@ class Simulation:
         self._unique_ids = UniqueIdMaker(
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
         )
-        if self.world.lanes is not None:
+        lanes = self.world.lanes
+        if lanes is not None:
             broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
-            commuting = CommutingMoves(self.cluster, self.consumers)
-            name_server = self.cluster.config.namesrv_address
-            self.world.lanes.free = OpenOrders(self.world.lanes, name_server, commuting, broadcasting=broadcasting).free
+            lanes.free = PartialOrderReduction(self.cluster, self.consumers, lanes, broadcasting=broadcasting).free
         self.witness.event("scenario", scenario=scenario.to_builtins(), epochMs=self.cluster.config.epoch_ms)
         node = self._node(PRODUCER)
         self.producer = DefaultMQProducer(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.namesrv.name_server import NameServer
-    from rmqlab.namesrv.route_info_manager import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.header import CommandHeader
     from rmqlab.protocol.route import TopicRouteData
     from rmqlab.protocol.serializable import RemotingSerializable

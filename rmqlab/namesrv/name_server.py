@@ -10,7 +10,7 @@ from rmqlab.namesrv.namesrv_config import NamesrvConfig
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
 
 if TYPE_CHECKING:
-    from rmqlab.namesrv.route_info_manager import Channel
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
 
 SCAN_FIRST = 5_000  # ms after the start

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rmqlab.message.java import hash_map_order
+from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.data_version import DataVersion
 from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import PERM_WRITE, TopicConfig
@@ -18,17 +19,6 @@ UNIT_FLAG = 0x1
 UNIT_SUB_FLAG = 0x2
 # Table lengths of the HashMaps of 4.8.0: they decide the order of what is listed.
 _TOPICS, _BROKERS, _CLUSTERS = 1024, 128, 32
-
-
-class Channel(Protocol):
-    """A connection to the name server; its identity is the key."""
-
-    @property
-    def remote_address(self) -> str:
-        """The peer's address, "ip:port"."""
-
-    def close(self) -> None:
-        """Close the connection."""
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.durable_store import DurableStore
-    from rmqlab.runtime.socket_server import SocketChannel
 
 _SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 
@@ -31,7 +31,7 @@ class BrokerHandler:
         self.on_channel_close = broker.on_channel_close
         self.next_timer = broker.next_timer
 
-    def handle(self, channel: SocketChannel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer a command."""
         store = self._store
         if command.code in _SENDS:

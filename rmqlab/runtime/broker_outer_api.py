@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.message.record import body_crc
 from rmqlab.namesrv.kv_config_manager import NAMESPACE_ORDER_TOPIC_CONFIG
 from rmqlab.protocol.admin_bodies import KVTable
+from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.frame_error import FrameError
@@ -33,15 +34,6 @@ REGISTER_TIMEOUT_MS = 6_000
 UNREGISTER_TIMEOUT_MS = 3_000
 
 
-class _Link:
-    """A broker's connection to the name server of its own process."""
-
-    remote_address = "127.0.0.1:0"
-
-    def close(self) -> None:
-        """The name server found the broker silent."""
-
-
 class BrokerOuterAPI:
     """Carries registrations to every name server, one after the other; a later one is never overtaken.
 
@@ -54,7 +46,7 @@ class BrokerOuterAPI:
         self._runtime = runtime
         self._name_servers = tuple(name_servers)
         self._own = own
-        self._link = _Link()
+        self._link = LocalChannel("127.0.0.1:0")
         self._queue: asyncio.Queue[tuple[BrokerRegistration, bytes]] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
         self.broker: Broker | None = None

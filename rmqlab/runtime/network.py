@@ -9,7 +9,7 @@ was under way. A client or server that is *paused* does nothing, and what reache
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.hold import Hold
@@ -18,6 +18,7 @@ from rmqlab.runtime.scheduler import US_PER_MS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.lanes import Lanes
     from rmqlab.runtime.virtual import VirtualNode, VirtualTime
@@ -73,36 +74,6 @@ class LinkFaults:
             return False
         self.heartbeats_to_lose -= 1
         return True
-
-
-class Channel(Protocol):
-    """What a server sees of a client: Netty's channel. Identity is the key."""
-
-    @property
-    def remote_address(self) -> str:
-        """Address of the client, ip:port."""
-
-    def send(self, command: RemotingCommand) -> None:
-        """Send a frame to the client: a late answer or a request of the server's own."""
-
-    def close(self) -> None:
-        """Close the connection from the server's side."""
-
-
-class Server(Protocol):
-    """A broker or name server: called with the time, answers at once or later through the channel."""
-
-    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Serve one request at ``now`` (epoch ms)."""
-
-    def on_channel_close(self, channel: Channel, now: int) -> None:
-        """A connection is gone."""
-
-    def next_timer(self) -> int | None:
-        """Epoch ms of the next due timer."""
-
-    def run_timers(self, now: int) -> None:
-        """Run the timers due at or before ``now`` (epoch ms)."""
 
 
 class VirtualServer:

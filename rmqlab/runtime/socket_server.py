@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
+    from rmqlab.protocol.channel import Server
+
 logger = logging.getLogger(__name__)
 
 IDLE_SECONDS = 120
@@ -39,22 +41,6 @@ _TURN_BYTES = 64 * 1024
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
 _LONGEST_WAIT_MS = 5_000
-
-
-class Handler(Protocol):
-    """A broker or name server, called with the time in epoch ms."""
-
-    def handle(self, channel: SocketChannel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a command, or None: later, or never."""
-
-    def on_channel_close(self, channel: SocketChannel, now: int) -> None:
-        """A connection is gone."""
-
-    def next_timer(self) -> int | None:
-        """Return when `run_timers` wants to be called (epoch ms)."""
-
-    def run_timers(self, now: int) -> None:
-        """Run what is due."""
 
 
 class Barrier(Protocol):
@@ -234,7 +220,7 @@ class SocketServer:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: Server,
         *,
         clock: Callable[[], int] = epoch_ms,
         barrier: Barrier | None = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.hold import Hold
 from rmqlab.runtime.lanes import NO_FRAME, Lanes
-from rmqlab.runtime.network import Connection, LinkFaults, Server, Timing, VirtualServer
+from rmqlab.runtime.network import Connection, LinkFaults, Timing, VirtualServer
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import Chooser, Schedule
 from rmqlab.runtime.scheduler import US_PER_MS, Scheduler, Sleep, Trap, VirtualEvent, VirtualTask
@@ -20,6 +20,7 @@ from rmqlab.runtime.scheduler import US_PER_MS, Scheduler, Sleep, Trap, VirtualE
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
 
 FIRST_PORT = 50_000

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rmqlab.files import atomic_write
 from rmqlab.lab.real.filter import cache_folder
-from rmqlab.lab.whole_file import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ def make_archive() -> Path | None:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    with suppress(OSError, subprocess.SubprocessError), replacing(path) as part:
+    with suppress(OSError, subprocess.SubprocessError), atomic_write(path) as part:
         environ = {**os.environ, MAKE: str(part), "PYTHONPATH": os.pathsep.join(known)}
         subprocess.run(
             [sys.executable, "-m", "rmqlab.spark.class_archive"],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime.network import Channel, Timing
+from rmqlab.runtime.network import Timing
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import ScheduledChooser, SeededChooser
 from rmqlab.runtime.virtual import VirtualTime

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
 from rmqlab.lab.bloom.stages import Counts, Stages
 from rmqlab.lab.bloom.workload import Workload
 from rmqlab.lab.interval import Interval
-from rmqlab.lab.whole_file import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -197,5 +197,5 @@ def read_map(path: Path) -> BloomMap:
 def write_map(path: Path, cells: Iterable[Cell]) -> None:
     """Write measured cells, a line each."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text("".join(json.dumps(one.as_json()) + "\n" for one in cells), encoding="utf-8")

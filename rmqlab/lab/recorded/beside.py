@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.lab.few_collections import few_collections
+from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lab.recorded.strip import Mark, Strip, recorded_strip, scenarios_of, set_folder, set_of, simulated_strip
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -109,7 +109,7 @@ def beside(scenario_id: str, run: str = AS_RECORDED) -> Beside:
 @lru_cache
 def agreement(names: tuple[str, ...], seeds: int) -> dict[str, list[Comparison]]:
     """Every scenario of these recorded sets against its simulations. Raises BadInput for an unknown set."""
-    with few_collections():
+    with gc_tuning():
         return {name: list(compare(set_folder(name), seeds=seeds)) for name in names}
 
 

@@ -17,10 +17,10 @@ from rmqlab.store.message_store import MessageStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rmqlab.broker.channel import Channel
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.lab.replay.clock import RecordedClock
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.protocol.channel import Channel
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.put_message_result import PutMessageResult
 

@@ -17,6 +17,7 @@ from rmqlab.lab.replay.measured import settle_config
 from rmqlab.lab.replay.stage import NOTHING, SETTLE_MS, Difference
 from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.namesrv.name_server import NameServer
+from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
@@ -51,16 +52,6 @@ class NamesrvResult:
         return sum(identical for _, identical in self.codes.values())
 
 
-@dataclass(eq=False, slots=True)
-class _Connection:
-    """A recorded connection to the name server."""
-
-    remote_address: str = "127.0.0.1:0"
-
-    def close(self) -> None:
-        """Do nothing: the recording says when a connection closed."""
-
-
 class NamesrvReplay:
     """Feeds the frames to a name server; `uses` counts what was taken from the recording."""
 
@@ -70,7 +61,7 @@ class NamesrvReplay:
         self._clock = clock
         self._uses = uses
         self._server = NameServer(clock.epoch_ms(0.0))
-        self._connections: dict[int, _Connection] = {}
+        self._connections: dict[int, LocalChannel] = {}
         # Changes seen and not made yet; what only reads, seen and not answered yet.
         self._pending: list[Exchange] = []
         self._reads: list[Exchange] = []
@@ -113,7 +104,7 @@ class NamesrvReplay:
         if request.command is None:
             return
         now = self._clock.epoch_ms(request.line.t)
-        connection = self._connections.setdefault(request.line.conn, _Connection())
+        connection = self._connections.setdefault(request.line.conn, LocalChannel("127.0.0.1:0"))
         request.got = self._server.handle(connection, request.command, now)
         if request.expected is not None and request.got is not None:
             self._take_from(request.code, request.expected, request.got)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.few_collections import few_collections
+from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.assumptions import ALL, TIMES, assumed, checked_vary, search_timing
@@ -94,7 +94,7 @@ class Explorer:
         Raises:
             BadInput: the scenario cannot be simulated.
         """
-        with few_collections():
+        with gc_tuning():
             return self._explored(progress)
 
     def _explored(self, progress: Callable[[int], None] | None) -> Explored:

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
+from rmqlab.files import read_text
 from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
-from rmqlab.lab.text_file import read_text
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.frame_error import FrameError

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.few_collections import few_collections
+from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lab.run import Run
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, Simulation, simulate
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -224,7 +224,7 @@ class _Trial:
         self._worst: tuple[Run, RunCost] | None = None
 
     def go(self, budget: int, seed: int) -> Tried:
-        with few_collections():
+        with gc_tuning():
             return self._tried(budget, seed)
 
     def _tried(self, budget: int, seed: int) -> Tried:

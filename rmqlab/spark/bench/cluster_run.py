@@ -18,9 +18,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
 from rmqlab.lab.cluster_times import stored_file
 from rmqlab.lab.interval import Interval
-from rmqlab.lab.whole_file import replacing
 from rmqlab.spark.class_archive import with_archive
 from rmqlab.spark.servers import HOST, ConnectServer, StandaloneCluster
 from rmqlab.spark.session import PACKAGE, open_session, provide_java
@@ -249,7 +249,7 @@ def _write(*, only_answers: bool) -> None:
     for asked in (False, True):
         if asked:
             found["answers"] = answers()
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

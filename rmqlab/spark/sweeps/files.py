@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.whole_file import replacing
+from rmqlab.files import atomic_write
 from rmqlab.spark.sweeps.sweep import ERROR, ROW
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class SweepFiles:
                 self._same(json.loads(path.read_text(encoding="utf-8")), about)
             run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
             text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
-            with replacing(path) as part:
+            with atomic_write(path) as part:
                 part.write_text(text, encoding="utf-8")
         except (OSError, json.JSONDecodeError) as error:
             raise BadInput(f"{self.folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
@@ -56,7 +56,7 @@ class SweepFiles:
         last = max((int(path.stem.partition("-")[2]) for path in self._parts()), default=0)
         path = self.folder / f"part-{last + 1:06d}.parquet"
         table = _table(_square([outcome.record() for outcome in outcomes]))
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             pq.write_table(table, part)
 
     def read(self) -> dict[str, dict[str, Any]]:
@@ -125,7 +125,7 @@ class SweepResult:
     def write(self, path: Path | str) -> None:
         """Write all rows into one Parquet file."""
         table = self.table()
-        with replacing(Path(path)) as part:
+        with atomic_write(Path(path)) as part:
             pq.write_table(table, part, compression="zstd")
 
 

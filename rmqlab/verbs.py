@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.api.inputs import as_scenario, cluster_of
-from rmqlab.api.results import LabResult
 from rmqlab.filter.sql92.doctor import Finding
+from rmqlab.lab.inputs import as_scenario, cluster_of
+from rmqlab.lab.results import LabResult
 from rmqlab.rules import RULES, Rules
 
 if TYPE_CHECKING:

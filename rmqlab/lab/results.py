@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.api.table import Records
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
 from rmqlab.lab.account import account_of
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.run import Outcome, Run
+from rmqlab.lab.table import Records
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ OBJECTS: Final = 5_000  # that came and stayed before it looks; Python's own num
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
+def gc_tuning() -> Iterator[None]:
     """For work of many runs: a fifth less time. What was there before is set apart, and afterwards all is as it was.
 
     Inside another one, or where somebody has switched the collector off or slowed it down, nothing changes.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import msgspec
 
-from rmqlab.api.inputs import checked
-from rmqlab.api.results import LabTables
 from rmqlab.errors import BadInput
+from rmqlab.lab.inputs import checked
+from rmqlab.lab.results import LabTables
 from rmqlab.lab.scenario import PRODUCER
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rmqlab.api.inputs import as_scenario, checked, cluster_of
-from rmqlab.api.lab_steps import LabSteps
-from rmqlab.api.results import FrameRecord, LabResult
-from rmqlab.api.table import Records
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
+from rmqlab.lab.inputs import as_scenario, checked, cluster_of
+from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
+from rmqlab.lab.results import FrameRecord, LabResult
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
+from rmqlab.lab.table import Records
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 

@@ -1,9 +1,34 @@
-"""Whether what is under way tells nobody anything new, so that its order makes no difference (``open_orders``)."""
+"""Which orders of frames are a choice and which are not: what explorations leave out, and why nothing is lost by it.
+
+Clients, broker and name server share nothing but frames. Two moves at different processes commute, unless both are
+clients that read their clocks for a stamp: the higher stamp wins the group's slot. Two moves at the broker commute
+unless one writes what the other reads or writes: a queue's messages, a committed offset, the members of a group or its
+subscriptions. How the scenario goes on is a move of its own (``STEP``), so a frame never starts or stops anybody.
+
+A move that commutes with all that others may do before it can be made at once, and no outcome is lost. So it is done in
+four cases:
+
+1. Questions to the name server: its tables change by timers only.
+2. What reaches a client, when it is the only thing on its way there and makes it stamp nothing: answers but those in
+   ``MAY_STAMP``, and in a clustering group the notification (40), after which the client asks for the members first.
+3. A calm burst. Nothing is under way or awaited but pulls, sends, commits and name server questions, and no queue has
+   two owners in its group. None of these writes members or subscriptions, and only such writes, timers and steps (which
+   wait for the end of the burst) cause anything else. So slot and owners stay what they are until the burst is over:
+   each message meets the same filter and the same owner in every order, and each offset is written by one client in its
+   own order. The client's second check must not differ either: no pull is older than its consumer's last change of
+   subscription (``_has_old_pulls``). Heartbeats and member lists may be among them if they tell nobody
+   anything new (``_tell_nothing_new``): the beats leave the tables as they are, and the lists make nobody take or
+   drop a queue. What is left of the burst goes on oldest first.
+4. What changes nothing at the broker (``_changes_nothing``): the commit of an offset that is committed already, at
+   the end of a queue to which nobody sends, and the end of a connection that no group knows any more.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.fault_steps import FAULT
+from rmqlab.lab.late_reput import REPUT
 from rmqlab.lab.quiescence import WRITES, Quiescence
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode
@@ -16,27 +41,81 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.channel import Channel
     from rmqlab.lab.cluster import Cluster
     from rmqlab.lab.consumers import Consumer
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.lanes import Lanes, Parcel
 
+STEP = "step"
+WAKE = "wake"
+SERVER_WORK = frozenset({WAKE, REPUT})  # what the broker does by itself
+MAY_STAMP = frozenset({
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    RequestCode.QUERY_CONSUMER_OFFSET,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+    RequestCode.GET_MAX_OFFSET,
+    RequestCode.LOCK_BATCH_MQ,
+})  # fmt: skip
+# Without a member list to ask for, the next topic of a broadcasting consumer is stamped right away.
+MAY_STAMP_BROADCASTING = MAY_STAMP | {RequestCode.HEART_BEAT, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED}
+CALM = frozenset({
+    RequestCode.PULL_MESSAGE,
+    RequestCode.SEND_MESSAGE,
+    RequestCode.SEND_MESSAGE_V2,
+    RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.CONSUMER_SEND_MSG_BACK,
+    RequestCode.UPDATE_CONSUMER_OFFSET,
+    RequestCode.GET_ROUTEINFO_BY_TOPIC,
+})  # fmt: skip
+SETTLED = CALM | {RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP}
 
-class CommutingMoves:
-    """Looks at the ``consumers`` of a scenario, by name, and at the broker of the ``cluster`` that all talk to."""
 
-    def __init__(self, cluster: Cluster, consumers: dict[str, Consumer]) -> None:
+class PartialOrderReduction:
+    """Decides for ``lanes`` which move is free; ``broadcasting``: some group does not divide its queues.
+
+    It looks at the ``consumers`` of a scenario, by name, and at the broker of the ``cluster`` that all talk to.
+    """
+
+    def __init__(self, cluster: Cluster, consumers: dict[str, Consumer], lanes: Lanes, *, broadcasting: bool) -> None:
         self._cluster = cluster
         self._consumers = consumers
+        self._lanes = lanes
         self._quiescence = Quiescence(cluster, consumers)
-        self.shared = self._quiescence.shared
+        self._may_stamp = MAY_STAMP_BROADCASTING if broadcasting else MAY_STAMP
 
     @property
     def _broker(self) -> Broker:
         return self._cluster.broker
 
-    def has_old_pulls(self, lanes: Lanes) -> bool:
+    def free(self, heads: Sequence[Parcel]) -> int | None:
+        """Index of the head that moves at once, None when the order is open, as it always is while a fault waits."""
+        if any(parcel.lane[1] == FAULT for parcel in heads):
+            return None
+        for index, parcel in enumerate(heads):
+            if not parcel.node:
+                if parcel.server == self._cluster.config.namesrv_address:
+                    return index
+            elif parcel.code not in self._may_stamp and sum(other.node == parcel.node for other in heads) == 1:
+                return index
+        lanes = self._lanes.lanes.items()
+        moves = [parcel for (_, kind), lane in lanes if kind not in SERVER_WORK for parcel in lane]
+        awaited = self._lanes.awaited()
+        if not WRITES.intersection(awaited):
+            for index, parcel in enumerate(heads):
+                if self._changes_nothing(parcel, moves):
+                    return index
+        return 0 if self._calm(moves, awaited) else None
+
+    def _calm(self, moves: Sequence[Parcel], awaited: set[int]) -> bool:
+        if not SETTLED.issuperset(awaited) or self._has_old_pulls():
+            return False
+        if not all(parcel.code in SETTLED for parcel in moves) or self._quiescence.shared():
+            return False
+        quiet = CALM.issuperset(awaited) and all(parcel.code in CALM for parcel in moves)
+        return quiet or self._tell_nothing_new(moves)
+
+    def _has_old_pulls(self) -> bool:
         """Whether a pull is under way or held from before its consumer subscribed anew.
 
         The client checks tags once more with the subscription that the pull was made under, so what such a pull brings
@@ -47,12 +126,12 @@ class CommutingMoves:
             if len(asked) == len(consumer.step.subscribe):
                 continue
             mine = {connection.number for connection in consumer.node.connections.values()}
-            for (number, _, _), (code, sent_us) in lanes.pending.items():
+            for (number, _, _), (code, sent_us) in self._lanes.pending.items():
                 if code == RequestCode.PULL_MESSAGE and number in mine and sent_us <= asked[-1][0] * US_PER_MS:
                     return True
         return False
 
-    def holds(self, moves: Iterable[Parcel]) -> bool:
+    def _tell_nothing_new(self, moves: Iterable[Parcel]) -> bool:
         """Whether heartbeats and member lists among ``moves`` tell nobody anything new.
 
         The broker's members are the running consumers; each holds the queues that its strategy gives it for these
@@ -64,7 +143,7 @@ class CommutingMoves:
             self._tells_nothing(parcel) for parcel in moves
         )  # fmt: skip
 
-    def idle(self, move: Parcel, moves: Sequence[Parcel]) -> bool:
+    def _changes_nothing(self, move: Parcel, moves: Sequence[Parcel]) -> bool:
         """Whether a move at the broker changes nothing, now or later, whatever else of ``moves`` comes first."""
         if move.code == GOODBYE:
             return self._unknown(move.arguments[0])
@@ -95,8 +174,8 @@ class CommutingMoves:
             if other.code in WRITES:
                 return False
             if not other.node and other.code == RequestCode.UPDATE_CONSUMER_OFFSET:
-                told = other.arguments[0].decode_header(UpdateConsumerOffsetRequestHeader)
-                if (told.topic, told.queue_id) == (topic, queue) and told.commit_offset != offset:
+                commit = other.arguments[0].decode_header(UpdateConsumerOffsetRequestHeader)
+                if (commit.topic, commit.queue_id) == (topic, queue) and commit.commit_offset != offset:
                     return False
             if not other.node and other.code == RequestCode.PULL_MESSAGE:
                 pull = other.arguments[0].decode_header(PullMessageRequestHeader)
@@ -123,14 +202,14 @@ class CommutingMoves:
     def _known(self, beat: RemotingCommand) -> bool:
         """Whether the broker's tables would be the same after this heartbeat."""
         data = beat.decode_body(HeartbeatData)
-        for told in data.consumer_data_set:
-            info = self._broker.consumer_manager.get_consumer_group_info(told.group_name)
+        for consumer in data.consumer_data_set:
+            info = self._broker.consumer_manager.get_consumer_group_info(consumer.group_name)
             if info is None or info.find_channel(data.client_id) is None:
                 return False
             table = info.subscription_table
-            if {one.topic for one in told.subscription_data_set} != set(table):
+            if {wish.topic for wish in consumer.subscription_data_set} != set(table):
                 return False
-            if any(one.sub_version > table[one.topic].sub_version for one in told.subscription_data_set):
+            if any(wish.sub_version > table[wish.topic].sub_version for wish in consumer.subscription_data_set):
                 return False
         return True
 

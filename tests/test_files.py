@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.whole_file import replacing
+from rmqlab.files import atomic_write
 
 
 def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "found.json"
     path.write_text("old")
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text("ne")
         assert path.read_text() == "old"
         part.write_text("new")
@@ -19,7 +19,7 @@ def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
 
 
 def half_written(path):
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text("half")
         raise KeyError
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, overload
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.records import columns_of
-from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame, SparkSession
+
+    from rmqlab.show.tables import Table
 
 R = TypeVar("R", bound=tuple[Any, ...])
 MAX_SHOWN = 100
@@ -85,6 +86,8 @@ class Records(Sequence[R]):
         return session.createDataFrame(rows, schema)
 
     def _table(self) -> Table:
+        from rmqlab.show.tables import Table
+
         more = len(self._rows) - MAX_SHOWN
         caption = f"{self.caption}: {len(self._rows)}" + (f", of which the first {MAX_SHOWN}" if more > 0 else "")
         lost = [n for n, row in enumerate(self._rows[:MAX_SHOWN]) if getattr(row, "lost", False)]

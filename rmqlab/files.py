@@ -1,0 +1,60 @@
+"""Files that somebody names: texts, plain or packed, one clear line for what cannot be read; files written whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def read_text(path: Path, wanted: str) -> str:
+    """Return the text of a UTF-8 file; one whose name ends in .gz is unpacked.
+
+    Raises:
+        BadInput: it is not there, cannot be read or is no text; `wanted` says what would be right.
+    """
+    problem: str
+    cause: Exception
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        problem, cause = "there is no such file", error
+    except gzip.BadGzipFile as error:
+        problem, cause = "its name ends in .gz, and it is not packed so", error
+    except (EOFError, zlib.error) as error:
+        problem, cause = f"cannot be unpacked ({error})", error
+    except OSError as error:
+        problem, cause = f"cannot be read ({error.strerror})", error
+    except UnicodeDecodeError as error:
+        problem, cause = f"this is no UTF-8 text (byte {error.start})", error
+    raise BadInput(f"{path}: {problem}; give {wanted}") from cause
+
+
+def lines_of(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a JSON-lines text that hold something, each with its number, the first being 1."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to; it takes the place of `path` when all went well, else it is removed.
+
+    Readers see the old file until the new one is complete. Its name begins with a dot: Parquet's readers pass it over.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,51 @@
+"""What a server sees of a client's connection, and what whoever carries its frames sees of a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rmqlab.protocol.command import RemotingCommand
+
+
+class Channel(Protocol):
+    """One connection of a client. Its identity is the key of the client tables, as Netty's channel is in Java."""
+
+    @property
+    def remote_address(self) -> str:
+        """The client's address, ip:port."""
+
+    def send(self, command: RemotingCommand) -> None:
+        """Send an answer or a request to the client; nothing happens when the connection is closed."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class LocalChannel:
+    """A server's connection to a name server in its own process, or to one that is replayed: nothing goes over it."""
+
+    def __init__(self, remote_address: str) -> None:
+        self.remote_address = remote_address
+
+    def send(self, command: RemotingCommand) -> None:
+        """Nobody waits for it."""
+
+    def close(self) -> None:
+        """The name server found the other side silent."""
+
+
+class Server(Protocol):
+    """A broker or name server: called with the time (epoch ms), answers at once or later through the channel."""
+
+    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Serve one request; None: the answer comes later, or never."""
+
+    def on_channel_close(self, channel: Channel, now: int) -> None:
+        """A connection is gone."""
+
+    def next_timer(self) -> int | None:
+        """Return when `run_timers` wants to be called (epoch ms)."""
+
+    def run_timers(self, now: int) -> None:
+        """Run the timers due at or before `now`."""
