@@ -9,7 +9,7 @@ from rmqlab.broker.acl_error import AclError
 from rmqlab.broker.plain_access import KEY_MIN_LENGTH
 from rmqlab.message.java import split
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.acl_bodies import (
+from rmqlab.protocol.acl import (
     CreateAccessConfigRequestHeader,
     DeleteAccessConfigRequestHeader,
     GetBrokerAclConfigResponseHeader,

@@ -37,8 +37,7 @@ from rmqlab.protocol.consumer_headers import (
     SearchOffsetRequestHeader,
     SearchOffsetResponseHeader,
 )
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
-from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,10 +23,9 @@ from rmqlab.protocol.bodies import (
     ResetOffsetBodyForC,
     message_queue_order,
 )
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import V3_0_7_SNAPSHOT, V3_1_8_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.mq_version import V3_0_7_SNAPSHOT, V3_1_8_SNAPSHOT, version_desc
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

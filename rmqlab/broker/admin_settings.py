@@ -11,9 +11,8 @@ from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_bodies import BrokerStatsData, BrokerStatsItem, KVTable
 from rmqlab.protocol.admin_headers import GetBrokerConfigResponseHeader, ViewBrokerStatsDataRequestHeader
-from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.command import VERSION_4_8_0, RemotingCommand
-from rmqlab.protocol.mq_version import version_desc
+from rmqlab.protocol.codes import VERSION_4_8_0, ResponseCode, version_desc
+from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.serializable import to_json
 from rmqlab.store.delay_levels import delay_level_to_queue_id
 

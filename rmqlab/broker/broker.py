@@ -42,8 +42,7 @@ from rmqlab.message.message import Host
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.rules import RULES
 from rmqlab.store.broker_role import BrokerRole
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rmqlab.protocol.data_version import DataVersion
-from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
+from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, DataVersion, TopicConfig
 
 _READ_WRITE = PERM_READ | PERM_WRITE
 

@@ -10,9 +10,8 @@ import msgspec
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
-from rmqlab.protocol.register_broker_body import TopicConfigSerializeWrapper
 from rmqlab.protocol.serializable import RemotingSerializable, hash_set_order, to_json
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupWrapper
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import hash_map_order
-from rmqlab.protocol.data_version import DataVersion
+from rmqlab.protocol.topic_config import DataVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
     from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
-    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
     RetryHeader = ConsumerSendMsgBackRequestHeader | SendMessageRequestHeader | SendMessageRequestHeaderV2
 

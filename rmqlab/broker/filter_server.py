@@ -22,12 +22,13 @@ from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
     RegisterFilterServerRequestHeader,
     RegisterMessageFilterClassRequestHeader,
 )
-from rmqlab.protocol.pull_sys_flag import build_sys_flag
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Observer
@@ -242,7 +243,7 @@ def _own_pull(header: PullMessageRequestHeader) -> RemotingCommand:
         queue_id=header.queue_id,
         queue_offset=header.queue_offset,
         max_msg_nums=header.max_msg_nums,
-        sys_flag=build_sys_flag(commit_offset=False, suspend=True, subscription=True, class_filter=False),
+        sys_flag=FLAG_SUSPEND | FLAG_SUBSCRIPTION,
         commit_offset=0,
         suspend_timeout_millis=SUSPEND_MS,
         subscription="*",

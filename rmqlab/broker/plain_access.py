@@ -15,11 +15,11 @@ from rmqlab.broker.acl_addresses import white_addresses
 from rmqlab.broker.acl_error import AclError
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
-from rmqlab.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
+from rmqlab.protocol.acl import ACCESS_KEY, SIGNATURE, signature, signed_content
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.data_version import DataVersion
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.topic_config import DataVersion
 
 if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand

@@ -8,8 +8,8 @@ from rmqlab.broker.faq import SUGGEST_TODO
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.protocol import pull_sys_flag
 from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.topic_config import is_readable
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
     Subscription = tuple[SubscriptionData, ConsumerFilterData | None]
 
@@ -70,7 +70,7 @@ def subscription_in_force(
 
     Raises PullRefused.
     """
-    if pull_sys_flag.has_subscription_flag(header.sys_flag):
+    if header.sys_flag & FLAG_SUBSCRIPTION:
         subscription, filter_data = _own_subscription(broker, header, now)
         held = broker.consumer_manager.find_subscription_data(header.consumer_group, header.topic)
         posted = broker.rules.subscription_in_force(subscription, held) is subscription

@@ -12,10 +12,14 @@ from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol import pull_sys_flag
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, PullMessageResponseHeader
+from rmqlab.protocol.consumer_headers import (
+    FLAG_COMMIT_OFFSET,
+    FLAG_SUSPEND,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+)
 from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.store.broker_role import BrokerRole
 
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig
     from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
 
 _REQUIRED = (
@@ -92,11 +96,7 @@ class PullMessageProcessor:
                 result.max_offset,
             )
             code = self._code(result.status, header.queue_offset)
-            held = (
-                code is ResponseCode.PULL_NOT_FOUND
-                and broker_allow_suspend
-                and pull_sys_flag.has_suspend_flag(header.sys_flag)
-            )
+            held = code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)
             self._observe(channel, header, code, result, held=held)
             if code is ResponseCode.PULL_OFFSET_MOVED:
                 code = self._offset_moved(header, result, answer, group_config, now)
@@ -112,7 +112,7 @@ class PullMessageProcessor:
                 response = RemotingCommand.response(code, result.status.name, answer, body)
         if (
             broker_allow_suspend
-            and pull_sys_flag.has_commit_offset_flag(header.sys_flag)
+            and header.sys_flag & FLAG_COMMIT_OFFSET
             and store.config.broker_role is not BrokerRole.SLAVE
         ):
             self._broker.consumer_offset_manager.commit_offset(

@@ -15,8 +15,7 @@ from rmqlab.message.topics import (
     TOOLS_CONSUMER_GROUP,
     is_system_group,
 )
-from rmqlab.protocol.data_version import DataVersion
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker

@@ -16,8 +16,7 @@ from rmqlab.message.topics import (
     is_system_topic,
     reply_topic,
 )
-from rmqlab.protocol.data_version import DataVersion
-from rmqlab.protocol.topic_config import PERM_INHERIT, PERM_READ, PERM_WRITE, TopicConfig, is_inherited
+from rmqlab.protocol.topic_config import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig, is_inherited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,7 +23,7 @@ from rmqlab.client.rebalance_lite import RebalanceLitePullImpl
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.message import MessageExt, MessageQueue
-from rmqlab.protocol import pull_sys_flag
+from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 PULL_TIME_DELAY_WHEN_PAUSE = 1_000
 NOT_SET = -1
 MIB = 1024 * 1024
-SYS_FLAG = pull_sys_flag.build_sys_flag(
-    commit_offset=False, suspend=True, subscription=True, class_filter=False, lite_pull=True
-)
+SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
 
 
 @dataclass(kw_only=True)

@@ -12,8 +12,7 @@ from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
 from rmqlab.message.record import decode_records
-from rmqlab.protocol import pull_sys_flag
-from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,9 +66,9 @@ class PullAPIWrapper:
                 f"message by {expression_type}"
             )
         if found.slave:
-            sys_flag = pull_sys_flag.clear_commit_offset_flag(sys_flag)
+            sys_flag &= ~FLAG_COMMIT_OFFSET
         addr = found.broker_addr
-        if pull_sys_flag.has_class_filter_flag(sys_flag):
+        if sys_flag & FLAG_CLASS_FILTER:
             addr = self._filter_server(queue.topic, addr)
         header = PullMessageRequestHeader(
             self._group,

@@ -18,7 +18,7 @@ from rmqlab.client.pull_result import PullStatus
 from rmqlab.client.push_consumer_config import PushConsumerConfig, missing_listener
 from rmqlab.client.rebalance_push import RebalancePushImpl
 from rmqlab.client.retry import retry_message
-from rmqlab.protocol import pull_sys_flag
+from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
@@ -203,11 +203,11 @@ class DefaultMQPushConsumer(Consumer):
         class_filter = subscription.class_filter_mode
         post = self.config.post_subscription_when_pull and not class_filter
         sub_expression = subscription.sub_string if post else None
-        sys_flag = pull_sys_flag.build_sys_flag(
-            commit_offset=commit_offset > 0,
-            suspend=True,
-            subscription=sub_expression is not None,
-            class_filter=class_filter,
+        sys_flag = (
+            FLAG_COMMIT_OFFSET * (commit_offset > 0)
+            | FLAG_SUSPEND
+            | FLAG_SUBSCRIPTION * (sub_expression is not None)
+            | FLAG_CLASS_FILTER * class_filter
         )
         return await self.pull_api.prepare_pull(
             queue,

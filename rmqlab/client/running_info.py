@@ -13,8 +13,7 @@ from rmqlab.client.listener import (
 from rmqlab.client.retry import reset_retry_topic
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_bodies import ConsumeMessageDirectlyResult, ConsumerRunningInfo, ProcessQueueInfo
-from rmqlab.protocol.command import VERSION_4_8_0
-from rmqlab.protocol.mq_version import version_desc
+from rmqlab.protocol.codes import VERSION_4_8_0, version_desc
 
 if TYPE_CHECKING:
     from rmqlab.client.process_queue import ProcessQueue

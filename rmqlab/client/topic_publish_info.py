@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import MASTER_ID
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.topic_config import PermName
+from rmqlab.protocol.topic_config import is_readable, is_writeable
 
 if TYPE_CHECKING:
     from rmqlab.protocol.route import TopicRouteData
@@ -62,7 +62,7 @@ def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
         return TopicPublishInfo(queues, order_topic=True)
     masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     for data in sorted(route.queue_datas):
-        if PermName.is_writeable(data.perm) and data.broker_name in masters:
+        if is_writeable(data.perm) and data.broker_name in masters:
             queues += [MessageQueue(topic, data.broker_name, i) for i in range(data.write_queue_nums)]
     return TopicPublishInfo(queues)
 
@@ -72,6 +72,6 @@ def subscribe_info_of(topic: str, route: TopicRouteData) -> list[MessageQueue]:
     return [
         MessageQueue(topic, data.broker_name, i)
         for data in route.queue_datas
-        if PermName.is_readable(data.perm)
+        if is_readable(data.perm)
         for i in range(data.read_queue_nums)
     ]

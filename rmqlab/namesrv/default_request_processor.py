@@ -13,10 +13,8 @@ from rmqlab.namesrv.kv_config_manager import NAMESPACE_ORDER_TOPIC_CONFIG
 from rmqlab.protocol import namesrv_headers as headers
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.data_version import DataVersion
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import RemotingCommandException
-from rmqlab.protocol.register_broker_body import RegisterBrokerBody, TopicConfigSerializeWrapper
+from rmqlab.protocol.header import FrameError, RemotingCommandException
+from rmqlab.protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfigSerializeWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.channel import Channel
-from rmqlab.protocol.data_version import DataVersion
 from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rmqlab.protocol.topic_config import PERM_WRITE, TopicConfig
+from rmqlab.protocol.topic_config import PERM_WRITE, DataVersion, TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -6,7 +6,15 @@ Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are requ
 from __future__ import annotations
 
 from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
-from rmqlab.protocol.header import NULL, CommandHeader, Long, RemotingCommandException
+from rmqlab.protocol.header import (
+    NULL,
+    CommandHeader,
+    Long,
+    RemotingCommandException,
+    WithConsumerGroup,
+    WithOffset,
+    WithTopic,
+)
 
 
 class CloneGroupOffsetRequestHeader(CommandHeader):
@@ -18,19 +26,17 @@ class CloneGroupOffsetRequestHeader(CommandHeader):
     offline: bool = False
 
 
-class ConsumeMessageDirectlyResultRequestHeader(CommandHeader):
+class ConsumeMessageDirectlyResultRequestHeader(WithConsumerGroup):
     """CONSUME_MESSAGE_DIRECTLY 309."""
 
-    consumer_group: str = NULL
     client_id: str | None = None
     msg_id: str | None = None
     broker_name: str | None = None
 
 
-class CreateTopicRequestHeader(CommandHeader):
+class CreateTopicRequestHeader(WithTopic):
     """UPDATE_AND_CREATE_TOPIC 17."""
 
-    topic: str = NULL
     default_topic: str = NULL
     read_queue_nums: int = NULL
     write_queue_nums: int = NULL
@@ -53,10 +59,8 @@ class DeleteSubscriptionGroupRequestHeader(CommandHeader):
     group_name: str = NULL
 
 
-class DeleteTopicRequestHeader(CommandHeader):
+class DeleteTopicRequestHeader(WithTopic):
     """DELETE_TOPIC_IN_BROKER 215."""
-
-    topic: str = NULL
 
 
 class GetAllTopicConfigResponseHeader(CommandHeader):
@@ -75,31 +79,26 @@ class GetConsumeStatsInBrokerHeader(CommandHeader):
     is_order: bool = False
 
 
-class GetConsumeStatsRequestHeader(CommandHeader):
+class GetConsumeStatsRequestHeader(WithConsumerGroup):
     """GET_CONSUME_STATS 208."""
 
-    consumer_group: str = NULL
     topic: str | None = None
 
 
-class GetConsumerConnectionListRequestHeader(CommandHeader):
+class GetConsumerConnectionListRequestHeader(WithConsumerGroup):
     """GET_CONSUMER_CONNECTION_LIST 203."""
 
-    consumer_group: str = NULL
 
-
-class GetConsumerRunningInfoRequestHeader(CommandHeader):
+class GetConsumerRunningInfoRequestHeader(WithConsumerGroup):
     """GET_CONSUMER_RUNNING_INFO 307, to the broker and on to the client."""
 
-    consumer_group: str = NULL
     client_id: str = NULL
     jstack_enable: bool = False
 
 
-class GetConsumerStatusRequestHeader(CommandHeader):
+class GetConsumerStatusRequestHeader(WithTopic):
     """INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, and 221 on to the client."""
 
-    topic: str = NULL
     group: str = NULL
     client_addr: str | None = None
 
@@ -110,10 +109,8 @@ class GetProducerConnectionListRequestHeader(CommandHeader):
     producer_group: str = NULL
 
 
-class GetTopicStatsInfoRequestHeader(CommandHeader):
+class GetTopicStatsInfoRequestHeader(WithTopic):
     """GET_TOPIC_STATS_INFO 202."""
-
-    topic: str = NULL
 
 
 class QueryConsumeQueueRequestHeader(CommandHeader):
@@ -126,10 +123,9 @@ class QueryConsumeQueueRequestHeader(CommandHeader):
     consumer_group: str | None = None
 
 
-class QueryConsumeTimeSpanRequestHeader(CommandHeader):
+class QueryConsumeTimeSpanRequestHeader(WithTopic):
     """QUERY_CONSUME_TIME_SPAN 303."""
 
-    topic: str = NULL
     group: str = NULL
 
 
@@ -141,10 +137,9 @@ class QueryCorrectionOffsetHeader(CommandHeader):
     topic: str = NULL
 
 
-class QueryMessageRequestHeader(CommandHeader):
+class QueryMessageRequestHeader(WithTopic):
     """QUERY_MESSAGE 12; times in epoch ms."""
 
-    topic: str = NULL
     key: str = NULL
     max_num: int = NULL
     begin_timestamp: Long = NULL
@@ -158,16 +153,13 @@ class QueryMessageResponseHeader(CommandHeader):
     index_last_update_phyoffset: Long = NULL
 
 
-class QueryTopicConsumeByWhoRequestHeader(CommandHeader):
+class QueryTopicConsumeByWhoRequestHeader(WithTopic):
     """QUERY_TOPIC_CONSUME_BY_WHO 300."""
 
-    topic: str = NULL
 
-
-class ResetOffsetRequestHeader(CommandHeader):
+class ResetOffsetRequestHeader(WithTopic):
     """INVOKE_BROKER_TO_RESET_OFFSET 222, and 220 on to the client; `timestamp` in epoch ms, -1 for the end."""
 
-    topic: str = NULL
     group: str = NULL
     timestamp: Long = 0
     is_force: bool = False
@@ -186,11 +178,5 @@ class ViewBrokerStatsDataRequestHeader(CommandHeader):
     stats_key: str = NULL
 
 
-class ViewMessageRequestHeader(CommandHeader):
+class ViewMessageRequestHeader(WithOffset):
     """VIEW_MESSAGE_BY_ID 33; `offset` is a commit log offset (bytes)."""
-
-    offset: Long = NULL
-
-
-class ViewMessageResponseHeader(CommandHeader):
-    """Answer to 33: the record is the body."""

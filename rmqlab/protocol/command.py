@@ -6,18 +6,17 @@ Source: 4.8.0 `RemotingCommand`, `RocketMQSerializable`, `NettyRemotingAbstract.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Final
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.protocol import json_header, rocketmq_header
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import CommandHeader, HeaderT, header_from_ext_fields
+from rmqlab.protocol.codes import VERSION_4_8_0
+from rmqlab.protocol.header import CommandFields, CommandHeader, FrameError, HeaderT, header_from_ext_fields
 from rmqlab.protocol.serializable import BodyT, RemotingSerializable
 
-VERSION_4_8_0: Final = 373  # ordinal of V4_8_0 in 4.8.0 `MQVersion`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
 Body = bytes | RemotingSerializable | None
 LONGEST_ODD_BODY: Final = 1024 * 1024
 """Ours, in bytes: what is no plain JSON, such as maps with objects as keys, takes a hundred times as long to read."""
@@ -32,22 +31,14 @@ class SerializeType(IntEnum):
     ROCKETMQ = 1
 
 
-class RemotingCommand(msgspec.Struct):
+class RemotingCommand(CommandFields):
     """A request or response.
 
     `header` holds the typed fields; `ext_fields` is their text, filled by `decode` only, so that a command that stays
-    in the process never becomes text. `language` is null when a peer named an unknown one. `opaque` pairs a response
-    with its request and is chosen by the requester. `content` is the body, None when empty on the wire: bytes, or a
-    structure that nobody changes any more and that becomes bytes when somebody asks for `body`.
+    in the process never becomes text. `content` is the body, None when empty on the wire: bytes, or a structure that
+    nobody changes any more and that becomes bytes when somebody asks for `body`.
     """
 
-    code: int = 0
-    language: str | None = "JAVA"
-    version: int = VERSION_4_8_0
-    opaque: int = 0
-    flag: int = 0
-    remark: str | None = None
-    ext_fields: Mapping[str, str | None] | None = None
     header: CommandHeader | None = None
     content: bytes | RemotingSerializable | None = None
     serialize_type: SerializeType = SerializeType.JSON
@@ -86,10 +77,6 @@ class RemotingCommand(msgspec.Struct):
         """Whether nobody waits for an answer (bit 1 of `flag`)."""
         return bool(self.flag & _ONEWAY)
 
-    def mark_response(self) -> None:
-        """Make this a response."""
-        self.flag |= _RESPONSE
-
     def mark_oneway(self) -> None:
         """Say that nobody waits for an answer."""
         self.flag |= _ONEWAY
@@ -123,12 +110,8 @@ class RemotingCommand(msgspec.Struct):
         content = self.content
         return content if isinstance(content, cls) else cls.decode(self.body or b"", LONGEST_ODD_BODY)
 
-    def add_ext_field(self, name: str, value: str) -> None:
-        """Send one more text beside the header's fields."""
-        self.ext_fields = {**(self.ext_fields or {}), name: value}
-
     def all_ext_fields(self) -> Mapping[str, str | None] | None:
-        """Return what `extFields` holds on the wire: `ext_fields`, overlaid with the fields of `header`."""
+        """`ext_fields`, overlaid with the fields of `header`."""
         if self.header is None:
             return self.ext_fields
         return {**(self.ext_fields or {}), **self.header.to_ext_fields()}

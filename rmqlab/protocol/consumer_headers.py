@@ -5,13 +5,26 @@ Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are requ
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
-from rmqlab.protocol.header import NULL, CommandHeader, Long
+from rmqlab.protocol.header import NULL, CommandHeader, Long, WithConsumerGroup, WithOffset, WithQueue
+
+FLAG_COMMIT_OFFSET: Final = 0x1
+"""Bits of a pull's `sysFlag` (`PullSysFlag`, row S-59): it also commits `commitOffset`."""
+FLAG_SUSPEND: Final = 0x2
+"""The broker may hold the pull when there is nothing to give."""
+FLAG_SUBSCRIPTION: Final = 0x4
+"""The pull brings its own subscription."""
+FLAG_CLASS_FILTER: Final = 0x8
+"""A filter server runs the consumer's own class."""
+FLAG_LITE_PULL_MESSAGE: Final = 0x10
+"""A lite pull consumer asks."""
 
 
 class PullMessageRequestHeader(CommandHeader):
-    """PULL_MESSAGE 11 (row S-59); `sub_version` in epoch ms, `sys_flag` made by `pull_sys_flag`."""
+    """PULL_MESSAGE 11 (row S-59); `sub_version` in epoch ms, `sys_flag` of the bits `FLAG_*`."""
 
     consumer_group: str = NULL
     topic: str = NULL
@@ -35,24 +48,20 @@ class PullMessageResponseHeader(CommandHeader):
     max_offset: Long = NULL
 
 
-class QueryConsumerOffsetRequestHeader(CommandHeader):
+class QueryConsumerOffsetRequestHeader(WithConsumerGroup):
     """QUERY_CONSUMER_OFFSET 14."""
 
-    consumer_group: str = NULL
     topic: str = NULL
     queue_id: int = NULL
 
 
-class QueryConsumerOffsetResponseHeader(CommandHeader):
+class QueryConsumerOffsetResponseHeader(WithOffset):
     """Answer to 14."""
 
-    offset: Long = NULL
 
-
-class UpdateConsumerOffsetRequestHeader(CommandHeader):
+class UpdateConsumerOffsetRequestHeader(WithConsumerGroup):
     """UPDATE_CONSUMER_OFFSET 15."""
 
-    consumer_group: str = NULL
     topic: str = NULL
     queue_id: int = NULL
     commit_offset: Long = NULL
@@ -62,20 +71,16 @@ class UpdateConsumerOffsetResponseHeader(CommandHeader):
     """Answer to 15: nothing but an empty `extFields`."""
 
 
-class GetConsumerListByGroupRequestHeader(CommandHeader):
+class GetConsumerListByGroupRequestHeader(WithConsumerGroup):
     """GET_CONSUMER_LIST_BY_GROUP 38."""
-
-    consumer_group: str = NULL
 
 
 class GetConsumerListByGroupResponseHeader(CommandHeader):
     """Answer to 38: the list is in the body."""
 
 
-class NotifyConsumerIdsChangedRequestHeader(CommandHeader):
+class NotifyConsumerIdsChangedRequestHeader(WithConsumerGroup):
     """NOTIFY_CONSUMER_IDS_CHANGED 40, from broker to client."""
-
-    consumer_group: str = NULL
 
 
 class UnregisterClientRequestHeader(CommandHeader):
@@ -90,10 +95,9 @@ class UnregisterClientResponseHeader(CommandHeader):
     """Answer to 35: nothing but an empty `extFields`."""
 
 
-class ConsumerSendMsgBackRequestHeader(CommandHeader):
+class ConsumerSendMsgBackRequestHeader(WithOffset):
     """CONSUMER_SEND_MSG_BACK 36; `offset` is the commit log offset of the message (bytes)."""
 
-    offset: Long = NULL
     group: str = NULL
     delay_level: int = NULL
     origin_msg_id: str | None = None
@@ -102,51 +106,34 @@ class ConsumerSendMsgBackRequestHeader(CommandHeader):
     max_reconsume_times: int | None = None
 
 
-class GetMaxOffsetRequestHeader(CommandHeader):
+class GetMaxOffsetRequestHeader(WithQueue):
     """GET_MAX_OFFSET 30."""
 
-    topic: str = NULL
-    queue_id: int = NULL
 
-
-class GetMaxOffsetResponseHeader(CommandHeader):
+class GetMaxOffsetResponseHeader(WithOffset):
     """Answer to 30."""
 
-    offset: Long = NULL
 
-
-class GetMinOffsetRequestHeader(CommandHeader):
+class GetMinOffsetRequestHeader(WithQueue):
     """GET_MIN_OFFSET 31."""
 
-    topic: str = NULL
-    queue_id: int = NULL
 
-
-class GetMinOffsetResponseHeader(CommandHeader):
+class GetMinOffsetResponseHeader(WithOffset):
     """Answer to 31."""
 
-    offset: Long = NULL
 
-
-class SearchOffsetRequestHeader(CommandHeader):
+class SearchOffsetRequestHeader(WithQueue):
     """SEARCH_OFFSET_BY_TIMESTAMP 29; `timestamp` in epoch ms."""
 
-    topic: str = NULL
-    queue_id: int = NULL
     timestamp: Long = NULL
 
 
-class SearchOffsetResponseHeader(CommandHeader):
+class SearchOffsetResponseHeader(WithOffset):
     """Answer to 29."""
 
-    offset: Long = NULL
 
-
-class GetEarliestMsgStoretimeRequestHeader(CommandHeader):
+class GetEarliestMsgStoretimeRequestHeader(WithQueue):
     """GET_EARLIEST_MSG_STORETIME 32."""
-
-    topic: str = NULL
-    queue_id: int = NULL
 
 
 class GetEarliestMsgStoretimeResponseHeader(CommandHeader):
@@ -168,10 +155,9 @@ class RegisterFilterServerResponseHeader(CommandHeader):
     broker_id: Long = 0
 
 
-class RegisterMessageFilterClassRequestHeader(CommandHeader):
+class RegisterMessageFilterClassRequestHeader(WithConsumerGroup):
     """REGISTER_MESSAGE_FILTER_CLASS 302."""
 
-    consumer_group: str = NULL
     topic: str = NULL
     class_name: str = NULL
     class_crc: int = msgspec.field(default=NULL, name="classCRC")

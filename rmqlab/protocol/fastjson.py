@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, to_utf8
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

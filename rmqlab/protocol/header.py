@@ -5,19 +5,27 @@ Source: 4.8.0 `CommandCustomHeader`, `RemotingCommand.decodeCommandCustomHeader`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from rmqlab.message.java import boolean_text, parse_boolean, parse_int, parse_long
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from rmqlab.protocol.codes import VERSION_4_8_0
 
 # Java's long, where `int` means 32 bits: the two refuse different texts.
 Long: TypeAlias = int
 # A Java field that nobody has set yet. It is typed as its field, because 4.8.0 too finds out only on use.
 NULL: Final[Any] = None
+
+
+class FrameError(Exception):
+    """A frame that 4.8.0 cannot read either; `java_error` is the simple name of what it throws there."""
+
+    def __init__(self, java_error: str, reason: str) -> None:
+        """Keep the name of the Java error and say in words what is wrong."""
+        super().__init__(f"{java_error}: {reason}")
+        self.java_error = java_error
 
 
 class RemotingCommandException(Exception):
@@ -53,11 +61,52 @@ class CommandHeader(msgspec.Struct, rename="camel"):
             value = getattr(self, attribute)
             if value is None:
                 continue
-            if value.__class__ is bool:
-                fields[wire_name] = boolean_text(value)
-            else:
-                fields[wire_name] = str(value)
+            fields[wire_name] = boolean_text(value) if value.__class__ is bool else str(value)
         return fields
+
+
+class WithTopic(CommandHeader):
+    """A header with a topic."""
+
+    topic: str = NULL
+
+
+class WithQueue(WithTopic):
+    """A header with a queue."""
+
+    queue_id: int = NULL
+
+
+class WithConsumerGroup(CommandHeader):
+    """A header with a consumer group."""
+
+    consumer_group: str = NULL
+
+
+class WithOffset(CommandHeader):
+    """A header with an offset."""
+
+    offset: Long = NULL
+
+
+class CommandFields(msgspec.Struct):
+    """What the header of a frame says, in either serialisation.
+
+    `ext_fields` is the text of the custom header; `language` is null when a peer named an unknown one. `opaque` pairs
+    a response with its request and is chosen by the requester.
+    """
+
+    code: int = 0
+    language: str | None = "JAVA"
+    version: int = VERSION_4_8_0
+    opaque: int = 0
+    flag: int = 0
+    remark: str | None = None
+    ext_fields: Mapping[str, str | None] | None = None
+
+    def all_ext_fields(self) -> Mapping[str, str | None] | None:
+        """What `extFields` holds on the wire."""
+        return self.ext_fields
 
 
 HeaderT = TypeVar("HeaderT", bound=CommandHeader)
@@ -91,7 +140,7 @@ _CONVERTERS: Final[dict[str, Callable[[str], object] | None]] = {
     "Long": parse_long,
     "bool": parse_boolean,
 }
-_Plan = tuple[tuple[str, str, "Callable[[str], object] | None"], ...]
+_Plan = tuple[tuple[str, str, Callable[[str], object] | None], ...]
 _PLANS: Final[dict[type[CommandHeader], _Plan]] = {}
 
 

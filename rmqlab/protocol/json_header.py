@@ -9,16 +9,16 @@ import msgspec
 
 from rmqlab.message.java import INT_MAX, INT_MIN, hash_map_order, to_utf8
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.language import LANGUAGES
+from rmqlab.protocol.codes import LANGUAGES
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.header import CommandFields
 
 
-def write(command: RemotingCommand) -> bytes:
+def write(command: CommandFields) -> bytes:
     """Return the header's text; null values are left out, `extFields` come in java.util.HashMap order."""
     quoted = fastjson.quoted
     text = f'{{"code":{command.code:d},'
@@ -34,7 +34,7 @@ def write(command: RemotingCommand) -> bytes:
     text += f'"opaque":{command.opaque},'
     if command.remark is not None:
         text += f'"remark":{quoted(command.remark)},'
-    text += f'"serializeTypeCurrentRPC":"{_SERIALIZE_TYPES[command.serialize_type]}","version":{command.version}}}'
+    text += f'"serializeTypeCurrentRPC":"JSON","version":{command.version}}}'
     return to_utf8(text)
 
 
@@ -77,7 +77,7 @@ LONGEST_ODD_HEADER: Final = 64 * 1024
 _QUOTES = 16  # around six names and two texts
 
 
-def _read_plain(command: RemotingCommand, header: bytes) -> bool:
+def _read_plain(command: CommandFields, header: bytes) -> bool:
     """Fill `command` from a header without anything unusual; False when it has to be read with care.
 
     Counting the quotes finds fields that come twice, and null.
@@ -103,12 +103,12 @@ def _read_plain(command: RemotingCommand, header: bytes) -> bool:
     return True
 
 
-def read(command: RemotingCommand, header: bytes) -> bool:
+def read(command: CommandFields, header: bytes) -> bool:
     """Fill `command` from the header's text and tell whether it named an `opaque`; raises FrameError."""
     return _read_plain(command, header) or _read_with_care(command, header)
 
 
-def _read_with_care(command: RemotingCommand, header: bytes) -> bool:
+def _read_with_care(command: CommandFields, header: bytes) -> bool:
     pairs = fastjson.read_pairs(header, LONGEST_ODD_HEADER)
     if not isinstance(pairs, fastjson.Pairs):
         if pairs is None or pairs in ([], ""):

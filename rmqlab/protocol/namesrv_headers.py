@@ -5,7 +5,7 @@ Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are requ
 
 from __future__ import annotations
 
-from rmqlab.protocol.header import NULL, CommandHeader, Long
+from rmqlab.protocol.header import NULL, CommandHeader, Long, WithTopic
 
 
 class RegisterBrokerRequestHeader(CommandHeader):
@@ -51,10 +51,8 @@ class QueryDataVersionResponseHeader(CommandHeader):
     changed: bool = NULL
 
 
-class GetRouteInfoRequestHeader(CommandHeader):
+class GetRouteInfoRequestHeader(WithTopic):
     """GET_ROUTEINFO_BY_TOPIC 105."""
-
-    topic: str = NULL
 
 
 class PutKVConfigRequestHeader(CommandHeader):
@@ -97,10 +95,8 @@ class GetTopicsByClusterRequestHeader(CommandHeader):
     cluster: str = NULL
 
 
-class DeleteTopicInNamesrvRequestHeader(CommandHeader):
+class DeleteTopicInNamesrvRequestHeader(WithTopic):
     """DELETE_TOPIC_IN_NAMESRV 216."""
-
-    topic: str = NULL
 
 
 class WipeWritePermOfBrokerRequestHeader(CommandHeader):

@@ -99,12 +99,11 @@ class EndTransactionRequestHeader(CommandHeader):
 
     def check_fields(self) -> None:
         """Refuse anything but not-a-transaction, commit and rollback."""
-        accepted = (TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE)
-        _check_commit_or_rollback(self.commit_or_rollback, accepted)
-
-
-class EndTransactionResponseHeader(CommandHeader):
-    """Answer to 37: nothing but an empty `extFields`."""
+        if self.commit_or_rollback is None:
+            # the words of OpenJDK 17
+            raise NullFieldError('Cannot invoke "java.lang.Integer.intValue()" because "this.commitOrRollback" is null')
+        if self.commit_or_rollback not in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE}:
+            raise RemotingCommandException("commitOrRollback field wrong")
 
 
 class CheckTransactionStateRequestHeader(CommandHeader):
@@ -115,24 +114,3 @@ class CheckTransactionStateRequestHeader(CommandHeader):
     msg_id: str | None = None
     transaction_id: str | None = None
     offset_msg_id: str | None = None
-
-
-class CheckTransactionStateResponseHeader(CommandHeader):
-    """Answer to 39."""
-
-    producer_group: str = NULL
-    tran_state_table_offset: Long = NULL
-    commit_log_offset: Long = NULL
-    commit_or_rollback: int = NULL
-
-    def check_fields(self) -> None:
-        """Refuse anything but commit and rollback."""
-        _check_commit_or_rollback(self.commit_or_rollback, (TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE))
-
-
-def _check_commit_or_rollback(value: int | None, accepted: tuple[int, ...]) -> None:
-    if value is None:
-        # the words of OpenJDK 17
-        raise NullFieldError('Cannot invoke "java.lang.Integer.intValue()" because "this.commitOrRollback" is null')
-    if value not in accepted:
-        raise RemotingCommandException("commitOrRollback field wrong")

@@ -9,18 +9,18 @@ import struct
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import from_utf8, hash_map_order, to_utf8
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.language import LANGUAGES
+from rmqlab.protocol.codes import LANGUAGES
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.header import CommandFields
 
 _FIXED = struct.Struct(">hBhiii")
 
 
-def write(command: RemotingCommand) -> bytes:
+def write(command: CommandFields) -> bytes:
     """Return the header's bytes; code and version keep their low 16 bits only. Raises FrameError without language."""
     if command.language is None:
         raise FrameError("NullPointerException", "a ROCKETMQ header needs a language")
@@ -43,9 +43,9 @@ def write(command: RemotingCommand) -> bytes:
     )
 
 
-def read(command: RemotingCommand, header: bytes) -> None:
+def read(command: CommandFields, header: bytes) -> None:
     """Fill `command` from the header's bytes; raises FrameError. Lengths below zero mean empty."""
-    reader = _Reader(header)
+    reader = ByteReader(header)
     command.code, language, command.version, command.opaque, command.flag, length = _FIXED.unpack(
         reader.take(_FIXED.size),
     )
@@ -71,7 +71,7 @@ def _write_map(fields: Mapping[str, str | None]) -> bytes:
 
 def _read_map(data: bytes) -> dict[str, str | None]:
     fields: dict[str, str | None] = {}
-    reader = _Reader(data)
+    reader = ByteReader(data)
     while reader.rest:
         name = reader.take(reader.number(2))
         value = reader.take(reader.number(4))
@@ -79,27 +79,31 @@ def _read_map(data: bytes) -> dict[str, str | None]:
     return fields
 
 
-class _Reader:
-    """Takes bytes from the front, refusing as Java's ByteBuffer does."""
+class ByteReader:
+    """Takes bytes from the front; what is too short is refused with Java's error of the name `underflow`."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, underflow: str = "BufferUnderflowException") -> None:
         self._data = data
         self._at = 0
+        self._underflow = underflow
 
     @property
     def rest(self) -> int:
+        """How many bytes are left."""
         return len(self._data) - self._at
 
     def take(self, length: int) -> bytes:
+        """The next bytes; raises FrameError."""
         if length < 0:
             raise FrameError("NegativeArraySizeException", f"a length of {length} at byte {self._at}")
         if length > self.rest:
-            raise FrameError("BufferUnderflowException", f"{length} bytes wanted, {self.rest} left")
+            raise FrameError(self._underflow, f"{length} bytes wanted, {self.rest} left")
         start = self._at
         self._at += length
         return self._data[start : self._at]
 
     def number(self, size: int) -> int:
+        """The next number, signed, of `size` bytes; raises FrameError."""
         return int.from_bytes(self.take(size), "big", signed=True)
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
-from rmqlab.message.java import hash_map_order, to_utf8
+from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ class RemotingSerializable(msgspec.Struct, rename="camel"):
 
     def encode(self) -> bytes:
         """Return the body's bytes."""
-        return to_utf8(_text(self))
+        return fastjson.write(to_json(self))
 
     @classmethod
     def decode(cls, data: bytes, longest_odd: int | None = None) -> Self:
@@ -78,37 +78,6 @@ def _key(key: Any) -> Any:
     return tuple(to_json(key).items()) if isinstance(key, tuple) else key  # type: ignore[attr-defined]
 
 
-def _text(value: Any) -> str:
-    """Return the text of `to_json(value)` without making the dicts first: clients send these all the time."""
-    cls = value.__class__
-    write = _WRITERS.get(cls)
-    if write is None:
-        write = _WRITERS[cls] = _make_writer(cls)
-    return write(value)
-
-
-def _make_writer(cls: type) -> Callable[[Any], str]:
-    if cls is str:
-        return fastjson.quoted
-    if cls in _PLAIN:
-        return fastjson.text
-    if issubclass(cls, dict):
-        return lambda value: (
-            "{" + ",".join([f"{_text(k)}:{_text(item)}" for k, item in value.items() if item is not None]) + "}"
-        )
-    if issubclass(cls, list):
-        return lambda value: "[" + ",".join([_text(item) for item in value]) + "]"
-    if issubclass(cls, set | Enum):
-        return lambda value: fastjson.text(to_json(value))
-    fields = [(attribute, f"{fastjson.quoted(wire_name)}:") for attribute, wire_name, _ in _plan(cls)]
-
-    def write(value: Any) -> str:
-        parts = [name + _text(item) for attribute, name in fields if (item := getattr(value, attribute)) is not None]
-        return "{" + ",".join(parts) + "}"
-
-    return write
-
-
 def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:
     """Return items in java.util.HashSet order; those of one bucket in the order given.
 
@@ -139,7 +108,6 @@ _MASK32 = 0xFFFFFFFF
 _PLAIN = frozenset({str, int, bool, float, type(None)})
 _PLANS: dict[type, _Plan] = {}
 _READERS: dict[Any, Read] = {}
-_WRITERS: dict[type, Callable[[Any], str]] = {}
 
 
 def _plan(cls: type) -> _Plan:

@@ -1,51 +1,54 @@
-"""A topic's queues and permissions on one broker (4.8.0 `TopicConfig`, `PermName`)."""
+"""Topics and consumer groups as a broker keeps them, and as it registers them with a name server.
+
+Source: `TopicConfig`, `PermName`, `SubscriptionGroupConfig`, `DataVersion`, `RegisterBrokerBody`.
+"""
 
 from __future__ import annotations
 
+import zlib
 from typing import Final
 
-from rmqlab.message.java import parse_int, split
+import msgspec
+
+from rmqlab.message.java import from_utf8, parse_int, split, to_utf8
 from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
-from rmqlab.protocol.serializable import RemotingSerializable
+from rmqlab.protocol import fastjson
+from rmqlab.protocol.header import FrameError
+from rmqlab.protocol.rocketmq_header import ByteReader
+from rmqlab.protocol.serializable import RemotingSerializable, from_json
 
 PERM_INHERIT: Final = 1
 PERM_WRITE: Final = 2
 PERM_READ: Final = 4
-PERM_PRIORITY: Final = 8
+
+
+MAX_INFLATED_BYTES = 64 * 1024 * 1024
+"""Ours: what a compressed registration may grow to. 4.8.0 knows no bound."""
 
 
 class TopicConfigError(ValueError):
     """Text that is no topic configuration."""
 
 
-class PermName:
-    """The questions one asks of a permission number."""
-
-    @staticmethod
-    def is_readable(perm: int) -> bool:
-        """Tell whether messages may be pulled."""
-        return perm & PERM_READ == PERM_READ
-
-    @staticmethod
-    def is_writeable(perm: int) -> bool:
-        """Tell whether messages may be sent."""
-        return perm & PERM_WRITE == PERM_WRITE
-
-    @staticmethod
-    def is_inherited(perm: int) -> bool:
-        """Tell whether other topics may be made after this one."""
-        return perm & PERM_INHERIT == PERM_INHERIT
-
-    @staticmethod
-    def perm2string(perm: int) -> str:
-        """Return `RWX` with `-` for what is not granted."""
-        flags = ((PERM_READ, "R"), (PERM_WRITE, "W"), (PERM_INHERIT, "X"))
-        return "".join(letter if perm & flag else "-" for flag, letter in flags)
+def is_readable(perm: int) -> bool:
+    """Whether messages may be pulled (`PermName.isReadable`)."""
+    return bool(perm & PERM_READ)
 
 
-is_readable = PermName.is_readable
-is_writeable = PermName.is_writeable
-is_inherited = PermName.is_inherited
+def is_writeable(perm: int) -> bool:
+    """Whether messages may be sent (`PermName.isWriteable`)."""
+    return bool(perm & PERM_WRITE)
+
+
+def is_inherited(perm: int) -> bool:
+    """Whether other topics may be made after this one (`PermName.isInherited`)."""
+    return bool(perm & PERM_INHERIT)
+
+
+def perm2string(perm: int) -> str:
+    """`RWX`, with `-` for what is not granted (`PermName.perm2String`)."""
+    flags = ((PERM_READ, "R"), (PERM_WRITE, "W"), (PERM_INHERIT, "X"))
+    return "".join(letter if perm & flag else "-" for flag, letter in flags)
 
 
 class TopicConfig(RemotingSerializable):
@@ -77,7 +80,91 @@ class TopicConfig(RemotingSerializable):
     def __str__(self) -> str:
         return (
             f"TopicConfig [topicName={self.topic_name}, readQueueNums={self.read_queue_nums}, "
-            f"writeQueueNums={self.write_queue_nums}, perm={PermName.perm2string(self.perm)}, "
+            f"writeQueueNums={self.write_queue_nums}, perm={perm2string(self.perm)}, "
             f"topicFilterType={self.topic_filter_type}, topicSysFlag={self.topic_sys_flag}, "
             f"order={'true' if self.order else 'false'}]"
         )
+
+
+class DataVersion(RemotingSerializable):
+    """When a table last changed (epoch ms) and how often it did."""
+
+    timestamp: int = 0
+    counter: int = 0
+
+    def next_version(self, now: int) -> None:
+        """Note a change at `now` (epoch ms)."""
+        self.timestamp = now
+        self.counter += 1
+
+    def __str__(self) -> str:
+        return f"DataVersion[timestamp={self.timestamp}, counter={self.counter}]"
+
+
+class TopicConfigSerializeWrapper(RemotingSerializable):
+    """All topics of a broker and the version of the table; also the answer to GET_ALL_TOPIC_CONFIG 21."""
+
+    topic_config_table: dict[str, TopicConfig] = msgspec.field(default_factory=dict)
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+
+
+class SubscriptionGroupConfig(RemotingSerializable):
+    """One group. `which_broker_when_consume_slowly` is the broker id that is suggested to those who lag behind."""
+
+    group_name: str = ""
+    consume_enable: bool = True
+    consume_from_min_enable: bool = True
+    consume_broadcast_enable: bool = True
+    retry_queue_nums: int = 1
+    retry_max_times: int = 16
+    broker_id: int = 0
+    which_broker_when_consume_slowly: int = 1
+    notify_consumer_ids_changed_enable: bool = True
+
+
+class SubscriptionGroupWrapper(RemotingSerializable):
+    """All groups of a broker and the version of the table."""
+
+    subscription_group_table: dict[str, SubscriptionGroupConfig] = msgspec.field(default_factory=dict)
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+
+
+class RegisterBrokerBody(RemotingSerializable):
+    """Topics and filter servers, sent as JSON, or compressed with each topic as five words."""
+
+    topic_config_serialize_wrapper: TopicConfigSerializeWrapper = msgspec.field(
+        default_factory=TopicConfigSerializeWrapper,
+    )
+    filter_server_list: list[str] = msgspec.field(default_factory=list)
+
+    def encode_compressed(self) -> bytes:
+        """Return the zlib form: data version, number of topics, topics, filter servers, each after its length."""
+        wrapper = self.topic_config_serialize_wrapper
+        topics = wrapper.topic_config_table
+        parts = [_sized(wrapper.data_version.encode()), len(topics).to_bytes(4, "big")]
+        parts += (_sized(to_utf8(config.to_text())) for config in topics.values())
+        parts.append(_sized(fastjson.write(self.filter_server_list)))
+        return zlib.compress(b"".join(parts), 9)
+
+    @classmethod
+    def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
+        """Read the zlib form; raises FrameError when it ends early or is no zlib stream."""
+        try:
+            inflater = zlib.decompressobj()
+            reader = ByteReader(inflater.decompress(data, MAX_INFLATED_BYTES), "IOException")
+        except zlib.error as error:
+            raise FrameError("ZipException", str(error)) from error
+        if inflater.unconsumed_tail:
+            raise FrameError("IOException", f"a registration of more than {MAX_INFLATED_BYTES} bytes, compressed")
+        body = cls()
+        wrapper = body.topic_config_serialize_wrapper
+        wrapper.data_version = DataVersion.decode(reader.take(reader.number(4)))
+        for _ in range(reader.number(4)):
+            config = TopicConfig.of_text(from_utf8(reader.take(reader.number(4))))
+            wrapper.topic_config_table[config.topic_name] = config
+        body.filter_server_list = from_json(list[str], fastjson.read(reader.take(reader.number(4))))
+        return body
+
+
+def _sized(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data

@@ -13,9 +13,9 @@ from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.namesrv_headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
-from rmqlab.protocol.register_broker_body import RegisterBrokerBody, TopicConfigSerializeWrapper
+from rmqlab.protocol.topic_config import RegisterBrokerBody, TopicConfigSerializeWrapper
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.runtime import RemotingError
 

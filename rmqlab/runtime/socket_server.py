@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import BadFrame, FrameDecoder, UnreadBudget
 

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from rmqlab.protocol.command import RemotingCommand, SerializeType
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import BadFrame, FrameDecoder
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError

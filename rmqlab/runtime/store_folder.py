@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.file_segments import FileSegments, sync_folder
 
 if TYPE_CHECKING:

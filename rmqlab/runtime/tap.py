@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rmqlab.message.java_properties import load_properties
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import FRAME_MAX_LENGTH

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:

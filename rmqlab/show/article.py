@@ -22,8 +22,7 @@ from rmqlab.lab.reading import Reading, seconds
 from rmqlab.lab.recorded.races import SETS, recorded_races
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message
-from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import VERSION_4_8_0
+from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode
 from rmqlab.runtime.network import C2S
 from rmqlab.show.tables import Table
 

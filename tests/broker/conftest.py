@@ -13,7 +13,12 @@ from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+from rmqlab.protocol.consumer_headers import (
+    FLAG_COMMIT_OFFSET,
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
+    PullMessageRequestHeader,
+)
 from rmqlab.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,
@@ -22,7 +27,6 @@ from rmqlab.protocol.heartbeat import (
     MessageModel,
 )
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
-from rmqlab.protocol.pull_sys_flag import build_sys_flag
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -139,7 +143,9 @@ class Bench:
             queue_id=queue,
             queue_offset=offset,
             max_msg_nums=32,
-            sys_flag=build_sys_flag(commit is not None, suspend, own is not None, False),
+            sys_flag=FLAG_COMMIT_OFFSET * (commit is not None)
+            | FLAG_SUSPEND * suspend
+            | FLAG_SUBSCRIPTION * (own is not None),
             commit_offset=commit or 0,
             suspend_timeout_millis=15_000,
             subscription=own,

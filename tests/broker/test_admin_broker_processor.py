@@ -24,7 +24,7 @@ from rmqlab.protocol.consumer_headers import (
     SearchOffsetRequestHeader,
 )
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel, ProducerData
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
 def create_topic(bench, topic="T", **fields):

@@ -28,12 +28,10 @@ from rmqlab.protocol.admin_headers import (
     ResumeCheckHalfMessageRequestHeader,
 )
 from rmqlab.protocol.bodies import GetConsumerStatusBody, ResetOffsetBody
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import VERSIONS, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.mq_version import VERSIONS, version_desc
-from rmqlab.protocol.register_broker_body import TopicConfigSerializeWrapper
 from rmqlab.protocol.route import TopicList
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupWrapper
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 
 
 def settings_of(answer):

@@ -17,7 +17,7 @@ from rmqlab.protocol.heartbeat import (
     ProducerData,
 )
 from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
 def consumer(group, **more):

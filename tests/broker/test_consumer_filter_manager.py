@@ -12,7 +12,7 @@ from rmqlab.broker.consumer_filter_file import decode_filter_data, encode_filter
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.filter_api import build
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.rules import RULES
 from rmqlab.store.config import MessageStoreConfig
 

@@ -8,7 +8,7 @@ from rmqlab.filter.filter_api import build
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
 def notices(channel):

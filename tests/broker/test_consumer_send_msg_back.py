@@ -8,7 +8,7 @@ from rmqlab.message.ids import decode_message_id
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."

@@ -13,8 +13,13 @@ from rmqlab.message.record import body_crc, decode_records
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, RegisterMessageFilterClassRequestHeader
-from rmqlab.protocol.pull_sys_flag import build_sys_flag
+from rmqlab.protocol.consumer_headers import (
+    FLAG_CLASS_FILTER,
+    FLAG_COMMIT_OFFSET,
+    FLAG_SUSPEND,
+    PullMessageRequestHeader,
+    RegisterMessageFilterClassRequestHeader,
+)
 
 SOURCE = b"import os; os._exit(1)  // class Even"
 
@@ -50,7 +55,7 @@ class Beside:
         return self.server.handle(self.bench.channel(), request, self.bench.now)
 
     def pull(self, offset=0, queue=0, group="G"):
-        flag = build_sys_flag(commit_offset=True, suspend=True, subscription=False, class_filter=True)
+        flag = FLAG_COMMIT_OFFSET | FLAG_SUSPEND | FLAG_CLASS_FILTER
         header = PullMessageRequestHeader(group, "T", queue, offset, 32, flag, 7, 15_000, None, 1, None)
         request, channel = RemotingCommand.request(RequestCode.PULL_MESSAGE, header), self.bench.channel()
         request.opaque = 77
@@ -134,7 +139,7 @@ def test_a_held_pull_is_answered_when_the_broker_answers(bench, beside):
     beside.upload()
     waiting = []
     beside.server._ask_broker = lambda request, timeout_ms, answered: waiting.append((request, timeout_ms, answered))
-    flag = build_sys_flag(commit_offset=False, suspend=True, subscription=False, class_filter=True)
+    flag = FLAG_SUSPEND | FLAG_CLASS_FILTER
     header = PullMessageRequestHeader("G", "T", 0, 0, 32, flag, 0, 15_000, None, 1, None)
     channel, request = bench.channel(), RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
     assert beside.server.handle(channel, request, bench.now) is None

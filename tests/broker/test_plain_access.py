@@ -7,13 +7,14 @@ import pytest
 from rmqlab.broker.acl_addresses import white_addresses
 from rmqlab.broker.acl_error import AclError
 from rmqlab.broker.plain_access import PlainPermissionManager
-from rmqlab.protocol.acl_bodies import (
+from rmqlab.protocol.acl import (
+    AclClientRPCHook,
     CreateAccessConfigRequestHeader,
     DeleteAccessConfigRequestHeader,
     GetBrokerClusterAclConfigResponseBody,
     UpdateGlobalWhiteAddrsConfigRequestHeader,
+    signature,
 )
-from rmqlab.protocol.acl_signature import AclClientRPCHook, signature
 from rmqlab.protocol.admin_headers import DeleteTopicRequestHeader, QueryMessageRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand

@@ -12,7 +12,7 @@ from rmqlab.message.topics import OFFSET_MOVED_EVENT
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import PullMessageResponseHeader
 from rmqlab.protocol.heartbeat import MessageModel
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
 def test_groups_of_a_new_broker(bench):

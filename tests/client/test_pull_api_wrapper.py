@@ -11,8 +11,8 @@ from rmqlab.filter import filter_api
 from rmqlab.message.message import Host, MessageExt, MessageQueue
 from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import encode_record
-from rmqlab.protocol import pull_sys_flag
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
 from rmqlab.protocol.route import BrokerData, TopicRouteData
 
 QUEUE = MessageQueue("T", "broker-a", 1)
@@ -116,7 +116,7 @@ def test_the_suggested_broker_is_remembered_whatever_the_status(world, wrapper, 
     wrapper.process_pull_result(QUEUE, result, filter_api.build_subscription_data("G", "T", "*"))
     addr, header = prepare(world, wrapper)
     assert addr == "slave:1"
-    assert header.sys_flag == pull_sys_flag.FLAG_SUSPEND  # a slave is not asked to commit
+    assert header.sys_flag == FLAG_SUSPEND  # a slave is not asked to commit
     assert prepare(world, wrapper, MessageQueue("T", "broker-a", 2))[0] == "master:1"
 
 
@@ -151,7 +151,7 @@ def test_no_broker_no_pull(world, wrapper):
 
 @pytest.mark.row("F-99")
 def test_a_class_filter_pulls_from_a_filter_server_of_the_broker(world, wrapper):
-    flag = 2 | pull_sys_flag.FLAG_CLASS_FILTER
+    flag = 2 | FLAG_CLASS_FILTER
     route = TopicRouteData(broker_datas=[BrokerData("c", "broker-a", {0: "master:1"})])
     wrapper._instance.topic_route_table["T"] = route
     with pytest.raises(MQClientError) as error:

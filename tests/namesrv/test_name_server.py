@@ -10,10 +10,8 @@ from rmqlab.protocol import namesrv_headers as headers
 from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.data_version import DataVersion
-from rmqlab.protocol.register_broker_body import RegisterBrokerBody, TopicConfigSerializeWrapper
 from rmqlab.protocol.route import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
 
 
 class Connection:

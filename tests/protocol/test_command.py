@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import LANGUAGES, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.consumer_headers import (
     GetConsumerListByGroupRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
 )
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.language import LANGUAGES
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.producer_headers import SendMessageResponseHeader
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)))
@@ -119,7 +118,7 @@ def test_a_response_header_without_values_still_shows_as_empty_extfields():
 
 def test_texts_beside_the_header_travel_with_it():
     response = RemotingCommand.response(0, header=SendMessageResponseHeader("ID", 0, 7))
-    response.add_ext_field("TRACE_ON", "true")
+    response.ext_fields = {"TRACE_ON": "true"}
     assert response.all_ext_fields() == {"TRACE_ON": "true", "msgId": "ID", "queueId": "0", "queueOffset": "7"}
 
 
@@ -135,7 +134,7 @@ def test_flags():
     assert not command.is_oneway
     command.mark_oneway()
     assert (command.flag, command.is_oneway) == (2, True)
-    command.mark_response()
+    command.flag |= 1
     assert (command.flag, command.is_response) == (3, True)
 
 

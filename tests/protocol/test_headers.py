@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
-from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
+from rmqlab.protocol.consumer_headers import (
+    FLAG_CLASS_FILTER,
+    FLAG_COMMIT_OFFSET,
+    FLAG_LITE_PULL_MESSAGE,
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
+    PullMessageRequestHeader,
+    UnregisterClientRequestHeader,
+)
 from rmqlab.protocol.header import NullFieldError, RemotingCommandException, header_from_ext_fields
 from rmqlab.protocol.headers import HEADERS
 from rmqlab.protocol.producer_headers import (
@@ -41,6 +49,12 @@ def test_wire_names_are_those_of_java():
     assert HEADERS["RegisterBrokerRequestHeader"].__struct_encode_fields__[-1] == "bodyCrc32"
     assert HEADERS["RegisterMessageFilterClassRequestHeader"].__struct_encode_fields__[-1] == "classCRC"
     assert "".join(HEADERS["SendMessageRequestHeaderV2"].__struct_encode_fields__) == "abcdefghijklm"
+
+
+@pytest.mark.row("S-59")
+def test_each_flag_of_a_pull_has_a_bit_of_its_own():
+    flags = [FLAG_COMMIT_OFFSET, FLAG_SUSPEND, FLAG_SUBSCRIPTION, FLAG_CLASS_FILTER, FLAG_LITE_PULL_MESSAGE]
+    assert flags == [1 << bit for bit in range(5)]
 
 
 @pytest.mark.parametrize("text", ["", "abc", " 3", "3.0", "2147483648", "1_0", "0x1", "-"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,

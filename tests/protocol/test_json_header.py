@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rmqlab.protocol import json_header
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 
 
 def decode(text: str) -> RemotingCommand:

@@ -11,9 +11,8 @@ import pytest
 from rmqlab.protocol import admin_bodies, bodies
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.register_broker_body import RegisterBrokerBody
 from rmqlab.protocol.route import ClusterInfo, TopicList, TopicRouteData
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import RegisterBrokerBody, SubscriptionGroupConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import rmqlab
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageQueue
-from rmqlab.protocol.acl_signature import AclClientRPCHook
+from rmqlab.protocol.acl import AclClientRPCHook
 from rmqlab.runtime.acl_file import read_rules, write_rules
 from rmqlab.runtime.socket_clients import SocketClients
 

@@ -22,7 +22,6 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
-from rmqlab.protocol.pull_sys_flag import build_sys_flag
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.index_service import IndexService
@@ -177,7 +176,7 @@ class BloomBroker:
         while offset < self.workload.messages:
             header = PullMessageRequestHeader(
                 consumer_group=group, topic=TOPIC, queue_id=0, queue_offset=offset, max_msg_nums=AT_ONCE,
-                sys_flag=build_sys_flag(commit_offset=False, suspend=False, subscription=False, class_filter=False),
+                sys_flag=0,
                 commit_offset=0, suspend_timeout_millis=0, sub_version=self.subscriptions[group].sub_version,
                 expression_type=SQL92,
             )  # fmt: skip

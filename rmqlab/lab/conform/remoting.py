@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.lab.conform.vectors import BadVector, Kind, from_hex, take
 from rmqlab.message.java import from_utf8, hash_map_order, string_hash, to_utf8
 from rmqlab.protocol.command import RemotingCommand, SerializeType
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import CommandHeader, RemotingCommandException, header_from_ext_fields
+from rmqlab.protocol.header import CommandHeader, FrameError, RemotingCommandException, header_from_ext_fields
 from rmqlab.protocol.headers import HEADERS
 from rmqlab.protocol.heartbeat import (
     ConsumeFromWhere,

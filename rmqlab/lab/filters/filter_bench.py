@@ -23,7 +23,6 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
-from rmqlab.protocol.pull_sys_flag import build_sys_flag
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.rules import client_keeps
@@ -272,7 +271,7 @@ class FilterBench:
             queue_id=0,
             queue_offset=offset,
             max_msg_nums=MOST_AT_ONCE,
-            sys_flag=build_sys_flag(commit_offset=False, suspend=False, subscription=False, class_filter=False),
+            sys_flag=0,
             commit_offset=0,
             suspend_timeout_millis=0,
             sub_version=one.subscription.sub_version,

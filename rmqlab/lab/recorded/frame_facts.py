@@ -20,11 +20,9 @@ from rmqlab.lab.ledger import FinalState
 from rmqlab.lab.replay.frames import Kind
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
+from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
-from rmqlab.protocol.pull_sys_flag import has_subscription_flag
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import client_keeps
 
@@ -223,7 +221,7 @@ class Frames:
 
 def _posted(fields: Mapping[str, str | None]) -> SubscriptionData | None:
     """Return what a pull says is asked for (4.8.0 `PullMessageProcessor`: its flag for a subscription is set)."""
-    if not has_subscription_flag(int(fields["sysFlag"] or 0)):
+    if not int(fields["sysFlag"] or 0) & FLAG_SUBSCRIPTION:
         return None
     topic, text, kind = (fields.get(name) for name in ("topic", "subscription", "expressionType"))
     return SubscriptionData(topic, text or "", sub_version=int(fields["subVersion"] or 0), expression_type=kind or TAG)

@@ -29,7 +29,7 @@ from rmqlab.lab.replay.frames import Kind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
 from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.rules import RULES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.message.record import RecordError, decode_records
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

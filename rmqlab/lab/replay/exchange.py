@@ -13,9 +13,9 @@ from rmqlab.lab.replay.frames import Kind, Line
 from rmqlab.protocol.bodies import LockBatchRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.pull_sys_flag import has_suspend_flag
 
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
@@ -142,7 +142,7 @@ class Exchange:
     @property
     def suspend_ms(self) -> int | None:
         """How long a pull lets itself be held, None for what cannot be held."""
-        if self.code != RequestCode.PULL_MESSAGE or not has_suspend_flag(number_of(self.fields.get("sysFlag")) or 0):
+        if self.code != RequestCode.PULL_MESSAGE or not (number_of(self.fields.get("sysFlag")) or 0) & FLAG_SUSPEND:
             return None
         return number_of(self.fields.get("suspendTimeoutMillis")) or 0
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.properties_file import PropertiesFileError, read_properties
 
 if TYPE_CHECKING:

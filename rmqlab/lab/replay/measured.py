@@ -13,7 +13,7 @@ from rmqlab.broker.broker_config import OF_MACHINE
 from rmqlab.lab.replay.undetermined import Undetermined
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

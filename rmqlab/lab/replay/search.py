@@ -18,7 +18,7 @@ from rmqlab.lab.replay.exchange import LOG, number_of, pair
 from rmqlab.lab.replay.run import ReplayRun
 from rmqlab.lab.replay.stage import STALL_MS, Choice, Found, Stage, Stall
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.frame_error import FrameError
+from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import NULL
+from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.subscription_data import SubscriptionData
 

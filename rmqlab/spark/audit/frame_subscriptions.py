@@ -14,11 +14,9 @@ from rmqlab.lab.replay.frames import Kind, read_recording
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
+from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.pull_sys_flag import has_subscription_flag
 from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.subscriptions import NEVER, Asked, Held, Present, Subscriptions
 
@@ -145,7 +143,7 @@ class _Told:
             if header.consumer_group:
                 self._leave(line.t, str(header.consumer_group), client or str(header.client_id))
         elif command.code in PULLS and client is not None:
-            if has_subscription_flag(int(fields["sysFlag"] or 0)):
+            if int(fields["sysFlag"] or 0) & FLAG_SUBSCRIPTION:
                 self._posts.add((str(fields["consumerGroup"]), str(fields["topic"]), client))
         elif command.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
             key = str(fields["group"]), str(fields["topic"])

@@ -10,16 +10,14 @@ from rmqlab.broker.consumer_filter_file import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.message.java import split
 from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
-from rmqlab.protocol.frame_error import FrameError
-from rmqlab.protocol.register_broker_body import TopicConfigSerializeWrapper
-from rmqlab.protocol.subscription_group_config import SubscriptionGroupWrapper
+from rmqlab.protocol.header import FrameError
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.filter.consumer_filter_data import ConsumerFilterData
-    from rmqlab.protocol.subscription_group_config import SubscriptionGroupConfig
-    from rmqlab.protocol.topic_config import TopicConfig
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 
 T = TypeVar("T")
 

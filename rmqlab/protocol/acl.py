@@ -1,0 +1,113 @@
+"""Access control: signed requests, and the headers and bodies with which the admin tool shows and changes it.
+
+A signature is HMAC-SHA1 over the values of all fields, in the order of their names, and the body. Source:
+`AclUtils.combineRequestContent`, `AclSigner`, `AclClientRPCHook`; the numbers are request codes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from rmqlab.message.java import to_utf8, utf16_key
+from rmqlab.protocol.header import NULL, CommandHeader
+from rmqlab.protocol.serializable import RemotingSerializable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.protocol.command import RemotingCommand
+
+ACCESS_KEY: Final = "AccessKey"
+SIGNATURE: Final = "Signature"
+SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - the name of a field
+UNIQUE_MSG_QUERY_FLAG: Final = "_UNIQUE_KEY_QUERY"
+_UNSIGNED = {SIGNATURE, UNIQUE_MSG_QUERY_FLAG}
+
+
+def signed_content(fields: Mapping[str, str | None], body: bytes | None) -> bytes:
+    """Return the bytes that are signed; a field without a value counts as the text "null", as in Java."""
+    names = sorted((name for name in fields if name not in _UNSIGNED), key=utf16_key)
+    text = "".join("null" if (value := fields[name]) is None else value for name in names)
+    return to_utf8(text) + (body or b"")
+
+
+def signature(content: bytes, secret_key: str) -> str:
+    """Return the signature as base64 text."""
+    return base64.b64encode(hmac.new(to_utf8(secret_key), content, hashlib.sha1).digest()).decode("ascii")
+
+
+class AclClientRPCHook:
+    """Signs every request of a client; give it to `SocketClients` as its hook. Its text does not show the secret."""
+
+    def __init__(self, access_key: str, secret_key: str, security_token: str | None = None) -> None:
+        self.access_key = access_key
+        self._secret_key = secret_key
+        self._security_token = security_token
+
+    def __call__(self, command: RemotingCommand) -> None:
+        """Add access key and signature to a request that is about to be sent."""
+        added: dict[str, str | None] = {ACCESS_KEY: self.access_key}
+        if self._security_token is not None:
+            added[SECURITY_TOKEN] = self._security_token
+        fields = {**(command.all_ext_fields() or {}), **added}
+        added[SIGNATURE] = signature(signed_content(fields, command.body), self._secret_key)
+        command.ext_fields = {**(command.ext_fields or {}), **added}
+
+
+class CreateAccessConfigRequestHeader(CommandHeader):
+    """UPDATE_AND_CREATE_ACL_CONFIG 50; permissions as "topicA=PUB,topicB=SUB"."""
+
+    access_key: str = NULL
+    secret_key: str | None = None
+    white_remote_address: str | None = None
+    admin: bool = False
+    default_topic_perm: str | None = None
+    default_group_perm: str | None = None
+    topic_perms: str | None = None
+    group_perms: str | None = None
+
+
+class DeleteAccessConfigRequestHeader(CommandHeader):
+    """DELETE_ACL_CONFIG 51."""
+
+    access_key: str = NULL
+
+
+class UpdateGlobalWhiteAddrsConfigRequestHeader(CommandHeader):
+    """UPDATE_GLOBAL_WHITE_ADDRS_CONFIG 53; addresses with commas."""
+
+    global_white_addrs: str = NULL
+
+
+class GetBrokerAclConfigResponseHeader(CommandHeader):
+    """Answer to GET_BROKER_CLUSTER_ACL_INFO 52; `version` is the text of a DataVersion."""
+
+    version: str = NULL
+    broker_name: str = NULL
+    broker_addr: str = NULL
+    cluster_name: str = NULL
+
+
+class PlainAccessConfig(RemotingSerializable):
+    """One account as plain_acl.yml has it."""
+
+    access_key: str | None = None
+    secret_key: str | None = None
+    white_remote_address: str | None = None
+    admin: bool = False
+    default_topic_perm: str | None = None
+    default_group_perm: str | None = None
+    topic_perms: list[str] | None = None
+    group_perms: list[str] | None = None
+
+
+class GetBrokerClusterAclConfigResponseBody(RemotingSerializable):
+    """Answer to GET_BROKER_CLUSTER_ACL_CONFIG 54."""
+
+    global_white_addrs: list[str] = msgspec.field(default_factory=list)
+    plain_access_configs: list[PlainAccessConfig] = msgspec.field(default_factory=list)
