@@ -17,7 +17,6 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import NotACheckout, is_checkout
 from rmqlab.commands import VERBS, available, listing
 from rmqlab.commands.endings import ending
 from rmqlab.errors import BadInput, did_you_mean
@@ -41,8 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     verb, *rest = arguments
     if verb not in available():
-        meant = did_you_mean(verb, available())
-        print(f"{PROGRAM}: no verb {verb!r}{meant or '; there are: ' + ', '.join(available())}", file=sys.stderr)
+        print(_no_verb(verb), file=sys.stderr)
         return 2
     try:
         with _quiet_interrupt():
@@ -72,6 +70,13 @@ def main(arguments: list[str] | None = None) -> int:
         if not _is_interrupt(error):
             raise
         return _interrupted(verb)
+
+
+def _no_verb(verb: str) -> str:
+    if verb in VERBS:
+        where = "a verb of a checkout, not of an installed package"
+        return f"{PROGRAM} {verb}: {where}: clone the repository, or unpack its sdist, and run ./lab {verb} there"
+    return f"{PROGRAM}: no verb {verb!r}{did_you_mean(verb, available()) or '; there are: ' + ', '.join(available())}"
 
 
 def _interrupted(verb: str) -> int:
@@ -110,10 +115,10 @@ def _run(verb: str, rest: list[str]) -> int:
     """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
     from rmqlab.commands.output import check_target, only_json
 
-    module = import_module(f"rmqlab.commands.{verb}")
+    module = import_module(f"{VERBS[verb].package}.{verb}")
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {verb}",
-        description=available()[verb].help,
+        description=VERBS[verb].help,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -128,20 +133,17 @@ def _run(verb: str, rest: list[str]) -> int:
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
         parser.error(f"unknown arguments: {' '.join(unknown)}")
-    _check_surroundings(verb)
+    _check_packages(verb)
     check_target(None if args.json in {None, "-"} else Path(args.json), "--json")
     with only_json(args.json):
         status: int = module.run(args)
     return status
 
 
-def _check_surroundings(verb: str) -> None:
-    """Raise `BadInput` before any work if the verb needs a checkout, or packages, that are not there."""
-    about = VERBS[verb]
-    if about.checkout and not is_checkout():
-        raise NotACheckout("this verb works in a checkout only: clone the repository and run it there, by ./lab")
+def _check_packages(verb: str) -> None:
+    """Raise `BadInput` before any work if the verb needs packages that are not there."""
     # who reads the file of the extra acl says so, and Java is looked for on the machine too
-    packages = set(about.extras) - {"acl", "java"}
+    packages = set(VERBS[verb].extras) - {"acl", "java"}
     if packages:
         from rmqlab.extras import require
 

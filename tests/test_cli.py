@@ -13,9 +13,10 @@ import time
 import pytest
 
 from rmqlab import cli
-from rmqlab.commands import VERBS, available, rows
+from rmqlab.commands import VERBS, available
 from rmqlab.commands.output import write_json
 from rmqlab.errors import BadInput
+from tests.proof.commands import rows
 
 
 def test_without_a_verb_the_available_ones_are_listed(capsys):

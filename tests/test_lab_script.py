@@ -38,8 +38,9 @@ def tree(tmp_path):
     for name in ("lab", "rmqlab/errors.py", "rmqlab/java_runtime.py"):
         shutil.copy(ROOT / name, top / name)
     shutil.copytree(ROOT / "rmqlab" / "commands", top / "rmqlab" / "commands")
-    for name in ("rows.py", "notebook.py", "audit.py", "test.py"):
-        (top / "rmqlab" / "commands" / name).touch()
+    (top / "tests" / "proof" / "commands").mkdir(parents=True)
+    for name in ("rows.py", "notebook.py", "test.py"):
+        (top / "tests" / "proof" / "commands" / name).touch()
     (top / "pyproject.toml").write_text(PYPROJECT)
     (top / "requirements.txt").write_text("core==1.5\n")
     return top
@@ -102,7 +103,7 @@ def test_alone_it_lists_the_verbs_and_installs_nothing(tree):
 
 
 def test_a_verb_without_module_is_not_offered(tree):
-    (tree / "rmqlab" / "commands" / "rows.py").unlink()
+    (tree / "tests" / "proof" / "commands" / "rows.py").unlink()
     assert "rows" not in call(tree).stdout
 
 

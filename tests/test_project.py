@@ -14,12 +14,13 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from rmqlab.commands import available
-from rmqlab.lab.lessons.rows import REQUIRED, collect, read_rows, select
+from rmqlab.commands import VERBS, available
+from tests.proof.rows import REQUIRED, collect, read_rows, select
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = sorted((ROOT / "rmqlab").rglob("*.py"))
+PROOF = sorted(path for path in (ROOT / "tests" / "proof").rglob("*.py") if not path.name.startswith("test_"))
 LONGEST_MODULE = 500
 
 # What a room may import, as in the README's map; a room may always import itself and rmqlab.errors.
@@ -99,6 +100,16 @@ def test_rooms_import_only_downwards():
     assert wrong == []
 
 
+def test_nothing_of_a_wheel_imports_what_a_checkout_alone_has():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in MODULES
+        for line, name in imports_of(path)
+        if name.partition(".")[0] == "tests"
+    ]
+    assert wrong == []
+
+
 def test_interface_of_the_runtime_stands_alone():
     path = ROOT / "rmqlab" / "runtime" / "runtime.py"
     ours = {name for _, name in imports_of(path) if name.startswith("rmqlab")}
@@ -155,7 +166,9 @@ def test_core_has_no_clock_socket_thread_or_chance():
 
 
 def test_modules_are_short():
-    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in [*MODULES, *PROOF]
+    }
     assert {name: length for name, length in lengths.items() if length >= LONGEST_MODULE} == {}
 
 
@@ -294,6 +307,10 @@ def test_required_rows_are_shown():
     checklist = read_rows(ROOT / "data" / "mission" / "rows.tsv")
     shown = collect(ROOT, checklist)
     assert [row for row in select(checklist, REQUIRED) if not shown[row]] == []
+
+
+def test_every_verb_of_the_table_is_there():
+    assert list(available()) == list(VERBS)
 
 
 def test_readme_maps_every_room_and_verb():

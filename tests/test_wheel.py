@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,10 +14,12 @@ import mmh3
 import msgspec
 import pytest
 
-from rmqlab import cli, extras
+from rmqlab import __version__, cli, extras
+from rmqlab.commands import VERBS
 from rmqlab.errors import BadInput
 
 pytest.importorskip("hatchling", reason="hatchling is not installed: ./lab installs it")
+OF_A_CHECKOUT = ["conform", "agree", "profile", "bench", "stress", "rows", "notebook", "test"]
 SCENARIO = {
     "id": "one",
     "topics": {"T": 2},
@@ -104,14 +107,21 @@ def test_the_front_door_opens_with_the_core_alone(installed):
     assert told.stdout.count("MissingPackages the packages of rmqlab[spark] are needed: pip install") == 2
 
 
-@pytest.mark.parametrize(
-    "arguments", [["rows"], ["notebook"], ["test"], ["bench"], ["stress"], ["reproduce", "--report", "r"]]
-)
+@pytest.mark.parametrize("arguments", [*([name] for name in OF_A_CHECKOUT), ["reproduce", "--report", "r"]])
 def test_what_needs_a_checkout_says_so_before_any_work(installed, arguments):
     told = run(installed, *arguments)
     assert (told.stdout, told.returncode) == ("", 2)
     assert told.stderr.count("\n") == 1
+    assert told.stderr.startswith(f"rmqlab {arguments[0]}: ")
     assert "checkout" in told.stderr
+
+
+def test_a_wheel_has_no_proof_and_lists_no_verb_of_a_checkout(installed):
+    assert {path.name for path in (installed / "site").iterdir() if not path.is_symlink()} == {
+        "rmqlab", f"rmqlab-{__version__}.dist-info"
+    }  # fmt: skip
+    listed = re.findall(r"^  (\w+) ", run(installed).stdout, re.MULTILINE)
+    assert listed == [name for name in VERBS if name not in OF_A_CHECKOUT]
 
 
 def absent(name):

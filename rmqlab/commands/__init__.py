@@ -18,7 +18,7 @@ class Verb(NamedTuple):
     """A verb: what it does in one line, and the extras of pyproject.toml that it needs besides the core.
 
     `java` among the extras means: a Java 17 or newer, found on the machine or else installed from a wheel. `checkout`:
-    it works in a source tree only.
+    its module lies in tests/proof/commands, so it is a verb of the source tree and not of an installed package.
     """
 
     help: str
@@ -26,6 +26,11 @@ class Verb(NamedTuple):
     option: str = ""
     option_extras: tuple[str, ...] = ()
     checkout: bool = False
+
+    @property
+    def package(self) -> str:
+        """The package that holds the verb's module."""
+        return "tests.proof.commands" if self.checkout else "rmqlab.commands"
 
     def needs(self, arguments: Sequence[str]) -> set[str]:
         """The extras for these arguments: some are needed only when `option` is among them."""
@@ -46,7 +51,7 @@ VERBS = {
         option="--picture",
         option_extras=("picture",),
     ),
-    "conform": Verb("run vector files against this implementation"),
+    "conform": Verb("run vector files against this implementation", checkout=True),
     "replay": Verb("feed a recording of a real broker to this one and compare every answer"),
     "serve": Verb("broker and name server for real clients", ("acl",)),
     "tap": Verb("record the frames between real clients and a real broker"),
@@ -56,8 +61,12 @@ VERBS = {
     "events": Verb("events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL", ("spark", "java")),
     "sweep": Verb("a sweep of the catalogue on Spark: losses, heartbeats, storms", ("spark", "java")),
     "sql92": Verb("compile a SQL92 filter, explain it, evaluate it step by step"),
-    "agree": Verb("the same filters on odd messages by every way there is, row by row", ("spark", "java")),
-    "profile": Verb("what filtering costs with the bloom filter's switch, stage by stage; where it pays"),
+    "agree": Verb(
+        "the same filters on odd messages by every way there is, row by row", ("spark", "java"), checkout=True
+    ),
+    "profile": Verb(
+        "what filtering costs with the bloom filter's switch, stage by stage; where it pays", checkout=True
+    ),
     "bench": Verb(
         "the benchmarks, as rates and ratios measured in one run", ("notebook", "spark", "java"), checkout=True
     ),
@@ -78,9 +87,13 @@ VERBS = {
 
 def available() -> dict[str, Verb]:
     """The verbs of the table whose module is there, in the table's order."""
-    here = [str(Path(__file__).parent)]
+    top = Path(__file__).resolve().parents[2]
     # asked of Python, not of the disk: a cluster's driver may have the package in a zip
-    return {name: verb for name, verb in VERBS.items() if PathFinder.find_spec(f"{__name__}.{name}", here)}
+    return {
+        name: verb
+        for name, verb in VERBS.items()
+        if PathFinder.find_spec(f"{verb.package}.{name}", [str(top.joinpath(*verb.package.split(".")))])
+    }
 
 
 def listing(program: str) -> str:

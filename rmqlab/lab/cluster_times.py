@@ -1,6 +1,6 @@
 """What an audit costs at several places, as it was measured once: data/cluster/times.json.
 
-`python -m rmqlab.spark.bench.cluster_run` measures it again and writes the file anew; with the argument `answers` it
+`python -m tests.proof.bench.cluster_times` measures it again and writes the file anew; with the argument `answers` it
 keeps the times and asks every place again what it answers.
 """
 
@@ -75,7 +75,7 @@ class Sizing:
 class ClusterTimes:
     """Every place; the bytes and messages that the big store has more than the small one; what each place answered.
 
-    An answer is a `rmqlab.spark.bench.cluster_run.Ran` for the recorded set `audit`.
+    An answer is a `rmqlab.spark.cluster_run.Ran` for the recorded set `audit`.
     """
 
     bytes: int
@@ -116,4 +116,6 @@ def stored_times() -> ClusterTimes:
         places = tuple(Place(**one) for one in told["places"])
         return ClusterTimes(told["bytes"], told["messages"], places, tuple(map(tuple, told["answers"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} cannot be read ({error}); python -m rmqlab.spark.bench.cluster_run makes it") from error
+        raise BadInput(
+            f"{path} cannot be read ({error}); python -m tests.proof.bench.cluster_times makes it"
+        ) from error

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
-from rmqlab.lab.real.filter import cache_folder
+from rmqlab.java_runtime import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

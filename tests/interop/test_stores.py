@@ -19,9 +19,9 @@ import pytest
 
 import rmqlab
 from rmqlab.broker.config_manager import config_files
-from rmqlab.lab.stress.store import end_under_load
 from rmqlab.message.record import decode_record
 from rmqlab.runtime.properties_file import read_properties
+from tests.proof.stress.store import end_under_load
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = {

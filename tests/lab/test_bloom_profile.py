@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.measure import map_workloads, measure, messages_for
 from rmqlab.lab.bloom.stages import (
     ARTICLE_RATIO,
     DISPATCH,
@@ -21,7 +20,8 @@ from rmqlab.lab.bloom.stages import (
 )
 from rmqlab.lab.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
 from rmqlab.lab.interval import Interval
-from rmqlab.lab.real.filter import RealFilterMissingError
+from tests.proof.bloom.measure import map_workloads, measure, messages_for
+from tests.proof.real.filter import RealFilterMissingError
 
 SMALL = Workload(messages=60)
 
@@ -153,7 +153,7 @@ def test_our_classes_alone_in_a_process_of_their_own():
 @pytest.mark.row("F-62", "F-91")
 def test_the_real_classes_match_and_pass_the_same_pairs(monkeypatch):
     """`measure` compares both sides and refuses what differs."""
-    monkeypatch.setattr("rmqlab.lab.bloom.measure.WARM_PAIRS", 1)
+    monkeypatch.setattr("tests.proof.bloom.measure.WARM_PAIRS", 1)
     workload = Workload(messages=60, groups=64, selectivity=0.5, expression="128 tags and 6 conditions",
                         user_properties=True)  # fmt: skip
     try:

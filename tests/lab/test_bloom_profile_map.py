@@ -9,10 +9,10 @@ import pytest
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.bloom.map import BloomMap, Cell, Turn, read_map, stored_map, write_map
-from rmqlab.lab.bloom.measure import PROCESSES, map_workloads
 from rmqlab.lab.bloom.stages import Counts, Stages, counted
 from rmqlab.lab.bloom.workload import Workload
 from rmqlab.lab.interval import Interval
+from tests.proof.bloom.measure import PROCESSES, map_workloads
 
 
 def cell(share, *ratios, properties=True):

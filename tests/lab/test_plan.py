@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bench.entries import benchmarks
 from rmqlab.lab.scenario import Send, Start, parse_scenario
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
@@ -19,6 +18,7 @@ from rmqlab.search.plan.pauses import loss_by_pause
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
 from rmqlab.search.plan.verdict import cost_of
+from tests.proof.bench.entries import benchmarks
 
 NAMES = [one.name for one in PROCEDURES]
 KEEP, WAIT = Producers.KEEP, Producers.WAIT

@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.bloom.map import stored_map
-from rmqlab.lab.bloom.measure import PROCESSES
+from tests.proof.bloom.measure import PROCESSES
 from rmqlab.lab.bloom.stages import (
     ARTICLE_BUILD,
     ARTICLE_RATIO,

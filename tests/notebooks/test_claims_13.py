@@ -10,7 +10,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.lab.cluster_times import stored_times
 from rmqlab.lab.lessons.checks_13 import ALONE, LIMIT_S, NEEDED, PLACE, STORE_GIB, TOO_MANY, WORKERS
-from rmqlab.spark.bench.cluster_run import CONNECT, ROUNDS
+from tests.proof.bench.cluster_times import CONNECT, ROUNDS
 from rmqlab.spark.session import package_archive
 
 LESSON = "13_cluster"

@@ -10,7 +10,7 @@ import papermill
 import pytest
 
 from rmqlab.checkout import ROOT
-from rmqlab.lab.lessons.exercises import exercise_of, exercise_path
+from tests.proof.exercises import exercise_of, exercise_path
 from rmqlab.lab.lessons.notebooks import execute, page, read
 from rmqlab.spark.session import SETTING
 

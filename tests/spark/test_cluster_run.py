@@ -10,7 +10,7 @@ from rmqlab.errors import BadInput
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.bench.cluster_run import ClusterRunError, audit_at, run_everywhere
+from rmqlab.spark.cluster_run import ClusterRunError, audit_at, run_everywhere
 from rmqlab.spark.servers import ConnectServer, StandaloneCluster
 
 

@@ -187,9 +187,9 @@ def connect(tmp_path_factory):
 CLIENT = """
 import json, sys
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.lab.filters.adversarial import rows
-from rmqlab.spark.bench.messages import make_file
-from rmqlab.spark.filters.exactness import compare
+from tests.proof.agree.adversarial import rows
+from tests.proof.bench.messages import make_file
+from tests.proof.agree.exactness import compare
 from rmqlab.spark.session import open_session
 from rmqlab.spark.filters.sql92_columns import matches
 from rmqlab.spark.filters.sql92_files import count_matches, select_matches
@@ -334,7 +334,7 @@ def test_the_command_line_works_from_the_archive(tmp_path):
     """spark-submit hands the package over as a zip; a verb must be found in it."""
     path = package_archive(tmp_path)
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from rmqlab.cli import main; sys.exit(main(['rows', '--help']))"
+        "import sys; sys.path.insert(0, sys.argv[1]); from rmqlab.cli import main; sys.exit(main(['lint', '--help']))"
     )
     told = subprocess.run(
         [sys.executable, "-P", "-c", code, path], capture_output=True, text=True, check=False, cwd=tmp_path

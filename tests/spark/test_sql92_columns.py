@@ -15,11 +15,11 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
-from rmqlab.lab.filters.adversarial import row, rows
 from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab.spark.filters.property_source import PropertyColumnsError, from_columns, from_map, from_text
 from rmqlab.spark.filters.sql92_columns import DEEPEST_TREE, code_of, matches, outcome, outcome_code
 from rmqlab.spark.filters.sql92_leaves import OUTCOMES
+from tests.proof.agree.adversarial import row, rows
 
 RECORDED = {"False": "false", "True": "true", "None": "null"}
 # Every so many expressions of the recorded ones; `rmqlab agree` and the dictionary tests take all.

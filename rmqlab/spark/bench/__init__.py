@@ -1,1 +1,0 @@
-"""Benchmarks of the pipeline, and the same audit at several addresses."""

@@ -1,0 +1,86 @@
+"""Every way held against the evaluator, the real filter among them; and a way that errs is noticed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="NumPy is not installed: ./lab test installs it")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+
+# ruff: noqa: E402 - the modules below need what was looked for above
+
+from rmqlab.cli import main
+from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
+from tests.proof.agree.adversarial import EXPRESSIONS, rows
+from tests.proof.agree.exactness import compare
+from tests.proof.real.filter import RealFilter, RealFilterMissingError
+
+
+@pytest.fixture(scope="module")
+def real():
+    try:
+        filters = RealFilter()
+    except RealFilterMissingError as missing:
+        pytest.skip(str(missing))
+    with filters:
+        yield filters
+
+
+def test_no_way_differs_from_the_evaluator_by_a_row(spark, real):
+    """Few rows here; `rmqlab agree --rows 1000000` does as many as wanted."""
+    some = [EXPRESSIONS[at] for at in (0, 3, 7, 10, 14, 24, 26, 29)]
+    *_, agreements = compare(rows(1_500, 1), some, spark, real, batch=1_000)
+    for one in agreements:
+        assert one.rows == sum(one.outcomes.values()) == 1_500
+        assert one.differing == dict.fromkeys(("dictionary", "jar", "columns", "map", "text", "where"), 0), one.examples
+    assert all(sum(one.outcomes[value] for one in agreements) for value in ("true", "false", "null", "error"))
+
+
+def test_every_filter_by_the_real_one_and_by_dictionary(real):
+    """All expressions and more rows: these two ways are quick."""
+    *_, agreements = compare(rows(4_000, 2), EXPRESSIONS, None, real)
+    assert {one.expression: dict(one.differing) for one in agreements} == {
+        expression: {"dictionary": 0, "jar": 0} for expression in EXPRESSIONS
+    }
+
+
+def wrong_once(monkeypatch):
+    honest = DictionaryFilter.outcomes
+
+    def outcomes(self, table):
+        told = honest(self, table).copy()
+        told[17] = (told[17] + 1) % 4
+        return told
+
+    monkeypatch.setattr(DictionaryFilter, "outcomes", outcomes)
+
+
+def test_one_wrong_row_is_noticed(monkeypatch):
+    wrong_once(monkeypatch)
+    *_, (one,) = compare(rows(100), ["a > 5"])
+    assert one.differing == {"dictionary": 1}
+    assert one.examples[0].startswith("dictionary: ")
+    assert "where the evaluator says" in one.examples[0]
+
+
+def test_the_verb_tells_counts_and_fails_where_something_differs(spark, monkeypatch, tmp_path, capsys):
+    told = tmp_path / "agree.json"
+    command = ["agree", "a > 5", "--rows", "200", "--seed", "4", "--no-jar", "--spark", "local[2]", "--json", str(told)]
+    assert main(command) == 0
+    result = json.loads(told.read_text())
+    assert (result["rows"], result["seed"], result["differing"]) == (200, 4, 0)
+    assert result["ways"] == ["dictionary", "columns", "map", "text", "where"]
+    assert sum(result["expressions"]["a > 5"]["outcomes"].values()) == 200
+    assert "the same by dictionary, columns, map, text, where" in capsys.readouterr().out
+    wrong_once(monkeypatch)
+    assert main(command) == 1
+    assert "differs: dictionary 1 times" in capsys.readouterr().out
+
+
+def test_the_verb_refuses_bad_input(spark, capsys):
+    assert main(["agree", "--rows", "0"]) == 2
+    assert "--rows 0: at least one is needed" in capsys.readouterr().err
+    assert main(["agree", "a >", "--rows", "5", "--no-jar", "--spark", "local[2]"]) == 2
+    assert "the broker refuses this filter" in capsys.readouterr().err

@@ -1,0 +1,16 @@
+"""Every benchmark of the laboratory, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.proof.bench import core, explore, fuzz, hours, plan, serve, start, verbs
+
+if TYPE_CHECKING:
+    from tests.proof.bench.benchmark import Benchmark
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """All benchmarks of the laboratory by name, in the order in which they are run."""
+    kinds = (core, explore, hours, plan, start, verbs, serve, fuzz)
+    return {one.name: one for kind in kinds for one in kind.BENCHMARKS}

@@ -1,0 +1,79 @@
+"""The whole notebook suite on the clock: every lesson under papermill, two at a time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from rmqlab.checkout import folder
+from rmqlab.spark.class_archive import make_archive
+from rmqlab.spark.session import SETTING
+from tests.proof.bench.benchmark import Benchmark, Measurement
+from tests.proof.bench.start import process
+
+LIMIT_S: Final = 120
+# The longest ones first, or one of them runs alone at the end. The first two need no Connect server: one starts a
+# cluster of its own, one has no Spark.
+FIRST: Final = ("13", "09", "11", "08", "10", "07", "06", "12", "04", "05", "01")
+_WITHOUT_SERVER: Final = 2
+
+
+class SuiteTooSlowError(AssertionError):
+    """The notebooks took longer than they may."""
+
+
+def lessons() -> list[Path]:
+    """The lessons in the order in which they run."""
+    found = sorted(folder("notebooks").glob("*.ipynb"))
+    places = {number: place for place, number in enumerate(FIRST)}
+    return sorted(found, key=lambda path: places.get(path.name[:2], len(places)))
+
+
+def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
+    """Every lesson by papermill, Spark's sessions on one Connect server; its start counts.
+
+    The archive of Spark's classes is made before the clock starts: that happens once on a machine.
+
+    Raises:
+        SuiteTooSlowError: it took longer than `limit_s`.
+    """
+    from rmqlab.spark.servers import ConnectServer
+
+    make_archive()
+    paths = lessons()
+    begin = perf_counter()
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(_run_lesson, str(path), "") for path in paths[:_WITHOUT_SERVER]]
+        with ConnectServer("local[2]") as server:
+            waiting += [pool.submit(_run_lesson, str(path), server.address) for path in paths[_WITHOUT_SERVER:]]
+            for one in waiting:
+                one.result()
+    seconds = perf_counter() - begin
+    if seconds > limit_s:
+        raise SuiteTooSlowError(f"{len(paths)} notebooks took {seconds:.0f} s; {limit_s:.0f} s are allowed")
+    return 1.0, seconds
+
+
+def _run_lesson(path: str, address: str) -> None:
+    """What a process of the pool does with one notebook."""
+    papermill = import_module("papermill")  # it has no types
+    if address:
+        os.environ[SETTING] = address
+    # Without a path to write to: papermill would write the notebook anew before and after each cell.
+    papermill.execute_notebook(
+        path, None, cwd=str(Path(path).parent), kernel_name="python3", progress_bar=False, log_output=False
+    )
+
+
+NOTEBOOK_BENCHMARKS: Final = (
+    Benchmark(
+        "notebooks", "every lesson under papermill, two at a time, one Connect server", "s", "python -c pass",
+        notebook_suite, lambda: process(sys.executable, "-c", "pass"), heavy=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""How long a plan takes: a four-member group from one tag to another, every procedure, both kinds of producers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.simulate import simulate
+from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.plan.change import change_between, parse_subscription
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting, course
+from tests.proof.bench.benchmark import Benchmark
+from tests.proof.bench.core import timed
+
+if TYPE_CHECKING:
+    from tests.proof.bench.benchmark import Measurement
+
+OLD, NEW = "tagA", "tagB"
+FOUR = Setting(4, 4)
+FEW = 5
+
+
+def _whole() -> Measurement:
+    def work() -> float:
+        plan(OLD, NEW, setting=FOUR)
+        return 1
+
+    return timed(work)
+
+
+def _rolling() -> Measurement:
+    """Schedules of the rolling restart, searched and drawn."""
+
+    def work() -> float:
+        one = plan(
+            OLD, NEW, setting=FOUR, budget=FEW, procedures=["one-by-one"], producers=[Producers.WAIT]
+        ).tried[0]  # fmt: skip
+        return one.runs
+
+    return timed(work)
+
+
+def _one_run() -> Measurement:
+    """The rolling restart once, with nothing open."""
+    change = change_between(parse_subscription(OLD, "OLD"), parse_subscription(NEW, "NEW"))
+    procedure = next(one for one in PROCEDURES if one.name == "one-by-one")
+    scenario = course(procedure, change, FOUR, Producers.WAIT).scenario
+
+    def work() -> float:
+        simulate(scenario, cluster=default_settings())
+        return 1
+
+    return timed(work)
+
+
+BENCHMARKS = (
+    Benchmark(
+        "plan-schedules", f"schedules of a rolling restart, {FOUR.members} members", "schedules/s",
+        "plain runs of the same", _rolling, _one_run,
+    ),
+    Benchmark(
+        "plan-four", f"a whole plan for a group of {FOUR.members}: every procedure, both kinds of producers", "s",
+        "one plain run of a rolling restart", _whole, _one_run, heavy=True,
+    ),
+)  # fmt: skip

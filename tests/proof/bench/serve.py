@@ -1,0 +1,129 @@
+"""`rmqlab serve` beside the real 4.8.0 broker: the same Java clients, the same machine, in turns (P8).
+
+Both brokers run all the time and only one of them works; for starts and memory they are started anew each turn.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import cached_property, partial
+from time import sleep
+from typing import TYPE_CHECKING, Final
+
+from tests.proof.bench.benchmark import Benchmark, Measurement
+from tests.proof.real.clusters import Cluster, JavaClient, OurCluster, RealCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SENDS: Final = {1: 4_000, 16: 10_000}
+FILLED: Final = 100_000
+"""Messages in the topic that is consumed; every second one has the tag."""
+_WARM_UP: Final = 6_000
+_REST_SECONDS: Final = 3.0
+_MEGABYTE: Final = 1_000_000
+_NANO: Final = 1e-9
+
+
+class Side:
+    """One cluster with a client that stays, both made when they are first needed."""
+
+    def __init__(self, kind: type[Cluster]) -> None:
+        self._kind = kind
+        self._groups = 0
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster that runs all the time."""
+        cluster = self._kind()
+        weakref.finalize(self, cluster.close)
+        cluster.start()
+        return cluster
+
+    @cached_property
+    def client(self) -> JavaClient:
+        """Its client, warmed up."""
+        client = JavaClient(self.cluster.namesrv)
+        weakref.finalize(self, client.close)
+        client.ask("create", "Sends")
+        for threads in SENDS:
+            client.ask("send", "Sends", threads, _WARM_UP)
+        client.ask("create", "Filled")
+        client.ask("fill", "Filled", FILLED)
+        return client
+
+    def sends(self, threads: int) -> Measurement:
+        """Synchronous sends."""
+        whole, *_ = self.client.ask("send", "Sends", threads, SENDS[threads])
+        return SENDS[threads], whole * _NANO
+
+    def latency(self, percentile: int) -> Measurement:
+        """The median or the 99th percentile of synchronous sends, one after the other."""
+        _, median, high = self.client.ask("send", "Sends", 1, SENDS[1])
+        return 1.0, (median if percentile == 50 else high) * _NANO
+
+    def cpu(self, threads: int) -> Measurement:
+        """CPU time of the server's processes for synchronous sends."""
+        client = self.client
+        before = self.cluster.cpu_seconds()
+        client.ask("send", "Sends", threads, SENDS[threads])
+        return SENDS[threads], self.cluster.cpu_seconds() - before
+
+    def consumed(self) -> Measurement:
+        """A push consumer of one tag reads its half of a topic."""
+        client = self.client
+        self._groups += 1
+        count = FILLED // 2
+        (nanoseconds,) = client.ask("consume", "Filled", "TagA", f"G{self._groups}", count)
+        return count, nanoseconds * _NANO
+
+    def ready(self) -> Measurement:
+        """From the start of its first process to the first message that is acknowledged."""
+        cluster = self._kind()
+        try:
+            with JavaClient(cluster.namesrv) as client:
+                client.ask("up")
+                client.tell("first", "TBW102")  # tried again every few ms
+                cluster.start()
+                (stored,) = client.answer()
+                return 1.0, stored * _NANO - cluster.started
+        finally:
+            cluster.close()
+
+    def memory(self) -> Measurement:
+        """Resident memory of name server and broker, nobody connected."""
+        with self._kind() as cluster:
+            sleep(_REST_SECONDS)
+            return 1.0, cluster.resident_bytes() / _MEGABYTE
+
+
+OURS, REAL = Side(OurCluster), Side(RealCluster)
+
+
+def _beside(name: str, about: str, unit: str, measure: Callable[[Side], Measurement]) -> Benchmark:
+    return Benchmark(
+        f"serve-{name}", about, unit, "the real 4.8.0 broker", lambda: measure(OURS), lambda: measure(REAL)
+    )
+
+
+BENCHMARKS = (
+    _beside("ready", "from the start of rmqlab serve to the first message acknowledged", "s", Side.ready),
+    _beside("memory", "memory of rmqlab serve at rest, its name server included", "MB", Side.memory),
+    *(
+        _beside(
+            f"sends-{threads}", f"synchronous sends of 256 bytes, Java threads: {threads}", "sends/s",
+            partial(Side.sends, threads=threads),
+        )
+        for threads in SENDS
+    ),
+    *(
+        _beside(
+            f"cpu-{threads}", f"CPU time of the server for one of these sends, Java threads: {threads}", "ms",
+            partial(Side.cpu, threads=threads),
+        )
+        for threads in SENDS
+    ),
+    _beside("p50", "median time of a synchronous send, one thread", "ms", partial(Side.latency, percentile=50)),
+    _beside("p99", "99th percentile of the same", "ms", partial(Side.latency, percentile=99)),
+    _beside("consume", "messages of one tag of two, to a push consumer", "messages/s", Side.consumed),
+)  # fmt: skip

@@ -1,0 +1,377 @@
+"""Reading a store directory against the real decoder of 4.8.0: the same files, in turns.
+
+Files are made in a temporary folder from records of our codec, copied with their offsets put right, and removed
+afterwards. Both sides must find the same records, or the benchmark fails.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import tempfile
+from functools import cached_property, lru_cache
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.message.record import BLANK_MAGIC_CODE
+from rmqlab.spark.files.log_maker import record
+from tests.proof.bench.benchmark import Benchmark, Measurement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from rmqlab.spark.files.commit_log_files import LogRange
+    from tests.proof.real.decoder import RealDecoder, Scanned
+
+STORE_BYTES: Final = 1 << 30
+_FILE: Final = 256 << 20
+_BLOCK: Final = 32 << 20
+_COLUMNS: Final = (
+    "topic", "queueId", "queueOffset", "physicalOffset", "tags", "keys", "storeTimestamp", "bodyLength",
+)  # fmt: skip
+SIZES: Final = {"470": (64, 448), "2k": (1024, 3072)}
+"""The least and the largest body, in bytes, by the size of a record."""
+_QUEUES: Final = 4
+
+
+class RecordsDifferError(AssertionError):
+    """Our decoder and the real one found different records."""
+
+
+def write_store(folder: Path, size: int, bodies: tuple[int, int], seed: int = 7, *, file_bytes: int = _FILE) -> int:
+    """Write about `size` bytes of commit log into the store directory `folder`; return the number of records.
+
+    The log has files of `file_bytes`. Raises `BadInput` where the disk has no room.
+    """
+    if shutil.disk_usage(folder).free < 2 * size:
+        raise BadInput(f"{folder}: a store of {size} bytes and as much again is needed; free some or set TMPDIR")
+    import numpy as np
+
+    block, starts = _block(bodies, seed, min(_BLOCK, file_bytes // 4))
+    log = folder / "commitlog"
+    log.mkdir()
+    places = starts[:, None] + np.arange(8)
+    count = 0
+    per_file = (file_bytes - 8) // len(block)
+    for base in range(0, max(size, file_bytes), file_bytes):
+        with (log / f"{base:020d}").open("wb") as file:
+            for number in range(per_file):
+                for field, first in ((20, count), (28, base + number * len(block))):
+                    values = count // _QUEUES + np.arange(len(starts)) // _QUEUES if field == 20 else first + starts
+                    block[places + field] = values.astype(">i8").view(np.uint8).reshape(-1, 8)
+                file.write(block.tobytes())
+                count += len(starts)
+            rest = file_bytes - per_file * len(block)
+            file.write((rest.to_bytes(4) + BLANK_MAGIC_CODE.to_bytes(4, signed=True)).ljust(rest, b"\0"))
+    config = folder / "config"
+    config.mkdir()
+    offsets = {f"{_topic(topic)}@G": {str(queue): 1 << 40 for queue in range(_QUEUES)} for topic in range(8)}
+    (config / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}), encoding="ascii")
+    return count
+
+
+def _topic(number: int) -> str:
+    return f"Topic{'ABCDEFGH'[number]}_{'x' * 3 * number}"
+
+
+def _block(bodies: tuple[int, int], seed: int, most: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    made: list[bytes] = []
+    starts: list[int] = []
+    at = 0
+    while True:
+        number = len(starts)
+        topic, tag, price, region = (int(one) for one in rng.integers(0, (8, 16, 5000, 5)))
+        properties = {
+            "KEYS": f"order_{number:08d}",
+            "UNIQ_KEY": rng.bytes(16).hex().upper(),
+            "WAIT": "true",
+            "region": ("hz", "sh", "bj", "sz", "qd")[region],
+            "TAGS": f"Tag{tag}",
+            "a": str(tag % 10),
+            "price": repr(price / 100),
+        }
+        body = rng.bytes(int(rng.integers(*bodies)))
+        one = record(
+            0, _topic(topic), body, queue=number % _QUEUES, properties=properties, stored=1_700_000_000_000 + number
+        )
+        if at + len(one) > most:
+            return np.frombuffer(b"".join(made), np.uint8).copy(), np.array(starts, np.int64)
+        starts.append(at)
+        made.append(one)
+        at += len(one)
+
+
+class Bench:
+    """Stores, session and the Java process, each made when first needed."""
+
+    def __init__(self, size: int) -> None:
+        """Make nothing yet."""
+        self.size = size
+        self._folder = tempfile.TemporaryDirectory(prefix="rmqlab-bench-")
+        self._stores: dict[str, tuple[Path, int]] = {}
+
+    def store(self, kind: str) -> tuple[Path, int]:
+        """The store directory of one record size, and its number of records; only one is kept."""
+        if kind not in self._stores:
+            for path, _ in self._stores.values():
+                shutil.rmtree(path)
+            self._stores.clear()
+            path = Path(self._folder.name) / kind
+            path.mkdir()
+            self._stores[kind] = path, write_store(path, self.size, SIZES[kind])
+        return self._stores[kind]
+
+    @cached_property
+    def java(self) -> RealDecoder:
+        """The real decoder."""
+        from tests.proof.real.decoder import RealDecoder
+
+        return RealDecoder()
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """The session, with memory for throughput."""
+        from rmqlab.spark.session import open_session
+
+        return open_session(conf={"spark.driver.memory": "2g"})
+
+    def real(self, kind: str) -> Scanned:
+        """Let the real decoder read the store."""
+        path, records = self.store(kind)
+        found = self.java.scan(path / "commitlog")
+        if found.records != records:
+            raise RecordsDifferError(f"the real decoder reads {found.records} of {records} records")
+        return found
+
+    def close(self) -> None:
+        """End the Java process and remove the files."""
+        if "java" in self.__dict__:
+            self.java.close()
+        self._folder.cleanup()
+
+
+@lru_cache(maxsize=1)
+def bench(size: int) -> Bench:
+    """The one bench of this process."""
+    made = Bench(size)
+    atexit.register(made.close)
+    return made
+
+
+def scan_sums(part: LogRange) -> tuple[int, int]:
+    """Decode a range into eight columns; return the number of records and the checksum that `LogScan` has."""
+    import pyarrow.compute as pc
+
+    from rmqlab.spark.files.record_columns import LogReader
+
+    records = total = 0
+    for batch in LogReader(_COLUMNS).read(part):
+        records += batch.num_rows
+        total += (pc.sum(batch["queueOffset"]).as_py() or 0) + (pc.sum(pc.utf8_length(batch["tags"])).as_py() or 0)
+    return records, total
+
+
+def _scan(size: int, kind: str) -> Callable[[], Measurement]:
+    known: list[Scanned] = []
+
+    def measure() -> Measurement:
+        from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+
+        one = bench(size)
+        path, _ = one.store(kind)
+        if not known:
+            known.append(one.real(kind))
+        begin = process_time()
+        parts = [scan_sums(part) for part in log_ranges(log_files(path), _FILE)]
+        seconds = process_time() - begin
+        found = sum(records for records, _ in parts), sum(total for _, total in parts)
+        if found != known[0][:2]:
+            raise RecordsDifferError(f"{found} here, {known[0][:2]} by the real decoder (records, checksum)")
+        return found[0], seconds
+
+    return measure
+
+
+def _real_cpu(size: int, kind: str) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        found = bench(size).real(kind)
+        return found.records, found.cpu_seconds
+
+    return measure
+
+
+def _real_wall(size: int, kind: str) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        found = bench(size).real(kind)
+        return found.records, found.seconds
+
+    return measure
+
+
+def _bytes(size: int, kind: str) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        import numpy as np
+
+        path, records = bench(size).store(kind)
+        begin = process_time()
+        for file in sorted((path / "commitlog").iterdir()):
+            np.memmap(file, np.uint64, "r").sum()
+        return records, process_time() - begin
+
+    return measure
+
+
+def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
+    """Decode and add up inside the tasks."""
+
+    def measure() -> Measurement:
+        import pyarrow as pa
+
+        from rmqlab.spark.audit.tasks import over_ranges
+        from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+
+        one = bench(size)
+        path, records = one.store(kind)
+        parts = log_ranges(log_files(path), _FILE)
+        schema = pa.schema([("records", pa.int64()), ("total", pa.int64())])
+
+        def work(part: LogRange) -> Iterator[pa.RecordBatch]:
+            yield pa.record_batch([[figure] for figure in scan_sums(part)], schema=schema)
+
+        begin = perf_counter()
+        frame = over_ranges(one.session, parts, work, schema)
+        found = sum(row.records for row in frame.collect())
+        return _checked(found, records), perf_counter() - begin
+
+    return measure
+
+
+def _data_source(size: int, kind: str) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from rmqlab.spark import read_store
+
+        one = bench(size)
+        path, records = one.store(kind)
+        begin = perf_counter()
+        frame = read_store(one.session, path, columns=_COLUMNS)
+        row = frame.agg(F.count(F.lit(1)), F.sum("queueOffset"), F.sum(F.length("tags"))).collect()[0]
+        return _checked(row[0], records), perf_counter() - begin
+
+    return measure
+
+
+def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
+    """Tell the CPU time of this process and all it started in the place of the time: the real decoder waits by now."""
+
+    def measure() -> Measurement:
+        from rmqlab.spark.cpu_time import cpu_seconds
+
+        begin = cpu_seconds()
+        done, _ = work()
+        return done, cpu_seconds() - begin
+
+    return measure
+
+
+def _audit(size: int, kind: str) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        from rmqlab.spark.audit.auditing import Audit, AuditOptions
+        from rmqlab.spark.audit.subscriptions import Asked, Subscriptions
+
+        one = bench(size)
+        path, records = one.store(kind)
+        keys = {("G", _topic(number)): [Asked("", "TAG", "Tag1 || Tag2 || Tag3")] for number in range(8)}
+        options = AuditOptions(subscriptions=Subscriptions(keys, {}, frozenset(keys), {}), check_crc=False)
+        begin = perf_counter()
+        audit = Audit(one.session, path, options)
+        found = sum(row["sent"] for row in audit.summary["G"].values())
+        seconds = perf_counter() - begin
+        audit.close()
+        return _checked(found, records), seconds
+
+    return measure
+
+
+def _checked(found: int, records: int) -> int:
+    if found != records:
+        raise RecordsDifferError(f"{found} of {records} records")
+    return found
+
+
+def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
+    """The benchmarks on stores of about `size` bytes of each record size."""
+    cpu, wall = "MessageDecoder without bodies, CPU", "MessageDecoder without bodies, one thread"
+    unit = "messages/s"
+    made = []
+    for kind in SIZES:
+        about = f"a store with records of {kind} bytes"
+        made += [
+            Benchmark(
+                f"store_scan-{kind}",
+                f"{about} into columns, CPU of one core",
+                unit,
+                cpu,
+                _scan(size, kind),
+                _real_cpu(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-bytes",
+                f"{about} into columns, one core",
+                unit,
+                "adding up the bytes",
+                _scan(size, kind),
+                _bytes(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-workers",
+                f"{about} on Spark, added up in the tasks",
+                unit,
+                wall,
+                _in_workers(size, kind),
+                _real_wall(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-source",
+                f"{about} through the data source, added up by Spark",
+                unit,
+                wall,
+                _data_source(size, kind),
+                _real_wall(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-workers-cpu",
+                f"{about} on Spark, added up in the tasks, CPU of all processes",
+                unit,
+                cpu,
+                _cpu(_in_workers(size, kind)),
+                _real_cpu(size, kind),
+            ),
+            Benchmark(
+                f"store_scan-{kind}-source-cpu",
+                f"{about} through the data source, added up by Spark, CPU of all processes",
+                unit,
+                cpu,
+                _cpu(_data_source(size, kind)),
+                _real_cpu(size, kind),
+            ),
+            Benchmark(
+                f"audit-{kind}",
+                f"{about} audited for a group of eight topics",
+                unit,
+                wall,
+                _audit(size, kind),
+                _real_wall(size, kind),
+            ),
+        ]
+    return tuple(made)

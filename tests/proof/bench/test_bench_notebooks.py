@@ -1,0 +1,38 @@
+"""The suite on the clock: every lesson runs, the first ones need no Connect server, one that is too slow is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.checkout import folder
+from tests.proof.bench import notebooks
+
+
+def test_every_lesson_runs_and_none_that_connects_comes_before_the_server():
+    paths = notebooks.lessons()
+    assert sorted(paths) == sorted(folder("notebooks").glob("*.ipynb"))
+    assert [path.name[:2] for path in paths[: len(notebooks.FIRST)]] == list(notebooks.FIRST)
+    first = "".join(path.read_text(encoding="utf-8") for path in paths[:2])
+    assert "_session" not in first
+    assert "notebook_session" in paths[2].read_text(encoding="utf-8")
+
+
+def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
+    class Server:
+        address = "sc://nowhere:1"
+
+        def __init__(self, master):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+    monkeypatch.setattr("rmqlab.spark.servers.ConnectServer", Server)
+    monkeypatch.setattr(notebooks, "make_archive", lambda: None)
+    monkeypatch.setattr(notebooks, "folder", lambda name: tmp_path)
+    assert notebooks.notebook_suite()[0] == 1.0
+    with pytest.raises(notebooks.SuiteTooSlowError, match=r"0 notebooks took 0 s; -1 s are allowed"):
+        notebooks.notebook_suite(-1)

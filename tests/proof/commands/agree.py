@@ -1,0 +1,74 @@
+"""The verb `agree`: the same filters on the same odd messages by every way there is, compared row by row."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
+from tests.proof.agree.adversarial import EXPRESSIONS, rows
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tests.proof.agree.exactness import Agreement
+
+_ROWS = 100_000
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "expressions", nargs="*", metavar="EXPR", help=f"SQL92 filters ({len(EXPRESSIONS)} that are easily got wrong)"
+    )
+    parser.add_argument("--rows", type=int, default=_ROWS, metavar="N", help=f"messages to make ({_ROWS})")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other messages for another number (0)")
+    parser.add_argument("--spark", metavar="ADDRESS", help="session to use (RMQLAB_SPARK, else local[*])")
+    parser.add_argument("--no-jar", action="store_true", help="leave out the real filter, which needs a JDK and Maven")
+
+
+def run(args: Namespace) -> int:
+    """Print how often each value came and each way differed; return 0 if none ever did, else 1.
+
+    Raise `BadInput` for a filter that the broker refuses, and where Spark or the real filter is missing.
+    """
+    if args.rows < 1:
+        raise BadInput(f"--rows {args.rows}: at least one is needed")
+    from rmqlab.filter.sql92.errors import MQFilterException
+    from rmqlab.spark.session import open_session
+    from tests.proof.agree.exactness import compare
+    from tests.proof.real.filter import RealFilter
+
+    out = text_stream(args)
+    agreements: list[Agreement] = []
+    with ExitStack() as stack:
+        real = None if args.no_jar else stack.enter_context(RealFilter())
+        session = open_session(args.spark)
+        try:
+            for agreements in compare(rows(args.rows, args.seed), args.expressions or EXPRESSIONS, session, real):
+                differing = sum(sum(one.differing.values()) for one in agreements)
+                print(f"{agreements[0].rows:,} messages, {differing} answers differ", file=out, flush=True)
+        except MQFilterException as error:
+            raise BadInput(f"the broker refuses this filter: {error}") from error
+    for one in agreements:
+        values = ", ".join(f"{count:,} {value}" for value, count in one.outcomes.items())
+        print(f"{one.expression}\n    {values}; {_differing(one)}", file=out)
+        for example in one.examples:
+            print(f"    {example}", file=out)
+    told = {
+        "seed": args.seed,
+        "rows": args.rows,
+        "ways": list(agreements[0].differing),
+        "differing": sum(sum(one.differing.values()) for one in agreements),
+        "expressions": {one.expression: one.as_json() for one in agreements},
+    }
+    write_json(told, args.json)
+    return 1 if told["differing"] else 0
+
+
+def _differing(one: Agreement) -> str:
+    wrong = {way: count for way, count in one.differing.items() if count}
+    if not wrong:
+        return f"the same by {', '.join(one.differing)}"
+    return "differs: " + ", ".join(f"{way} {count:,} times" for way, count in wrong.items())

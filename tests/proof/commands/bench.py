@@ -1,0 +1,87 @@
+"""The verb `bench`: the benchmarks, each beside a reference that is measured in the same run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
+from tests.proof.bench.benchmark import RUNS, chosen, run_benchmark
+from tests.proof.bench.entries import benchmarks
+from tests.proof.bench.filters import MESSAGES, filter_benchmarks
+from tests.proof.bench.notebooks import NOTEBOOK_BENCHMARKS
+from tests.proof.bench.store import STORE_BYTES, store_benchmarks
+from tests.proof.bench.sweeps import SWEEP_BENCHMARKS
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tests.proof.bench.benchmark import BenchResult
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="which benchmarks, or how their names begin (all but those that take minutes); --list names them",
+    )
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"turns of each that count ({RUNS})")
+    parser.add_argument(
+        "--messages",
+        type=int,
+        default=MESSAGES,
+        metavar="N",
+        help=f"messages a turn for filters on Spark ({MESSAGES})",
+    )
+    parser.add_argument(
+        "--store-bytes",
+        type=int,
+        default=STORE_BYTES,
+        metavar="N",
+        help=f"bytes of the commit logs that store_scan and audit read ({STORE_BYTES})",
+    )
+    parser.add_argument("--list", action="store_true", help="name the benchmarks and what each measures, run none")
+
+
+def run(args: Namespace) -> int:
+    """Run the benchmarks and print value, spread and ratio; return 0. Raise `BadInput` for a name that is none."""
+    if args.runs < 1:
+        raise BadInput(f"--runs {args.runs}: at least one is needed")
+    out = text_stream(args)
+    on_spark = (
+        *filter_benchmarks(args.messages),
+        *store_benchmarks(args.store_bytes),
+        *SWEEP_BENCHMARKS,
+        *NOTEBOOK_BENCHMARKS,
+    )
+    known = {**benchmarks(), **{one.name: one for one in on_spark}}
+    selected = list(known.values()) if args.list and not args.names else chosen(args.names, known)
+    if args.list:
+        width = max(len(one.name) for one in selected)
+        for one in selected:
+            print(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})", file=out)
+        write_json({one.name: {"about": one.about, "unit": one.unit} for one in selected}, args.json)
+        return 0
+    results: list[BenchResult] = []
+    for benchmark in selected:
+        result = run_benchmark(benchmark, args.runs)
+        results.append(result)
+        print(_text(result), file=out, flush=True)
+    write_json({result.benchmark.name: result.as_json() for result in results}, args.json)
+    return 0
+
+
+def _text(result: BenchResult) -> str:
+    one = result.benchmark
+    return (
+        f"{one.name}: {_number(result.value)} {one.unit} ({_number(result.low)} to {_number(result.high)},"
+        f" median of {result.runs}): {one.about}\n"
+        f"    {result.ratio:.3g} times ({result.ratio_low:.3g} to {result.ratio_high:.3g}) the reference,"
+        f" {one.reference_name}: {_number(result.reference)} {one.unit}"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"

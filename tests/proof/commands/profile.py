@@ -1,0 +1,106 @@
+"""The verb `profile`: what filtering costs with the bloom filter's switch and without, stage by stage, and the map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.progress import Progress
+from rmqlab.errors import BadInput
+from rmqlab.lab.bloom.map import MAP, SIDES, BloomMap, write_map
+from rmqlab.lab.bloom.stages import ARTICLE_RATIO, STAGES, Stages
+from rmqlab.lab.bloom.workload import ARTICLE, EXPRESSIONS
+from tests.proof.bloom.measure import PROCESSES, map_workloads, measure
+from tests.proof.real.filter import RealFilterMissingError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.lab.bloom.map import Cell
+    from rmqlab.lab.bloom.workload import Workload
+
+RATIOS: dict[str, Callable[[Stages], float]] = {
+    "bitmap + layer 2": Stages.as_the_article,
+    "and extension, check of bits": Stages.ratio,
+    "and decoding, were it charged": Stages.ratio_charged,
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    one = ARTICLE
+    parser.add_argument("--messages", type=int, default=one.messages, metavar="N", help=f"messages ({one.messages})")
+    parser.add_argument("--groups", type=int, default=one.groups, metavar="N", help=f"groups ({one.groups})")
+    parser.add_argument(
+        "--selectivity", type=float, default=one.selectivity, metavar="S", help="share of messages that match (1)"
+    )
+    parser.add_argument(
+        "--expression", choices=EXPRESSIONS, default=one.expression, help=f"what groups ask for ({one.expression})"
+    )
+    parser.add_argument("--user-properties", action="store_true", help="give each message five more properties")
+    parser.add_argument(
+        "--processes", type=int, default=PROCESSES, metavar="N", help=f"processes of each side ({PROCESSES})"
+    )
+    parser.add_argument("--no-java", action="store_true", help="leave out the real classes (they need JDK and Maven)")
+    parser.add_argument("--map", action="store_true", help="measure the whole map instead: ten minutes or more")
+    parser.add_argument("--store", type=Path, metavar="DIR", help=f"with --map: write {MAP} into this folder")
+
+
+def run(args: Namespace) -> int:
+    """Measure, print, store; return 0. Raise BadInput for a wrong setting."""
+    if args.processes < 1:
+        raise BadInput(f"--processes {args.processes}: at least one is needed")
+    if args.store and not args.map:
+        raise BadInput("--store keeps the map: give --map with it")
+    one = replace(
+        ARTICLE, messages=args.messages, groups=args.groups, selectivity=args.selectivity, expression=args.expression,
+        user_properties=args.user_properties,
+    )  # fmt: skip
+    cells = _measured(map_workloads() if args.map else [one], args)
+    lines = _turns(BloomMap.of(cells)) if args.map else _lines(cells[0])
+    print("\n".join(lines), file=text_stream(args))
+    if args.store:
+        write_map(args.store / MAP, cells)
+    write_json({"cells": [cell.as_json() for cell in cells]}, args.json)
+    return 0
+
+
+def _measured(workloads: Sequence[Workload], args: Namespace) -> list[Cell]:
+    try:
+        with Progress("profile") as progress:
+            return measure(workloads, args.processes, real=not args.no_java, told=progress.now)
+    except RealFilterMissingError as error:
+        raise BadInput(f"{error}; --no-java leaves the real classes out") from error
+
+
+def _lines(cell: Cell) -> list[str]:
+    one, sides = cell.workload, cell.sides
+    lines = [
+        f"{one.messages} messages, {one.groups} groups, selectivity {one.selectivity:g}, {one.expression}",
+        f"CPU ns for a message, all groups together: median of {len(cell.processes['ours'])} processes (both ends)",
+        "",
+        f"{'stage':<32}" + "".join(f"{SIDES[side]:>28}" for side in sides),
+    ]
+    for stage in STAGES:
+        told = [cell.interval(side, lambda one, stage=stage: getattr(one, stage)) for side in sides]  # type: ignore[misc]
+        shown = [f"{each.median:.0f} ({each.low:.0f} to {each.high:.0f})" for each in told]
+        lines.append(f"{stage.replace('_', ' '):<32}" + "".join(f"{text:>28}" for text in shown))
+    lines += ["", f"cost with / without; the article's figures make {ARTICLE_RATIO:.2f} of the first"]
+    for name, figure in RATIOS.items():
+        lines.append(f"{name:<32}" + "".join(f"{cell.interval(side, figure)!s:>28}" for side in sides))
+    return lines
+
+
+def _turns(found: BloomMap) -> list[str]:
+    lines = []
+    for side in found.sides:
+        lines.append(
+            f"The switch turns from a gain into a loss at these shares of matching messages, by {SIDES[side]}:"
+        )
+        for expression in found.axis("expression"):
+            shown = [f"{groups}: {found.turn(groups, expression, side)}" for groups in found.axis("groups")]
+            lines.append(f"  {expression}, by groups  {', '.join(shown)}")
+    return lines
