@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import struct
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
-from rmqlab.message.properties import properties_to_string, string_to_properties
-from rmqlab.message.record import RecordError
+from rmqlab.message.properties import in_hash_map_order, properties_to_string, string_to_properties
+from rmqlab.message.record import RecordError, body_crc, message_length, pack_record
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOSTADDRESS_V6_FLAG
 from rmqlab.message.topics import is_retry_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rmqlab.message.message import MessageExt
     from rmqlab.message.record import Data
 
 _HEAD = struct.Struct(">iiiii")  # size, magic 0, CRC 0, flag, body length
-_FIXED = 22
+_SHORT = struct.Struct(">h")
+_FIXED = _HEAD.size + _SHORT.size
 
 
 class UnsupportedBatch(BadInput, ValueError):
@@ -85,13 +89,19 @@ def encode_messages(messages: Iterable[Message]) -> bytes:
 
 def decode_message(data: Data, offset: int = 0) -> tuple[Message, int]:
     """Return the message at `offset` of a batch body and where it ends; raise `RecordError` if the bytes end before."""
+    flag, body, properties, end = _read(data, offset)
+    return Message("", body, flag, string_to_properties(from_utf8(properties))), end
+
+
+def _read(data: Data, offset: int) -> tuple[int, bytes, bytes, int]:
+    """Return flag, body and properties at `offset`, and where they end."""
     where = f"batch body at byte {offset}"
     try:
         _, _, _, flag, body_length = _HEAD.unpack_from(data, offset)
         if body_length < 0:
             raise RecordError("NegativeArraySizeException", f"{where}: the body length is {body_length}")
         position = offset + _HEAD.size + body_length
-        (properties_length,) = struct.unpack_from(">h", data, position)
+        (properties_length,) = _SHORT.unpack_from(data, position)
     except struct.error as error:
         raise RecordError("BufferUnderflowException", f"{where}: {error}") from error
     if properties_length < 0:
@@ -99,8 +109,7 @@ def decode_message(data: Data, offset: int = 0) -> tuple[Message, int]:
     end = position + 2 + properties_length
     if end > len(data):
         raise RecordError("BufferUnderflowException", f"{where}: it ends in the properties")
-    body = bytes(data[position - body_length : position])
-    return Message("", body, flag, string_to_properties(from_utf8(data[position + 2 : end]))), end
+    return flag, bytes(data[position - body_length : position]), bytes(data[position + 2 : end]), end
 
 
 def decode_messages(data: Data) -> list[Message]:
@@ -111,3 +120,36 @@ def decode_messages(data: Data) -> list[Message]:
         message, position = decode_message(data, position)
         messages.append(message)
     return messages
+
+
+def encode_batch(batch: MessageExt, max_message_size: int) -> list[bytes]:
+    """Return a record for each message in the body of `batch`, with queue and commit log offset still 0.
+
+    The batch's own properties are written behind those of every message. Raises `RecordError` where 4.8.0
+    (`CommitLog.MessageExtBatchEncoder`) throws: a body that ends too early, records above `max_message_size` bytes
+    together, an IPv6 address without its flag.
+    """
+    body = batch.body or b""
+    topic, own = to_utf8(batch.topic), to_utf8(properties_to_string(in_hash_map_order(batch.properties)))
+    template = copy(batch)
+    template.queue_offset = template.commit_log_offset = template.prepared_transaction_offset = 0
+    records: list[bytes] = []
+    position = total = 0
+    while position < len(body):
+        try:
+            template.flag, part, properties, position = _read(body, position)
+        except RecordError as error:
+            raise RecordError("BufferUnderflowException", str(error)) from error
+        properties += own
+        size = message_length(batch.sys_flag, len(part), len(topic), len(properties))
+        total += size
+        if total > max_message_size:
+            raise RecordError("RuntimeException", "message size exceeded")
+        for host, bit in ((batch.born_host, BORNHOST_V6_FLAG), (batch.store_host, STOREHOSTADDRESS_V6_FLAG)):
+            if host.is_v6 and not batch.sys_flag & bit:
+                raise RecordError(
+                    "BufferOverflowException", f"batch from {host.text}: an IPv6 address needs its bit in the sys flag"
+                )
+        template.body_crc = body_crc(part)
+        records.append(pack_record(template, size, part, topic, properties))
+    return records

@@ -1,9 +1,8 @@
 """The bytes of a stored message: one commit log record, as 4.8.0 `CommitLog` writes and `MessageDecoder` reads it.
 
-All numbers are big endian: total size 4, magic 4, body CRC 4, queue id 4, flag 4, queue offset 8, commit log offset 8,
-sys flag 4, born time 8, born address 4 or 16 and port 4, store time 8, store address 4 or 16 and port 4, reconsume
-times 4, prepared transaction offset 8, body length 4 and body, topic length 1 and topic, properties length 2 and
-properties.
+All numbers are big endian. `RECORD_FIELDS` come first, then the body, the topic's length in 1 byte and the topic, the
+length of the properties in 2 and the properties. This layout is written down here alone: the check of a record before
+dispatch and the compiled reader of store files take it from here.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.message.compression import CompressionError, compress, uncompress
@@ -21,15 +20,47 @@ from rmqlab.message.message import Host, HostError, MessageExt
 from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, COMPRESSED_FLAG, STOREHOST_V6_FLAG
 
-MESSAGE_MAGIC_CODE = -626843481  # 0xDAA320A7
-BLANK_MAGIC_CODE = -875286124  # 0xCBD43194, fills the end of a commit log file
-SYSFLAG_POSITION = 36
-_HEAD = struct.Struct(">iiiiiqqiq")
-_TAILS = {(born, store): struct.Struct(f">{born}siq{store}siiqi") for born in (4, 16) for store in (4, 16)}
-_ADDRESS_AND_TIME = struct.Struct(">iq")
-_AFTER_HOSTS = struct.Struct(">iiqi")
-_FIXED = 72  # all fields of fixed length, without the two addresses and ports and without topic and properties
+MESSAGE_MAGIC_CODE: Final = -626843481  # 0xDAA320A7
+BLANK_MAGIC_CODE: Final = -875286124  # 0xCBD43194, fills the end of a commit log file
+RECORD_FIELDS: Final = {
+    "total_size": "i",
+    "magic_code": "i",
+    "body_crc": "i",
+    "queue_id": "i",
+    "flag": "i",
+    "queue_offset": "q",
+    "commit_log_offset": "q",
+    "sys_flag": "i",
+    "born_timestamp": "q",
+    "born_address": "{born}s",
+    "born_port": "i",
+    "store_timestamp": "q",
+    "store_address": "{store}s",
+    "store_port": "i",
+    "reconsume_times": "i",
+    "prepared_transaction_offset": "q",
+    "body_length": "i",
+}
+"""Name and `struct` format of each field before the body; an address has 4 bytes, or 16 if sys flag says so."""
 Data = bytes | bytearray | memoryview
+
+
+class RecordLayout:
+    """The fields before the body for addresses of so many bytes: `fields` packs and reads them, `offsets` of each."""
+
+    def __init__(self, born: int, store: int) -> None:
+        formats = [text.format(born=born, store=store) for text in RECORD_FIELDS.values()]
+        sizes = [struct.calcsize(f">{text}") for text in formats]
+        self.fields = struct.Struct(">" + "".join(formats))
+        self.offsets = {name: sum(sizes[:number]) for number, name in enumerate(RECORD_FIELDS)}
+        self.size = self.fields.size
+        """Bytes before the body."""
+
+
+LAYOUTS: Final = {(born, store): RecordLayout(born, store) for born in (4, 16) for store in (4, 16)}
+SYSFLAG_POSITION: Final = LAYOUTS[4, 4].offsets["sys_flag"]  # before the addresses: the same in all of them
+_INT = struct.Struct(">i")
+_SHORT = struct.Struct(">h")
 
 
 class RecordError(BadInput, ValueError):
@@ -61,18 +92,25 @@ def address_sizes(sys_flag: int) -> tuple[int, int]:
     return 16 if sys_flag & BORNHOST_V6_FLAG else 4, 16 if sys_flag & STOREHOST_V6_FLAG else 4
 
 
+def layout_at(data: Data, offset: int = 0) -> RecordLayout:
+    """Return the layout of the record at `offset` of `data`, by its sys flag; raise `struct.error` if that is cut."""
+    (sys_flag,) = _INT.unpack_from(data, offset + SYSFLAG_POSITION)
+    return LAYOUTS[address_sizes(sys_flag)]
+
+
 def message_length(sys_flag: int, body_length: int, topic_length: int, properties_length: int) -> int:
     """Return the size of a record in bytes (row S-27; 4.8.0 `CommitLog.calMsgLength`): 91 and the variable parts."""
-    born, store = address_sizes(sys_flag)
-    return _FIXED + born + 4 + store + 4 + max(body_length, 0) + 1 + topic_length + 2 + max(properties_length, 0)
+    fixed = LAYOUTS[address_sizes(sys_flag)].size
+    return fixed + max(body_length, 0) + 1 + topic_length + 2 + max(properties_length, 0)
 
 
 def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, properties: bytes) -> bytes:
-    """Return a record of the given parts, which says it has `size` bytes; nothing is checked.
+    """Return a record of the given parts, which says it has `size` bytes, filled up with zeros; nothing is checked.
 
     The lengths are written in 4, 1 and 2 bytes and wrap as Java's casts do.
     """
-    head = _HEAD.pack(
+    born, store = message.born_host.address, message.store_host.address
+    fields = LAYOUTS[len(born), len(store)].fields.pack(
         size,
         MESSAGE_MAGIC_CODE,
         message.body_crc,
@@ -82,22 +120,17 @@ def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, prope
         message.commit_log_offset,
         message.sys_flag,
         message.born_timestamp,
+        born,
+        message.born_host.port,
+        message.store_timestamp,
+        store,
+        message.store_host.port,
+        message.reconsume_times,
+        message.prepared_transaction_offset,
+        len(body),
     )
-    born, store = message.born_host, message.store_host
-    return b"".join(
-        (
-            head,
-            born.address,
-            _ADDRESS_AND_TIME.pack(born.port, message.store_timestamp),
-            store.address,
-            _AFTER_HOSTS.pack(store.port, message.reconsume_times, message.prepared_transaction_offset, len(body)),
-            body,
-            bytes((len(topic) & 0xFF,)),
-            topic,
-            (len(properties) & 0xFFFF).to_bytes(2),
-            properties,
-        )
-    )
+    lengths = bytes((len(topic) & 0xFF,)), _SHORT.pack(_signed(len(properties), 16))
+    return b"".join((fields, body, lengths[0], topic, lengths[1], properties)).ljust(size, b"\0")
 
 
 def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
@@ -114,9 +147,8 @@ def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
     topic, properties = to_utf8(message.topic), to_utf8(properties_to_string(message.properties))
     size = message.store_size
     if size <= 0:
-        born, store = address_sizes(message.sys_flag)
         lengths = len(body) + _signed(len(topic), 8) + _signed(len(properties), 16)
-        size = _FIXED + born + 4 + store + 4 + 1 + 2 + lengths
+        size = message_length(message.sys_flag, 0, 0, 0) + lengths
     if size < 0:
         raise RecordError(
             "IllegalArgumentException", f"message of topic {message.topic!r}: its lengths make {size} bytes"
@@ -126,7 +158,7 @@ def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
         raise RecordError(
             "BufferOverflowException", f"message of topic {message.topic!r}: {len(record)} > {size} bytes"
         )
-    return record.ljust(size, b"\0")
+    return record
 
 
 def _signed(length: int, bits: int) -> int:
@@ -147,20 +179,19 @@ def read_record(data: Data, offset: int = 0, *, read_body: bool = True, decompre
 
 
 def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> Decoded:
-    size, _, crc, queue_id, flag, queue_offset, log_offset, sys_flag, born_time = _HEAD.unpack_from(data, offset)
-    sizes = address_sizes(sys_flag)
-    tail = _TAILS[sizes]
-    born_ip, born_port, store_time, store_ip, store_port, reconsumed, prepared, body_length = tail.unpack_from(
-        data, offset + _HEAD.size
-    )
-    position = offset + _HEAD.size + tail.size
+    layout = layout_at(data, offset)
+    (
+        size, _, crc, queue_id, flag, queue_offset, log_offset, sys_flag, born_time, born_ip, born_port, store_time,
+        store_ip, store_port, reconsumed, prepared, body_length,
+    ) = layout.fields.unpack_from(data, offset)  # fmt: skip
+    position = offset + layout.size
     body = None
     if body_length > 0:
         raw, position = _cut(data, position, body_length)
         if read_body:
             body = uncompress(raw) if decompress_body and sys_flag & COMPRESSED_FLAG else raw
     topic, position = _cut(data, position + 1, _signed(data[position], 8))
-    (properties_length,) = struct.unpack_from(">h", data, position)
+    (properties_length,) = _SHORT.unpack_from(data, position)
     position += 2
     properties: dict[str, str] = {}
     if properties_length > 0:
@@ -183,7 +214,7 @@ def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> De
         store_time,
         store_host,
         # an IPv4 address mapped into 16 bytes makes a short id, in a buffer that has room for the long one
-        create_message_id(store_host, log_offset).ljust(2 * (sizes[1] + 12), "0"),
+        create_message_id(store_host, log_offset).ljust(2 * (len(store_ip) + 12), "0"),
         log_offset,
         crc,
         reconsumed,
@@ -232,12 +263,11 @@ def decode_properties(data: Data) -> dict[str, str] | None:
     Raise `RecordError` if the bytes end before they are found.
     """
     try:
-        (sys_flag,) = struct.unpack_from(">i", data, SYSFLAG_POSITION)
-        position = _HEAD.size + _TAILS[address_sizes(sys_flag)].size
-        (body_length,) = struct.unpack_from(">i", data, position - 4)
-        position = _within(data, position + body_length)
+        layout = layout_at(data)
+        (body_length,) = _INT.unpack_from(data, layout.offsets["body_length"])
+        position = _within(data, layout.size + body_length)
         position = _within(data, position + 1 + _signed(data[position], 8))
-        (length,) = struct.unpack_from(">h", data, position)
+        (length,) = _SHORT.unpack_from(data, position)
     except (struct.error, IndexError) as error:
         raise RecordError("IndexOutOfBoundsException", f"record of {len(data)} bytes: {error}") from error
     if length <= 0:

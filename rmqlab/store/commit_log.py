@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from rmqlab.message.batch import encode_batch
 from rmqlab.message.ids import create_message_id
 from rmqlab.message.java import to_utf8
 from rmqlab.message.properties import (
@@ -15,9 +17,10 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.record import (
     BLANK_MAGIC_CODE,
-    SYSFLAG_POSITION,
+    LAYOUTS,
     RecordError,
     body_crc,
+    layout_at,
     message_length,
     pack_record,
 )
@@ -30,38 +33,31 @@ from rmqlab.message.sysflag import (
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.rules import RULES
-from rmqlab.store.batch_encoder import encode_batch
 from rmqlab.store.delay_levels import delay_level_to_queue_id
-from rmqlab.store.mapped_file_queue import MappedFile, MappedFileQueue
+from rmqlab.store.dispatch_request import check_message_and_return_size
+from rmqlab.store.mapped_file_queue import MappedFileQueue
 from rmqlab.store.put_message_result import (
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
     PutMessageStatus,
 )
-from rmqlab.store.record_check import check_message_and_return_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.delay_levels import DelayLevels
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.segments import SegmentFactory
 
-    Append = Callable[[MappedFile], AppendMessageResult]
-
 END_FILE_MIN_BLANK_LENGTH = 8
-_MAX_PROPERTIES_LENGTH = 32767
-_INT = struct.Struct(">i")
+MAX_PROPERTIES_LENGTH = 32767
+_BLANK = struct.Struct(">ii")  # size, magic
+_OFFSETS = struct.Struct(">qq")
 _LONG = struct.Struct(">q")
-_TWO_INTS = struct.Struct(">ii")
-_TWO_LONGS = struct.Struct(">qq")
-_QUEUE_OFFSET_POSITION = 20
-_BORN_HOST_POSITION = 48
-_TOO_LARGE = (AppendMessageStatus.MESSAGE_SIZE_EXCEEDED, AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED)
+# of the two offsets, one behind the other: before the addresses, so the same in all layouts
+_OFFSETS_AT = LAYOUTS[4, 4].offsets["queue_offset"]
 
 
 class CommitLog:
@@ -141,16 +137,13 @@ class CommitLog:
         record = self.get_message(offset, size) if offset >= self.min_offset else None
         if record is None:
             return -1
-        born_v6 = _INT.unpack_from(record, SYSFLAG_POSITION)[0] & BORNHOST_V6_FLAG
-        return int(_LONG.unpack_from(record, _BORN_HOST_POSITION + (20 if born_v6 else 8))[0])
+        return int(_LONG.unpack_from(record, layout_at(record).offsets["store_timestamp"])[0])
 
     def check_message_and_return_size(
-        self, data: bytes, position: int = 0, *, check_crc: bool = False, read_body: bool = False
+        self, data: bytes, position: int = 0, *, check_crc: bool = False
     ) -> DispatchRequest:
-        """Read the record at `position` of `data` for dispatch; see `record_check`."""
-        return check_message_and_return_size(
-            data, position, self.delay_levels, self._rules, check_crc=check_crc, read_body=read_body
-        )
+        """Read the record at `position` of `data` for dispatch; see `dispatch_request`."""
+        return check_message_and_return_size(data, position, self.delay_levels, self._rules, check_crc=check_crc)
 
     def put_message(self, msg: MessageExtBrokerInner, now: int, *, set_v6_flags: bool = True) -> PutMessageResult:
         """Append a message stored at `now` (epoch ms) and return where it went.
@@ -168,7 +161,22 @@ class CommitLog:
                 self._delay(msg, level)
         if set_v6_flags:
             _set_v6_flags(msg)
-        return self._put(lambda mapped_file: self._append(mapped_file, msg), now)
+        # 4.8.0 makes the file and the queue's number before it looks whether the message is too large
+        self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
+        self._check_host(msg, msg.store_host, STOREHOSTADDRESS_V6_FLAG)
+        self.topic_queue_table.setdefault(f"{msg.topic}-{msg.queue_id}", 0)
+        properties = b"" if msg.properties_string is None else to_utf8(msg.properties_string)
+        if len(properties) > MAX_PROPERTIES_LENGTH:
+            return _too_large(AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED)
+        topic, body = to_utf8(msg.topic), msg.body or b""
+        size = message_length(msg.sys_flag, len(body), len(topic), len(properties))
+        if size > self.config.max_message_size:
+            return _too_large(AppendMessageStatus.MESSAGE_SIZE_EXCEEDED)
+        result = self._append(msg, [pack_record(msg, size, body, topic, properties)], is_batch=False)
+        if result.is_ok and result.append_result is not None:
+            msg.queue_offset = result.append_result.logics_offset
+            msg.commit_log_offset = result.append_result.wrote_offset
+        return result
 
     def put_messages(self, batch: MessageExt, now: int, *, set_v6_flags: bool = True) -> PutMessageResult:
         """Append the messages in the body of `batch`; all go into one file and into the queue of `batch`.
@@ -182,7 +190,9 @@ class CommitLog:
         if set_v6_flags:
             _set_v6_flags(batch)
         records = encode_batch(batch, self.config.max_message_size)
-        return self._put(lambda mapped_file: self._append_batch(mapped_file, batch, records), now)
+        self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
+        self._check_host(batch, batch.store_host, STOREHOSTADDRESS_V6_FLAG)
+        return self._append(batch, records, is_batch=True)
 
     def _delay(self, msg: MessageExtBrokerInner, level: int) -> None:
         if level > self.delay_levels.max_delay_level:
@@ -193,123 +203,62 @@ class CommitLog:
         msg.topic = SCHEDULE_TOPIC
         msg.queue_id = delay_level_to_queue_id(level)
 
-    def _put(self, append: Append, now: int) -> PutMessageResult:
-        queue = self.mapped_file_queue
-        mapped_file = queue.last_mapped_file_or_new(self.base_offset)
-        try:
-            result = append(mapped_file)
-            if result.status is AppendMessageStatus.END_OF_FILE:
-                mapped_file = queue.last_mapped_file_or_new(self.base_offset)
-                # when it does not fit an empty file either, 4.8.0 says PUT_OK and has left out a whole file
-                result = append(mapped_file)
-            elif result.status in _TOO_LARGE:
-                return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL, result)
-        except RecordError:
-            self.begin_time_in_lock = now
-            raise
-        self.begin_time_in_lock = 0
-        mapped_file.last_modified = now
-        return PutMessageResult(PutMessageStatus.PUT_OK, result)
-
-    def _append(self, mapped_file: MappedFile, msg: MessageExtBrokerInner) -> AppendMessageResult:
-        wrote_offset = mapped_file.file_from_offset + mapped_file.wrote_position
-        sys_flag = msg.sys_flag
-        if msg.store_host.is_v6 and not sys_flag & STOREHOSTADDRESS_V6_FLAG:
-            raise _no_room_for_address(msg)
-        msg_id = create_message_id(msg.store_host, wrote_offset)
-        key = f"{msg.topic}-{msg.queue_id}"
-        next_queue_offset = self.topic_queue_table.setdefault(key, 0)
-        is_queued = transaction_value(sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}
-        queue_offset = next_queue_offset if is_queued else 0
-        properties = b"" if msg.properties_string is None else to_utf8(msg.properties_string)
-        if len(properties) > _MAX_PROPERTIES_LENGTH:
-            return AppendMessageResult(AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED)
-        topic, body = to_utf8(msg.topic), msg.body or b""
-        size = message_length(sys_flag, len(body), len(topic), len(properties))
-        if size > self.config.max_message_size:
-            return AppendMessageResult(AppendMessageStatus.MESSAGE_SIZE_EXCEEDED)
-        max_blank = mapped_file.file_size - mapped_file.wrote_position
-        if size + END_FILE_MIN_BLANK_LENGTH > max_blank:
-            mapped_file.append(_TWO_INTS.pack(max_blank, BLANK_MAGIC_CODE).ljust(max_blank, b"\0"))
-            return AppendMessageResult(
-                AppendMessageStatus.END_OF_FILE, wrote_offset, max_blank, msg_id, msg.store_timestamp, queue_offset
+    def _check_host(self, msg: MessageExt, host: Host, bit: int) -> None:
+        """Raise `RecordError` for an IPv6 address without its bit; the put counts as under way from then on."""
+        if host.is_v6 and not msg.sys_flag & bit:
+            self.begin_time_in_lock = msg.store_timestamp
+            raise RecordError(
+                "BufferOverflowException",
+                f"message of topic {msg.topic!r} from {msg.born_host.text}: an IPv6 address needs its bit in the sys "
+                "flag",
             )
-        if msg.born_host.is_v6 and not sys_flag & BORNHOST_V6_FLAG:
-            raise _no_room_for_address(msg)
-        msg.queue_offset, msg.commit_log_offset = queue_offset, wrote_offset
-        # an IPv4 address under an IPv6 flag leaves 12 bytes over at the end
-        mapped_file.append(pack_record(msg, size, body, topic, properties).ljust(size, b"\0"))
-        if is_queued:
-            self.topic_queue_table[key] = queue_offset + 1
-        return AppendMessageResult(
-            AppendMessageStatus.PUT_OK, wrote_offset, size, msg_id, msg.store_timestamp, queue_offset
-        )
 
-    def _append_batch(self, mapped_file: MappedFile, batch: MessageExt, records: list[bytes]) -> AppendMessageResult:
-        wrote_offset = mapped_file.file_from_offset + mapped_file.wrote_position
-        key = f"{batch.topic}-{batch.queue_id}"
-        begin_queue_offset = self.topic_queue_table.setdefault(key, 0)
-        if batch.store_host.is_v6 and not batch.sys_flag & STOREHOSTADDRESS_V6_FLAG:
-            raise _no_room_for_address(batch)
-        max_blank = mapped_file.file_size - mapped_file.wrote_position
-        total = 0
+    def _append(self, msg: MessageExt, records: list[bytes], *, is_batch: bool) -> PutMessageResult:
+        """Write the records of a message or a batch into one file, with their offsets put right."""
+        key = f"{msg.topic}-{msg.queue_id}"
+        is_queued = transaction_value(msg.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}
+        queue_offset = self.topic_queue_table.setdefault(key, 0) if is_queued else 0
+        ends = list(accumulate(map(len, records)))
+        total = ends[-1] if ends else 0
+        # when the records do not fit an empty file either, 4.8.0 says PUT_OK and has left out a whole file
+        for _ in range(2):
+            mapped_file = self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
+            wrote_offset = mapped_file.file_from_offset + mapped_file.wrote_position
+            room = mapped_file.file_size - mapped_file.wrote_position - END_FILE_MIN_BLANK_LENGTH
+            if is_written := total <= room:
+                break
+            blank = room + END_FILE_MIN_BLANK_LENGTH
+            mapped_file.append(_BLANK.pack(blank, BLANK_MAGIC_CODE).ljust(blank, b"\0"))
         placed: list[bytes] = []
         msg_ids: list[str] = []
-        for record in records:
-            offset = wrote_offset + total
-            total += len(record)
-            if total + END_FILE_MIN_BLANK_LENGTH > max_blank:
-                mapped_file.append(_TWO_INTS.pack(max_blank, BLANK_MAGIC_CODE).ljust(max_blank, b"\0"))
-                return AppendMessageResult(
-                    AppendMessageStatus.END_OF_FILE,
-                    wrote_offset,
-                    max_blank,
-                    ",".join(msg_ids),
-                    batch.store_timestamp,
-                    begin_queue_offset,
-                )
-            head = record[:_QUEUE_OFFSET_POSITION]
-            offsets = _TWO_LONGS.pack(begin_queue_offset + len(placed), offset)
-            placed.append(head + offsets + record[_QUEUE_OFFSET_POSITION + _TWO_LONGS.size :])
-            msg_ids.append(create_message_id(batch.store_host, offset))
-        mapped_file.append(b"".join(placed))
-        self.topic_queue_table[key] = begin_queue_offset + len(placed)
-        return AppendMessageResult(
-            AppendMessageStatus.PUT_OK,
+        for record, end in zip(records, ends, strict=True):
+            offset = wrote_offset + end - len(record)
+            if end <= room or not is_batch:
+                msg_ids.append(create_message_id(msg.store_host, offset))
+            offsets = _OFFSETS.pack(queue_offset + (len(placed) if is_queued else 0), offset)
+            placed.append(record[:_OFFSETS_AT] + offsets + record[_OFFSETS_AT + _OFFSETS.size :])
+        if is_written:
+            if records:
+                self._check_host(msg, msg.born_host, BORNHOST_V6_FLAG)
+            mapped_file.append(b"".join(placed))
+            if is_queued:
+                self.topic_queue_table[key] = queue_offset + len(placed)
+        self.begin_time_in_lock = 0
+        mapped_file.last_modified = msg.store_timestamp
+        appended = AppendMessageResult(
+            AppendMessageStatus.PUT_OK if is_written else AppendMessageStatus.END_OF_FILE,
             wrote_offset,
-            total,
+            total if is_written else blank,
             ",".join(msg_ids),
-            batch.store_timestamp,
-            begin_queue_offset,
-            len(placed),
+            msg.store_timestamp,
+            queue_offset,
+            len(placed) if is_written else 1,
         )
+        return PutMessageResult(PutMessageStatus.PUT_OK, appended)
 
-    def append_data(self, start_offset: int, data: bytes) -> bool:
-        """Append raw `data`, as a slave does; an empty log begins at the file of `start_offset`.
 
-        False when it does not fit the rest of the file.
-        """
-        return self.mapped_file_queue.last_mapped_file_or_new(start_offset).append(data)
-
-    def recover(self) -> None:
-        """Cut the log behind the last good record, looking at the last three files (4.8.0 `recoverNormally`)."""
-        end = -1
-        for mapped_file in self.mapped_file_queue.mapped_files[-3:]:
-            data = mapped_file.select_from(mapped_file.start) or b""
-            position = 0
-            request = None
-            while position < len(data):
-                request = self.check_message_and_return_size(
-                    data, position, check_crc=self.config.check_crc_on_recover, read_body=True
-                )
-                if not request.success or request.msg_size == 0:
-                    break
-                position += request.msg_size
-            end = mapped_file.file_from_offset + mapped_file.start + position
-            if request is None or not (request.success and request.msg_size == 0):
-                break
-        if end >= 0:
-            self.mapped_file_queue.truncate_dirty_files(end)
+def _too_large(status: AppendMessageStatus) -> PutMessageResult:
+    return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL, AppendMessageResult(status))
 
 
 def _set_v6_flags(msg: MessageExt) -> None:
@@ -317,10 +266,3 @@ def _set_v6_flags(msg: MessageExt) -> None:
         msg.sys_flag |= BORNHOST_V6_FLAG
     if msg.store_host.is_v6:
         msg.sys_flag |= STOREHOSTADDRESS_V6_FLAG
-
-
-def _no_room_for_address(msg: MessageExt) -> RecordError:
-    return RecordError(
-        "BufferOverflowException",
-        f"message of topic {msg.topic!r} from {msg.born_host.text}: an IPv6 address needs its bit in the sys flag",
-    )

@@ -1,13 +1,41 @@
-"""What a consume queue, an index and a waiting pull need to know of a stored message (4.8.0 `DispatchRequest`)."""
+"""What a consume queue, an index and a waiting pull need to know of a stored message, read from its record."""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rmqlab.message.java import from_utf8, parse_int, string_hash
+from rmqlab.message.properties import (
+    NAME_VALUE_SEPARATOR,
+    PROPERTY_DELAY_TIME_LEVEL,
+    PROPERTY_KEYS,
+    PROPERTY_SEPARATOR,
+    PROPERTY_TAGS,
+    PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
+    string_to_properties,
+)
+from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE, body_crc, layout_at, message_length
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOSTADDRESS_V6_FLAG
+from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.store.consume_queue_ext import is_ext_addr
+
+if TYPE_CHECKING:
+    from rmqlab.message.message import MessageExtBrokerInner
+    from rmqlab.rules import Rules
+    from rmqlab.store.delay_levels import DelayLevels
+
+_SIZE_AND_MAGIC = struct.Struct(">ii")
+_PROPERTIES_LENGTH = struct.Struct(">h")
+_TAGS = f"{PROPERTY_TAGS}{NAME_VALUE_SEPARATOR}".encode()
+_SEPARATOR = PROPERTY_SEPARATOR.encode()
+_V6_FLAGS = BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
 
 
 @dataclass(slots=True)
 class DispatchRequest:
-    """One record of the commit log, read back.
+    """One record of the commit log, read back (4.8.0 `DispatchRequest`).
 
     `msg_size` bytes; 0 with `success` is the end of a file, -1 without `success` bytes that are no record, another
     size without `success` a record whose parts do not add up. Times are epoch ms; `tags_code` is a hash code, or the
@@ -29,7 +57,144 @@ class DispatchRequest:
     success: bool = True
     bit_map: bytes | None = None
 
-    @classmethod
-    def nothing(cls, msg_size: int, *, success: bool) -> DispatchRequest:
-        """Return what stands for a record that is none."""
-        return cls(msg_size=msg_size, success=success)
+    def set_properties(self, text: str, delay_levels: DelayLevels, rules: Rules) -> None:
+        """Take in the property text. On the delay topic the tags code is when the message is due (epoch ms).
+
+        Raises ValueError for a delay level that is no number.
+        """
+        self.properties_map = properties = string_to_properties(text)
+        self.keys = properties.get(PROPERTY_KEYS)
+        self.uniq_key = properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+        if self.topic == SCHEDULE_TOPIC and PROPERTY_DELAY_TIME_LEVEL in properties:
+            level = min(parse_int(properties[PROPERTY_DELAY_TIME_LEVEL]), delay_levels.max_delay_level)
+            if level > 0:
+                self.tags_code = delay_levels.compute_deliver_timestamp(level, self.store_timestamp)
+                return
+        self.tags_code = rules.tags_code(properties.get(PROPERTY_TAGS))
+
+
+_NO_RECORD = -1
+
+
+def check_message_and_return_size(
+    data: bytes,
+    position: int,
+    delay_levels: DelayLevels,
+    rules: Rules,
+    *,
+    check_crc: bool = False,
+) -> DispatchRequest:
+    """Read the record at `position` of `data`, bytes to the end of what is written (4.8.0 `CommitLog`, same name).
+
+    A blank record gives size 0 with success; bytes that are no record give -1 without it, as does a wrong body CRC
+    when `check_crc` asks for it; a record whose parts do not make its size gives its size without success.
+    """
+    try:
+        request = _check(data, position, delay_levels, rules, check_crc=check_crc)
+    except (struct.error, IndexError, ValueError):
+        request = None
+    return DispatchRequest(msg_size=_NO_RECORD, success=False) if request is None else request
+
+
+def _check(
+    data: bytes, position: int, delay_levels: DelayLevels, rules: Rules, *, check_crc: bool
+) -> DispatchRequest | None:
+    total_size, magic = _SIZE_AND_MAGIC.unpack_from(data, position)
+    if magic == BLANK_MAGIC_CODE:
+        return DispatchRequest(msg_size=0)
+    if magic != MESSAGE_MAGIC_CODE or total_size < 0:
+        return None
+    layout = layout_at(data, position)
+    (
+        _, _, crc, queue_id, _, queue_offset, phy_offset, sys_flag, _, _, _, store_timestamp, _, _, _, prepared,
+        body_length,
+    ) = layout.fields.unpack_from(data, position)  # fmt: skip
+    cursor = position + layout.size
+    if body_length > 0:
+        body_end = cursor + body_length
+        if check_crc and (body_length > total_size or body_crc(data[cursor:body_end]) != crc):
+            return None
+        cursor = body_end
+    topic_length = data[cursor]
+    topic_end = cursor + 1 + topic_length
+    # Java reads into an array of the total size, and the length is a signed byte
+    if topic_length > 127 or topic_length > total_size:
+        return None
+    (properties_length,) = _PROPERTIES_LENGTH.unpack_from(data, topic_end)
+    request = DispatchRequest(
+        topic=from_utf8(data[cursor + 1 : topic_end]),
+        queue_id=queue_id,
+        commit_log_offset=phy_offset,
+        msg_size=total_size,
+        store_timestamp=store_timestamp,
+        consume_queue_offset=queue_offset,
+        sys_flag=sys_flag,
+        prepared_transaction_offset=prepared,
+    )
+    if properties_length > 0:
+        properties_end = topic_end + 2 + properties_length
+        if properties_end > len(data) or properties_length > total_size:
+            return None
+        request.set_properties(from_utf8(data[topic_end + 2 : properties_end]), delay_levels, rules)
+    if total_size != message_length(sys_flag, body_length, topic_length, properties_length):
+        return DispatchRequest(msg_size=total_size, success=False)
+    return request
+
+
+def request_of_put(
+    msg: MessageExtBrokerInner, wrote_offset: int, size: int, delay_levels: DelayLevels, rules: Rules
+) -> DispatchRequest | None:
+    """Return what reading the record of `msg`, just written, would give; None when only its bytes can tell.
+
+    Text that is not ASCII may not survive being written, and addresses of both kinds lie differently.
+    """
+    topic, text = msg.topic, msg.properties_string
+    if msg.sys_flag & _V6_FLAGS or not topic.isascii() or (text and not text.isascii()):
+        return None
+    request = DispatchRequest(
+        topic=topic,
+        queue_id=msg.queue_id,
+        commit_log_offset=wrote_offset,
+        msg_size=size,
+        store_timestamp=msg.store_timestamp,
+        consume_queue_offset=msg.queue_offset,
+        sys_flag=msg.sys_flag,
+        prepared_transaction_offset=msg.prepared_transaction_offset,
+    )
+    try:
+        if text:
+            request.set_properties(text, delay_levels, rules)
+    except ValueError:
+        return None
+    return request
+
+
+def is_sound(record: bytes, topic: bytes, queue_id: int, queue_offset: int, entry: tuple[int, int, int]) -> bool:
+    """Tell whether the record that a queue's entry leads to is that queue's message, unchanged as far as can be told.
+
+    `topic` is UTF-8; `entry` is commit log offset, size and tags code. Compared are the places, the body's checksum and
+    the tag; no checksum guards other properties.
+    """
+    offset, size, tags_code = entry
+    try:
+        layout = layout_at(record)
+        total, magic, crc, stored_queue, _, stored_offset, phy_offset, *_, body_length = layout.fields.unpack_from(
+            record
+        )
+        cursor = layout.size + body_length
+        body = record[layout.size : cursor]
+        properties_at = cursor + 1 + record[cursor]
+        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(record, properties_at)
+    except (struct.error, IndexError):
+        return False
+    if (magic, total, phy_offset) != (MESSAGE_MAGIC_CODE, size, offset) or len(record) != size:
+        return False
+    if (stored_queue, stored_offset) != (queue_id, queue_offset) or record[cursor + 1 : properties_at] != topic:
+        return False
+    if body_length < 0 or body_crc(body) != crc:
+        return False
+    if is_ext_addr(tags_code) or topic == SCHEDULE_TOPIC.encode():
+        return True
+    properties = record[properties_at + 2 : properties_at + 2 + properties_length]
+    _, tags, value = (_SEPARATOR + properties).partition(_SEPARATOR + _TAGS)
+    return tags_code == (string_hash(from_utf8(value.partition(_SEPARATOR)[0])) if tags else 0)

@@ -103,7 +103,7 @@ class LogScan:
         size, magic = _BLANK.unpack_from(data, at)
         if magic == BLANK_MAGIC_CODE and size != mapped_file.file_size - position:
             return None
-        request = self._log.check_message_and_return_size(data, at, check_crc=self._check_crc, read_body=True)
+        request = self._log.check_message_and_return_size(data, at, check_crc=self._check_crc)
         if not request.success:
             return None
         if request.msg_size == 0:

@@ -6,20 +6,21 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
-from rmqlab.message.message import Host
+from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.message.topics import TOPIC_MAX_LENGTH
 from rmqlab.rules import RULES
 from rmqlab.store.broker_role import BrokerRole, FlushDiskType
 from rmqlab.store.clean_service import CleanService
-from rmqlab.store.commit_log import CommitLog
+from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.delay_levels import DelayLevels
+from rmqlab.store.dispatch_request import request_of_put
 from rmqlab.store.index_service import IndexService
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
 from rmqlab.store.query_message import query_message
 from rmqlab.store.queue_reader import get_message
-from rmqlab.store.record_check import request_of_put
 from rmqlab.store.reput_message_service import MASTER_ID, ReputMessageService
 from rmqlab.store.running_flags import DISK_FULL_BIT, RunningFlags
 from rmqlab.store.segments import SegmentCreateError, SegmentError, in_memory
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.filter.message_filter import MessageFilter
-    from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.message.message import MessageExt
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     CommitLogDispatcher = Callable[[DispatchRequest], None]
     MessageArriving = Callable[[str, int, int, int, int, bytes | None, dict[str, str] | None], None]
 
-_MAX_TOPIC_LENGTH = 127
-_MAX_PROPERTIES_LENGTH = 32767
 _NO_MESSAGE_TIME = -1
 # What Java assumes when it cannot ask the machine.
 PHYSICAL_MEMORY_SIZE = 24 * 1024**3
@@ -109,71 +108,43 @@ class MessageStore:
         This is `putMessage`, with which 4.8.0 stores what the broker makes itself; see `async_put_message` for what
         producers send. Raises what `CommitLog.put_message` raises.
         """
-        return self._put_one(msg, now, set_v6_flags=True)
+        return self._put(msg, msg, now, set_v6_flags=True)
 
     def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store `msg` as `asyncPutMessage` does: IPv6 addresses are not marked in the sys flag (a bug of 4.8.0)."""
-        return self._put_one(msg, now, set_v6_flags=False)
+        return self._put(msg, msg, now, set_v6_flags=False)
 
     def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
         """Store the messages in the body of `batch`. Raises what `CommitLog.put_messages` raises."""
-        return self._put_many(batch, now, set_v6_flags=True)
+        return self._put(batch, None, now, set_v6_flags=True)
 
     def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
         """Store the messages in the body of `batch` as `asyncPutMessages` does."""
-        return self._put_many(batch, now, set_v6_flags=False)
-
-    def _put_one(self, msg: MessageExtBrokerInner, now: int, *, set_v6_flags: bool) -> PutMessageResult:
-        status = self._check_store_status(now)
-        if status is not PutMessageStatus.PUT_OK:
-            return PutMessageResult(status)
-        text = msg.properties_string
-        if self._is_bad_topic(msg.topic) or (
-            text is not None and len(text) > _MAX_PROPERTIES_LENGTH // 2 and utf16_length(text) > _MAX_PROPERTIES_LENGTH
-        ):
-            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        return self._put(lambda: self.commit_log.put_message(msg, now, set_v6_flags=set_v6_flags), msg, msg)
-
-    def _put_many(self, batch: MessageExt, now: int, *, set_v6_flags: bool) -> PutMessageResult:
-        status = self._check_store_status(now)
-        if status is not PutMessageStatus.PUT_OK:
-            return PutMessageResult(status)
-        if self._is_bad_topic(batch.topic) or len(batch.body or b"") > self.config.max_message_size:
-            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        return self._put(lambda: self.commit_log.put_messages(batch, now, set_v6_flags=set_v6_flags), batch)
-
-    def _is_bad_topic(self, topic: str) -> bool:
-        """Tell whether a topic is too long, or no name for a folder where it has to be one.
-
-        4.8.0 checks the length alone: a group's name, which nobody checks, leads its retry topic out of the store.
-        """
-        if topic in self.consume_queue_table:
-            return False
-        return utf16_length(topic) > _MAX_TOPIC_LENGTH or not self._takes_topic(topic)
+        return self._put(batch, None, now, set_v6_flags=False)
 
     def _put(
-        self, put: Callable[[], PutMessageResult], msg: MessageExt, one: MessageExtBrokerInner | None = None
+        self, msg: MessageExt, single: MessageExtBrokerInner | None, now: int, *, set_v6_flags: bool
     ) -> PutMessageResult:
-        """Store a message; a medium that takes nothing counts as a full disk until somebody finds that it does again.
+        """Store and dispatch a message (`single` is the same) or a batch (None).
 
+        A medium that takes nothing counts as a full disk until somebody finds that it takes something again.
         4.8.0 writes through a mapping, where such a medium ends the process.
         """
+        status = self._check_store_status(now)
+        if status is PutMessageStatus.PUT_OK and self._is_illegal(msg, single):
+            status = PutMessageStatus.MESSAGE_ILLEGAL
+        if status is not PutMessageStatus.PUT_OK:
+            return PutMessageResult(status)
         try:
-            result = put()
+            if single is None:
+                result = self.commit_log.put_messages(msg, now, set_v6_flags=set_v6_flags)
+            else:
+                result = self.commit_log.put_message(single, now, set_v6_flags=set_v6_flags)
         except SegmentCreateError:
             result = PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
         except SegmentError:
             self.running_flags.set(DISK_FULL_BIT)
             result = PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-        return self._stored(result, msg, one)
-
-    def _check_store_status(self, now: int) -> PutMessageStatus:
-        if self.is_shutdown or self.config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
-            return PutMessageStatus.SERVICE_NOT_AVAILABLE
-        return PutMessageStatus.OS_PAGECACHE_BUSY if self.is_os_page_cache_busy(now) else PutMessageStatus.PUT_OK
-
-    def _stored(self, result: PutMessageResult, msg: MessageExt, one: MessageExtBrokerInner | None) -> PutMessageResult:
-        """Count a put, ask disk and slave, dispatch."""
         stats, appended = self.store_stats_service, result.append_result
         if not result.is_ok:
             stats.put_message_failed_times += 1
@@ -188,16 +159,37 @@ class MessageStore:
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
             result.status = result.status if self.replica_status is PutMessageStatus.PUT_OK else self.replica_status
         if self.defers_dispatch:
-            self._deferred.append((one, appended))
+            self._deferred.append((single, appended))
         elif not config.async_dispatch:
-            self._dispatch_put(one, appended)
+            self._dispatch_put(single, appended)
         return result
 
-    def _dispatch_put(self, msg: MessageExtBrokerInner | None, appended: AppendMessageResult) -> None:
+    def _is_illegal(self, msg: MessageExt, single: MessageExtBrokerInner | None) -> bool:
+        """Tell whether a topic, property text or batch is too long, or a topic no name for a folder where it must be.
+
+        4.8.0 checks the topic's length alone: a group's name, which nobody checks, leads its retry topic out of the
+        store.
+        """
+        topic = msg.topic
+        if topic not in self.consume_queue_table and (
+            utf16_length(topic) > TOPIC_MAX_LENGTH or not self._takes_topic(topic)
+        ):
+            return True
+        if single is None:
+            return len(msg.body or b"") > self.config.max_message_size
+        return utf16_length(single.properties_string or "") > MAX_PROPERTIES_LENGTH
+
+    def _check_store_status(self, now: int) -> PutMessageStatus:
+        if self.is_shutdown or self.config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
+            return PutMessageStatus.SERVICE_NOT_AVAILABLE
+        return PutMessageStatus.OS_PAGECACHE_BUSY if self.is_os_page_cache_busy(now) else PutMessageStatus.PUT_OK
+
+    def _dispatch_put(self, single: MessageExtBrokerInner | None, appended: AppendMessageResult) -> None:
         """Dispatch what was just put: one message from itself if nothing before it waits, all else from the log."""
-        reput = self.reput_message_service
-        if msg is not None and appended.is_ok and appended.wrote_offset == reput.reput_from_offset:
-            request = request_of_put(msg, appended.wrote_offset, appended.wrote_bytes, self.delay_levels, self.rules)
+        reput, offset = self.reput_message_service, appended.wrote_offset
+        is_next = appended.is_ok and offset == reput.reput_from_offset
+        if is_next and single is not None:
+            request = request_of_put(single, offset, appended.wrote_bytes, self.delay_levels, self.rules)
             if request is not None:
                 reput.dispatch_put(request)
                 return

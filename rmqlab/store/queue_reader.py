@@ -9,8 +9,8 @@ from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.consume_queue_ext import MAX_ADDR
+from rmqlab.store.dispatch_request import is_sound
 from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
-from rmqlab.store.record_check import is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable

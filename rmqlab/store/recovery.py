@@ -13,8 +13,8 @@ from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.consume_queue_ext import is_ext_addr
+from rmqlab.store.dispatch_request import is_sound
 from rmqlab.store.log_scan import LogScan
-from rmqlab.store.record_check import is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,6 +13,7 @@ import pytest
 from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.store.config import MessageStoreConfig
+from rmqlab.store.log_scan import LogScan
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ NOW = 1_609_459_200_000
 HOST = Host("127.0.0.1", 10911)
 _INDEX_SLOTS_END = 40 + 5_000_000 * 4
 _FILE = re.compile(r"store/(commitlog|consumequeue(?:_ext)?/[^/]+/\d+)/\d{20}")
+
+
+def append_data(store, start_offset, data):
+    """Put raw bytes behind the commit log, as from another broker."""
+    assert store.commit_log.mapped_file_queue.last_mapped_file_or_new(start_offset).append(data)
 
 
 def message(body=b"hello", tag="TagA", topic="T", queue_id=0, **fields):
@@ -37,6 +43,11 @@ def message(body=b"hello", tag="TagA", topic="T", queue_id=0, **fields):
         properties_string=text,
         **{**defaults, **fields},
     )
+
+
+@pytest.fixture(name="append_data")
+def _append_data():
+    return append_data
 
 
 @pytest.fixture(name="message")
@@ -127,8 +138,10 @@ class RecordedStore:
         store = MessageStore(config)
         prepare(store)
         for name, data in sorted(self.under("commitlog").items()):
-            assert store.commit_log.append_data(int(name.rpartition("/")[2]), data)
-        store.commit_log.recover()
+            append_data(store, int(name.rpartition("/")[2]), data)
+        scan = LogScan(store.commit_log)
+        assert list(scan.records())
+        scan.repair()
         store.dispatch()
         return store
 

@@ -19,6 +19,7 @@ from rmqlab.message.sysflag import (
     TRANSACTION_PREPARED_TYPE,
     TRANSACTION_ROLLBACK_TYPE,
 )
+from rmqlab.store.log_scan import LogScan
 from rmqlab.store.put_message_result import PutMessageStatus
 
 NOW = 1_609_459_200_000
@@ -201,16 +202,17 @@ def test_a_log_that_begins_in_the_middle_of_a_file(make_store, message):
     assert store.look_message_by_offset(98_843_386_813) is None
 
 
-def test_recovery_cuts_the_log_behind_the_last_good_record(make_store, message):
+def test_recovery_cuts_the_log_behind_the_last_good_record(make_store, message, append_data):
     source = make_store()
     for body in (b"one", b"two", b"three"):
         source.put_message(message(body), NOW)
     data = source.commit_log.get_data(0)
-    size = len(source.select_one_message_by_offset(0))
-    for damaged, kept in ((data + bytes(100), 3), (data[:-1], 2), (data[: size + 89] + b"?" + data[size + 90 :], 1)):
+    for damaged, kept in ((data + bytes(100), 3), (data[:-1], 2)):
         store = make_store()
-        store.commit_log.append_data(0, damaged)
-        store.commit_log.recover()
+        append_data(store, 0, damaged)
+        scan = LogScan(store.commit_log)
+        assert len(list(scan.records())) == kept
+        scan.repair()
         store.dispatch()
         assert store.get_max_offset_in_queue("T", 0) == kept
         store.commit_log.topic_queue_table["T-0"] = kept
@@ -218,25 +220,25 @@ def test_recovery_cuts_the_log_behind_the_last_good_record(make_store, message):
         assert decode_record(store.get_message("g", "T", 0, kept, 1, None).messages[0]).body == b"next"
 
 
-def test_bytes_that_are_no_record_make_a_master_skip_the_rest_of_the_file(make_store, message):
+def test_bytes_that_are_no_record_make_a_master_skip_the_rest_of_the_file(make_store, message, append_data):
     source = make_store()
     source.put_message(message(), NOW)
     record = source.commit_log.get_data(0)
     for broker_id, behind in ((0, 0), (1, 50)):
         store = make_store(broker_id=broker_id)
-        store.commit_log.append_data(0, record + b"?" * 50)
+        append_data(store, 0, record + b"?" * 50)
         store.dispatch()
         assert store.get_max_offset_in_queue("T", 0) == 1
         assert store.dispatch_behind_bytes() == behind
 
 
-def test_a_record_whose_parts_do_not_add_up_is_passed_over(make_store, message):
+def test_a_record_whose_parts_do_not_add_up_is_passed_over(make_store, message, append_data):
     source = make_store()
     source.put_message(message(), NOW)
     record = source.commit_log.get_data(0)
     wrong = struct.pack(">i", len(record) + 3) + record[4:] + b"???"
     store = make_store()
-    store.commit_log.append_data(0, wrong + record)
+    append_data(store, 0, wrong + record)
     store.dispatch()
     assert store.get_max_offset_in_queue("T", 0) == 1
     assert store.dispatch_behind_bytes() == 0
@@ -255,7 +257,7 @@ def test_damage_to_size_magic_or_lengths_is_seen(make_store, message):
     damaged[88] ^= 1
     check = source.commit_log.check_message_and_return_size
     assert check(bytes(damaged)).success
-    assert check(bytes(damaged), check_crc=True, read_body=True).msg_size == -1
+    assert check(bytes(damaged), check_crc=True).msg_size == -1
 
 
 @given(st.binary(max_size=200), st.integers(0, 8))
@@ -263,7 +265,7 @@ def test_any_bytes_can_be_looked_at(make_store_of, noise, position):
     check = make_store_of(4000, 200, 1).commit_log.check_message_and_return_size
     magic = bytes.fromhex("daa320a7")
     for data in (noise, noise[:4] + magic + noise[4:]):
-        request = check(data, min(position, len(data)), check_crc=True, read_body=True)
+        request = check(data, min(position, len(data)), check_crc=True)
         assert request.success or request.topic == ""
 
 
@@ -275,7 +277,7 @@ def test_records_lie_one_behind_the_other_and_files_end_blank(make_store_of, siz
     for mapped_file in log.mapped_file_queue.mapped_files:
         data, position = mapped_file.select_from(0), 0
         while position < len(data):
-            request = log.check_message_and_return_size(data, position, check_crc=True, read_body=True)
+            request = log.check_message_and_return_size(data, position, check_crc=True)
             assert request.success
             if request.msg_size == 0:
                 assert int.from_bytes(data[position : position + 4]) == file_size - position

@@ -103,11 +103,11 @@ def test_dispatch_can_wait(make_store, message):
     assert store.get_max_offset_in_queue("T", 0) == 3
 
 
-def test_a_slave_counts_what_it_dispatches_and_tells_nobody(make_store, filled):
+def test_a_slave_counts_what_it_dispatches_and_tells_nobody(make_store, filled, append_data):
     source = filled(["TagA"] * 2)
     store = make_store(broker_role=BrokerRole.SLAVE)
     store.message_arriving = lambda *_: pytest.fail("a slave holds no pulls")
-    store.commit_log.append_data(0, source.commit_log.get_data(0))
+    append_data(store, 0, source.commit_log.get_data(0))
     store.dispatch()
     assert store.store_stats_service.single_put_message_topic_times_total == {"T": 2}
 

@@ -171,7 +171,7 @@ def _records(store: MessageStore, mapped_file: MappedFile) -> Iterator[dict[str,
     """Read a commit log file back, up to the first bytes that are no record."""
     data, position = mapped_file.select_from(0) or b"", 0
     while position < len(data):
-        request = store.commit_log.check_message_and_return_size(data, position, check_crc=True, read_body=True)
+        request = store.commit_log.check_message_and_return_size(data, position, check_crc=True)
         size = int.from_bytes(data[position : position + 4], signed=True)
         magic = int.from_bytes(data[position + 4 : position + 8], signed=True)
         is_blank = magic == BLANK_MAGIC_CODE
