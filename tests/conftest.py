@@ -1,17 +1,28 @@
-"""Fixtures and settings for every test."""
+"""Fixtures and settings for every test, the tiers, and how a run on two cores shares the tests out.
+
+Each test belongs to one tier, and its place says which: ``notebooks``, ``browser`` (Chromium), ``java`` (real jars),
+``spark``, ``slow`` (a module that says so: whole searches, many simulations), and ``fast``, all others.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from rmqlab.java_runtime import find_java
 
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
+
 ROOT = Path(__file__).resolve().parent.parent
+# The longest work comes first, so that no core waits at the end for the other one.
+TIERS = ("notebooks", "browser", "java", "spark", "slow", "fast")
+FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
 
 # The same examples in every run: a red test is red for everybody, and no slow machine makes it flaky.
 settings.register_profile("rmqlab", derandomize=True, deadline=None, database=None)
@@ -71,3 +82,37 @@ def pytest_make_collect_report(collector):
     report = yield
     _no_skip(report)
     return report
+
+
+def _tier(item: pytest.Item) -> str:
+    """The tier of a test, by its folder, by the session it asks for, or by its module's own mark."""
+    folders = item.path.relative_to(ROOT).parts
+    by_place = FOLDERS.get(folders[1] if folders[0] == "tests" else folders[0])
+    if by_place is None and {"spark", "connect"} & set(getattr(item, "fixturenames", ())):
+        return "spark"
+    return by_place or ("slow" if item.get_closest_marker("slow") else "fast")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses among them
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its tier, and sort the tiers."""
+    tiers = {item: _tier(item) for item in items}
+    for item, tier in tiers.items():
+        item.add_marker(tier)
+    items.sort(key=lambda item: TIERS.index(tiers[item]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Give a core one module after the other, so that what its tests share is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith("tests/interop/"):
+                return "tests/interop"  # real brokers on fixed ports: one core runs them all
+            if nodeid.startswith("tests/notebooks/test_running.py"):
+                return nodeid  # each runs a whole notebook
+            return nodeid.partition("::")[0]
+
+    return ByModule(config, log)

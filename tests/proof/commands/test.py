@@ -23,6 +23,10 @@ PASSES_ON = True
 
 # Notebooks run on this interpreter; their outputs must be the committed ones. Never --nbdime: it crashes pytest 9.
 NOTEBOOKS = ["--nbval", "--nbval-current-env"]
+# Modules are shared out in the order of tests/conftest.py. A core more means a Spark session more, hence a bound.
+PARALLEL = ["--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+# What a fast run need not even import.
+NOT_FAST = ["browser", "interop", "notebooks", "spark"]
 
 
 class Tally:
@@ -45,6 +49,7 @@ def notebooks() -> list[str]:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: all but --json go to pytest."""
+    parser.add_argument("--fast", action="store_true", help="the tests that need Python alone and are quick")
     parser.epilog = (
         "Every other argument goes to pytest; without one, all is tested. RMQLAB_REQUIRE_ALL=1 forbids skips."
     )
@@ -55,9 +60,13 @@ def run(args: Namespace) -> int:
     import pytest
 
     os.chdir(folder("tests").parent)
-    chosen = args.rest or ["tests", *notebooks()]
+    if args.fast:
+        ignored = [f"--ignore=tests/{folder}" for folder in NOT_FAST]
+        chosen = [*PARALLEL, "-m", "fast", *ignored, *(args.rest or ["tests"])]
+    else:
+        chosen = args.rest or [*PARALLEL, "tests", *notebooks()]
     tally = Tally()
-    with _class_archive(wanted=not args.rest):
+    with _class_archive(wanted=not (args.rest or args.fast)):
         status = int(pytest.main([*NOTEBOOKS, *chosen], plugins=[tally]))
     write_json({**tally.counts, "status": status}, args.json)
     return status
