@@ -1,7 +1,7 @@
 """The command line: finds the verb's module, reads its arguments, runs it.
 
-Only the module of the verb that was asked for is imported. Exit status: what the verb returns (`endings` tells what it
-means), 2 for bad input, 130 after Ctrl-C.
+Only the module of the verb that was asked for is imported. Exit status: what the verb returns (its entry in the
+table of verbs tells what it means), 2 for bad input, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import shutil
 import signal
 import sys
+import textwrap
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -18,13 +20,14 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from rmqlab.commands import VERBS, available, listing
-from rmqlab.commands.endings import ending
 from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROGRAM = "rmqlab"
+WIDEST = 118
+STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -128,7 +131,7 @@ def _run(verb: str, rest: list[str]) -> int:
         help="write the result as JSON to FILE ('-': to standard output, all text goes to standard error then)",
     )
     module.add_arguments(parser)
-    parser.epilog = ending(PROGRAM, verb, parser.epilog)
+    parser.epilog = _ending(verb, parser.epilog)
     args, unknown = parser.parse_known_args(rest)
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
@@ -138,6 +141,18 @@ def _run(verb: str, rest: list[str]) -> int:
     with only_json(args.json):
         status: int = module.run(args)
     return status
+
+
+def _ending(verb: str, before: str | None) -> str:
+    """The text at the end of a verb's help: its exit statuses and an example, after what the verb itself says there."""
+    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+    lines = []
+    for number, meaning in sorted({**STATUSES, **VERBS[verb].statuses}.items()):
+        lines += textwrap.wrap(f"{number:>5}  {meaning}", width, subsequent_indent=" " * 7)
+    parts = ["exit status:", *lines, "", "example:", f"  {PROGRAM} {VERBS[verb].example}", ""]
+    if before is not None:
+        parts = [before.rstrip() if "\n" in before else textwrap.fill(before, width), "", *parts]
+    return "\n".join(parts)
 
 
 def _check_packages(verb: str) -> None:

@@ -86,7 +86,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Audit and print; return 0, 3 or 4 as `EPILOG` says. Raise `BadInput` for what cannot be used."""
-    from rmqlab.commands.progress import Progress
+    from rmqlab.commands.output import Progress
     from rmqlab.lab.recorded.store import open_store
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions

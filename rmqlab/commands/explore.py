@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
-from rmqlab.commands.progress import Progress
+from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.extras import require
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config

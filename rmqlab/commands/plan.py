@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import make_folder, replace_file, text_stream, write_json
-from rmqlab.commands.progress import Progress
+from rmqlab.commands.output import Progress, make_folder, replace_file, text_stream, write_json
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.search.plan.in_words import plan_lines
 from rmqlab.search.plan.planner import BUDGET, plan

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import check_target, make_folder, replace_file, text_stream, write_json
-from rmqlab.commands.progress import Progress
+from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:

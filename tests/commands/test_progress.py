@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from rmqlab.commands import progress as module
-from rmqlab.commands.progress import Progress
+from rmqlab.commands import output as module
+from rmqlab.commands.output import Progress
 
 
 @pytest.fixture

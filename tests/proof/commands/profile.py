@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
-from rmqlab.commands.progress import Progress
+from rmqlab.commands.output import Progress, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.bloom.map import MAP, SIDES, BloomMap, write_map
 from rmqlab.lab.bloom.stages import ARTICLE_RATIO, STAGES, Stages
