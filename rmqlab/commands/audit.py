@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import RawDescriptionHelpFormatter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import Progress, make_folder, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.audited import CERTAINTIES
+from rmqlab.lab.audited import damage_lines, summary_lines
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rmqlab.spark.audit.auditing import Audit
 
 LOST, NOT_KNOWN = 3, 4
-MOST_SHOWN = 20
 EPILOG = """\
 keys of --json:
   groups     {GROUP: {TOPIC: {sent, delivered, lost, unknown, by_fate: {FATE: n}, by_certainty: {CERTAINTY: {FATE: n}},
@@ -86,7 +85,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Audit and print; return 0, 3 or 4 as `EPILOG` says. Raise `BadInput` for what cannot be used."""
-    from rmqlab.commands.output import Progress
     from rmqlab.lab.recorded.store import open_store
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
@@ -113,8 +111,7 @@ def run(args: Namespace) -> int:
             until=_time(args.until) if args.until else until,
             in_memory_percent=_in_memory_percent(args.conf or conf),
         )
-        if args.out:
-            _require_folder(args.out)
+        make_folder(args.out, "--out")
         audit = Audit(lambda: open_session(args.spark), store, options)
         try:
             with Progress("audit: Spark starts") as progress:
@@ -124,7 +121,8 @@ def run(args: Namespace) -> int:
 
                 with watched(audit.session, tell):
                     audit.compute()
-            _print(audit, text_stream(args))
+            for line in (*summary_lines(audit.summary), *damage_lines(audit.damage)):
+                print(line, file=text_stream(args))
             if args.out:
                 _write(audit, args.out, args.store.resolve().name)
             write_json(audit.as_json(), args.json)
@@ -152,35 +150,6 @@ def _time(text: str) -> int:
     except ValueError as error:
         raise BadInput(f"time {text!r}: {error}; right would be 2024-05-01T12:00:00 (UTC) or epoch ms") from error
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-def _print(audit: Audit, out: TextIO) -> None:
-    from rmqlab.lab.audited import remarks
-
-    print(f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7} {'unknown':>7}  fates", file=out)
-    for group, topics in audit.summary.items():
-        for topic, one in topics.items():
-            fates = ", ".join(
-                f"{number} {fate} ({certainty})"
-                for certainty in CERTAINTIES
-                for fate, number in sorted(one["by_certainty"].get(certainty, {}).items())
-            )
-            counts = f"{one['sent']:>8} {one['delivered']:>9} {one['lost']:>7} {one['unknown']:>7}"
-            print(f"{group:<24} {topic:<24} {counts}  {fates}", file=out)
-    for line in remarks(audit.summary):
-        print(line, file=out)
-    for part in audit.damage[:MOST_SHOWN]:
-        where = "" if part["topic"] is None else f" ({part['topic']}, queue {part['queueId']})"
-        print(f"damaged at {part['physicalOffset']}, {part['size']} bytes: {part['reason']}{where}", file=out)
-    if len(audit.damage) > MOST_SHOWN:
-        print(f"and {len(audit.damage) - MOST_SHOWN} more damaged parts (--json has them all)", file=out)
-
-
-def _require_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error
 
 
 def _write(audit: Audit, folder: Path, name: str) -> None:

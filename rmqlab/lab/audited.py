@@ -12,7 +12,7 @@ from rmqlab.lab.fates import LOSING, Fate
 CERTAINTIES = ("proved", "implied", "unknown")
 UNWANTED = "nobody asked for it"
 PERHAPS_WANTED = "nobody got it, and perhaps nobody asked"
-MOST_REMARKS = 8
+MAX_REMARKS, MAX_DAMAGE = 8, 20
 Summary = dict[str, dict[str, dict[str, Any]]]
 
 
@@ -85,14 +85,40 @@ def plain(name: str) -> str:
     return f"{head} {int(number)}" if found and number.isdecimal() else head
 
 
+def summary_lines(summary: Summary) -> list[str]:
+    """The table of groups and topics as text, and the remarks below it."""
+    lines = [f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7} {'unknown':>7}  fates"]
+    for group, topics in summary.items():
+        for topic, row in topics.items():
+            fates = ", ".join(
+                f"{number} {fate} ({certainty})"
+                for certainty in CERTAINTIES
+                for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
+            )
+            counts = f"{row['sent']:>8} {row['delivered']:>9} {row['lost']:>7} {row['unknown']:>7}"
+            lines.append(f"{group:<24} {topic:<24} {counts}  {fates}")
+    return lines + remarks(summary)
+
+
+def damage_lines(damage: list[dict[str, Any]]) -> list[str]:
+    """The damaged parts of a log, the first ``MAX_DAMAGE`` of them."""
+    lines = []
+    for part in damage[:MAX_DAMAGE]:
+        where = "" if part["topic"] is None else f" ({part['topic']}, queue {part['queueId']})"
+        lines.append(f"damaged at {part['physicalOffset']}, {part['size']} bytes: {part['reason']}{where}")
+    if len(damage) > MAX_DAMAGE:
+        lines.append(f"and {len(damage) - MAX_DAMAGE} more damaged parts (--json has them all)")
+    return lines
+
+
 def remarks(summary: Summary) -> list[str]:
     """Sentences on what an audit does not know: what follows all the same, why, and what would tell."""
     rows = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
     if not any(one["sent"] for *_, one in rows):
         return ["No message was audited: none of these topics has one in that time."]
     told = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]
-    if len(told) > MOST_REMARKS:
-        told[MOST_REMARKS:] = [f"So do those of {len(told) - MOST_REMARKS} more groups and topics."]
+    if len(told) > MAX_REMARKS:
+        told[MAX_REMARKS:] = [f"So do those of {len(told) - MAX_REMARKS} more groups and topics."]
     because: Counter[str] = Counter()
     for *_, one in rows:
         because.update(one["unknown_because"])

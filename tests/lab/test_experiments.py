@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.commands.reproduce import summary
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import VERDICT, chosen, read_manifest, reproduce
+from rmqlab.lab.articles.in_words import summary
 from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Kind, printed
 from rmqlab.lab.articles.run_figures import figure_of
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from rmqlab.commands.reproduce import summary
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import read_manifest, reproduce
+from rmqlab.lab.articles.in_words import summary
 from rmqlab.lab.lessons import report
 
 nbformat = pytest.importorskip("nbformat")
