@@ -18,7 +18,7 @@ from rmqlab.lab.served import ServedWatch
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record
-from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic, validate_topic
+from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
 from rmqlab.rules import tags_code
@@ -299,15 +299,13 @@ def make_topic(broker: Broker, topic: str, queues: int) -> None:
     """Make a topic or change its number of queues, and register it. Raises BadInput for a name that 4.8.0 refuses."""
     _check_topic(broker, topic)
     broker.topic_config_manager.update_topic_config(TopicConfig(topic, queues, queues, PERM_READ | PERM_WRITE))
-    broker.register_broker_all(check_order_config=False, oneway=True, force_register=True)
+    broker.register_broker_all(check_order_config=False, oneway=True)
 
 
 def _check_topic(broker: Broker, topic: object) -> None:
     if not isinstance(topic, str):
         raise BadInput(f"topic {topic!r}: a name is text")
-    remark = validate_topic(topic)
-    if remark is None and broker.topic_config_manager.is_system_topic(topic):
-        remark = f"The topic[{topic}] is conflict with system topic."
+    remark = broker.topic_config_manager.refusal_of(topic)
     if remark is not None:
         raise BadInput(f"topic {topic!r}: {remark}")
 

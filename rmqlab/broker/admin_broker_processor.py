@@ -1,29 +1,25 @@
-"""What the admin tool asks, and what consumers ask on the way: locks, offsets (4.8.0 `AdminBrokerProcessor`)."""
+"""What clients ask on their way: a topic, offsets of queues, locks, a reset (4.8.0 `AdminBrokerProcessor`).
+
+What only the admin tool asks is in `rmqlab.broker.extra`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.admin_access import AdminAccess
-from rmqlab.broker.admin_clients import NOT_SET, AdminClients
-from rmqlab.broker.admin_entries import AdminEntries
-from rmqlab.broker.admin_lists import AdminLists
-from rmqlab.broker.admin_settings import AdminSettings
-from rmqlab.broker.admin_tables import AdminTables
-from rmqlab.broker.processor_error import require
-from rmqlab.message.topics import validate_topic
-from rmqlab.protocol.admin_headers import (
-    CreateTopicRequestHeader,
-    DeleteSubscriptionGroupRequestHeader,
-    DeleteTopicRequestHeader,
-)
+from rmqlab.broker.processor import NOT_SET, require, success, system_error, with_header
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import (
     LockBatchRequestBody,
     LockBatchResponseBody,
+    MessageQueueForC,
+    ResetOffsetBody,
+    ResetOffsetBodyForC,
     UnlockBatchRequestBody,
     message_queue_order,
 )
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import V3_0_7_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
     GetEarliestMsgStoretimeRequestHeader,
@@ -32,106 +28,72 @@ from rmqlab.protocol.consumer_headers import (
     GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,
     GetMinOffsetResponseHeader,
-    RegisterFilterServerRequestHeader,
-    RegisterFilterServerResponseHeader,
     SearchOffsetRequestHeader,
     SearchOffsetResponseHeader,
 )
-from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+from rmqlab.protocol.topic_config import TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker2client import Broker2Client
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.consumer_manager import ConsumerManager
+    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
+    from rmqlab.store.message_store import MessageStore
 
-    Handler = Callable[[Channel, RemotingCommand, int], RemotingCommand | None]
-
-
-MOST_QUEUES = 65_536
+MAX_QUEUES = 65_536
 """Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
 
 
 class AdminBrokerProcessor:
-    """Answers every request that has no processor of its own.
+    """One method a request; `handlers` says which. `register_broker_all` tells the name servers of a new topic."""
 
-    Java answers nothing at all to a code it does not know, and so does this; the client times out.
-    """
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        tables, lists, entries = AdminTables(broker), AdminLists(broker), AdminEntries(broker)
-        settings, clients, access = AdminSettings(broker), AdminClients(broker), AdminAccess(broker)
-        self._handlers: dict[int, Handler] = {
-            RequestCode.UPDATE_AND_CREATE_TOPIC: self._update_and_create_topic,
-            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._search_offset_by_timestamp,
-            RequestCode.GET_MAX_OFFSET: self._get_max_offset,
-            RequestCode.GET_MIN_OFFSET: self._get_min_offset,
-            RequestCode.GET_EARLIEST_MSG_STORETIME: self._get_earliest_msg_storetime,
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MessageStore,
+        topics: TopicConfigManager,
+        offsets: ConsumerOffsetManager,
+        consumers: ConsumerManager,
+        locks: RebalanceLockManager,
+        broker2client: Broker2Client,
+        register_broker_all: Callable[[], None],
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._topics = topics
+        self._offsets = offsets
+        self._consumers = consumers
+        self._locks = locks
+        self._broker2client = broker2client
+        self._register_broker_all = register_broker_all
+        self.handlers: dict[int, Handler] = {
+            RequestCode.UPDATE_AND_CREATE_TOPIC: with_header(CreateTopicRequestHeader, self._create_topic),
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: with_header(SearchOffsetRequestHeader, self._search_offset),
+            RequestCode.GET_MAX_OFFSET: with_header(GetMaxOffsetRequestHeader, self._max_offset),
+            RequestCode.GET_MIN_OFFSET: with_header(GetMinOffsetRequestHeader, self._min_offset),
+            RequestCode.GET_EARLIEST_MSG_STORETIME: with_header(
+                GetEarliestMsgStoretimeRequestHeader, self._earliest_msg_storetime
+            ),
             RequestCode.LOCK_BATCH_MQ: self._lock_batch_mq,
             RequestCode.UNLOCK_BATCH_MQ: self._unlock_batch_mq,
-            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._update_and_create_subscription_group,
-            RequestCode.DELETE_SUBSCRIPTIONGROUP: self._delete_subscription_group,
-            RequestCode.REGISTER_FILTER_SERVER: self._register_filter_server,
-            RequestCode.GET_TOPIC_STATS_INFO: tables.topic_stats_info,
-            RequestCode.GET_CONSUMER_CONNECTION_LIST: tables.consumer_connection_list,
-            RequestCode.GET_PRODUCER_CONNECTION_LIST: tables.producer_connection_list,
-            RequestCode.GET_CONSUME_STATS: tables.consume_stats,
-            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: tables.topic_consume_by_who,
-            RequestCode.GET_BROKER_CONSUME_STATS: tables.broker_consume_stats,
-            RequestCode.QUERY_CONSUME_TIME_SPAN: tables.consume_time_span,
-            RequestCode.QUERY_CONSUME_QUEUE: entries.query_consume_queue,
-            RequestCode.RESUME_CHECK_HALF_MESSAGE: entries.resume_check_half_message,
-            RequestCode.GET_ALL_TOPIC_CONFIG: lists.all_topic_config,
-            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lists.all_subscription_group,
-            RequestCode.GET_ALL_CONSUMER_OFFSET: lists.all_consumer_offset,
-            RequestCode.GET_ALL_DELAY_OFFSET: lists.all_delay_offset,
-            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: lists.system_topic_list,
-            RequestCode.QUERY_CORRECTION_OFFSET: lists.query_correction_offset,
-            RequestCode.CLONE_GROUP_OFFSET: lists.clone_group_offset,
-            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self._clean_expired_consume_queue,
-            RequestCode.CLEAN_UNUSED_TOPIC: self._clean_unused_topic,
-            RequestCode.DELETE_TOPIC_IN_BROKER: self._delete_topic,
-            RequestCode.UPDATE_BROKER_CONFIG: settings.update_broker_config,
-            RequestCode.GET_BROKER_CONFIG: settings.get_broker_config,
-            RequestCode.GET_BROKER_RUNTIME_INFO: settings.get_broker_runtime_info,
-            RequestCode.VIEW_BROKER_STATS_DATA: settings.view_broker_stats_data,
-            RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: access.update_and_create,
-            RequestCode.DELETE_ACL_CONFIG: access.delete,
-            RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: access.update_global_white_addrs,
-            RequestCode.GET_BROKER_CLUSTER_ACL_INFO: access.version,
-            RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: access.show,
-            RequestCode.GET_CONSUMER_RUNNING_INFO: clients.consumer_running_info,
-            RequestCode.CONSUME_MESSAGE_DIRECTLY: clients.consume_message_directly,
-            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: clients.reset_offset,
-            RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: clients.consumer_status,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._reset_offset,
         }
 
-    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a request, None for an unknown code. Raises ProcessorError for a required field that is null."""
-        handler = self._handlers.get(command.code)
-        return None if handler is None else handler(channel, command, now)
-
-    def _refuse_topic(self, topic: str | None) -> RemotingCommand | None:
-        """Return the answer to a name that no user's topic may have, None when it is good."""
-        remark = validate_topic(topic)
-        if remark is None and topic is not None and self._broker.topic_config_manager.is_system_topic(topic):
-            remark = f"The topic[{topic}] is conflict with system topic."
-        return None if remark is None else RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark)
-
-    def _update_and_create_topic(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+    def _create_topic(self, header: CreateTopicRequestHeader, _now: int) -> RemotingCommand:
         """Put a topic's configuration in place and register the broker; `order` and the default topic are not read."""
-        header = command.decode_header(CreateTopicRequestHeader)
-        refusal = self._refuse_topic(header.topic)
+        refusal = self._topics.refusal_of(header.topic)
         if refusal is not None:
-            return refusal
+            return system_error(refusal)
         require(header, ("read_queue_nums", "write_queue_nums", "topic_filter_type", "perm"))
-        if max(header.read_queue_nums, header.write_queue_nums) > MOST_QUEUES:
-            return RemotingCommand.response(
-                ResponseCode.SYSTEM_ERROR, f"topic[{header.topic}]: at most {MOST_QUEUES} queues can be looked after"
-            )
-        broker = self._broker
-        broker.topic_config_manager.update_topic_config(
+        if max(header.read_queue_nums, header.write_queue_nums) > MAX_QUEUES:
+            return system_error(f"topic[{header.topic}]: at most {MAX_QUEUES} queues can be looked after")
+        self._topics.update_topic_config(
             TopicConfig(
                 header.topic,
                 header.read_queue_nums,
@@ -142,90 +104,90 @@ class AdminBrokerProcessor:
             )
         )
         # 4.8.0 sends this one topic; the name server takes the whole table in the same way.
-        broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
-        return RemotingCommand.response(ResponseCode.SUCCESS, NOT_SET)
+        self._register_broker_all()
+        return success(remark=NOT_SET)
 
-    def _delete_topic(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        """Forget a topic and delete the queues of every topic that is not known; the messages stay in the log."""
-        topic = command.decode_header(DeleteTopicRequestHeader).topic
-        refusal = self._refuse_topic(topic)
-        if refusal is not None:
-            return refusal
-        self._broker.topic_config_manager.delete_topic_config(topic)
-        self._clean_unused_topic(channel, command, now)
-        if self._broker.config.auto_delete_unused_stats:
-            self._broker.broker_stats_manager.on_topic_deleted(topic)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-
-    def _clean_unused_topic(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        broker = self._broker
-        broker.message_store.clean_service.clean_unused_topic(broker.topic_config_manager.topic_config_table)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-
-    def _clean_expired_consume_queue(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        self._broker.message_store.clean_service.clean_expired_consumer_queue()
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-
-    def _search_offset_by_timestamp(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        header = command.decode_header(SearchOffsetRequestHeader)
+    def _search_offset(self, header: SearchOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id", "timestamp"))
-        offset = self._broker.message_store.get_offset_in_queue_by_time(header.topic, header.queue_id, header.timestamp)
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=SearchOffsetResponseHeader(offset=offset))
+        offset = self._store.get_offset_in_queue_by_time(header.topic, header.queue_id, header.timestamp)
+        return success(header=SearchOffsetResponseHeader(offset=offset))
 
-    def _get_max_offset(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        header = command.decode_header(GetMaxOffsetRequestHeader)
+    def _max_offset(self, header: GetMaxOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
-        offset = self._broker.message_store.get_max_offset_in_queue(header.topic, header.queue_id)
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=GetMaxOffsetResponseHeader(offset=offset))
+        offset = self._store.get_max_offset_in_queue(header.topic, header.queue_id)
+        return success(header=GetMaxOffsetResponseHeader(offset=offset))
 
-    def _get_min_offset(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        header = command.decode_header(GetMinOffsetRequestHeader)
+    def _min_offset(self, header: GetMinOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
-        offset = self._broker.message_store.get_min_offset_in_queue(header.topic, header.queue_id)
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=GetMinOffsetResponseHeader(offset=offset))
+        offset = self._store.get_min_offset_in_queue(header.topic, header.queue_id)
+        return success(header=GetMinOffsetResponseHeader(offset=offset))
 
-    def _get_earliest_msg_storetime(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        header = command.decode_header(GetEarliestMsgStoretimeRequestHeader)
+    def _earliest_msg_storetime(self, header: GetEarliestMsgStoretimeRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
-        timestamp = self._broker.message_store.get_earliest_message_time(header.topic, header.queue_id)
-        return RemotingCommand.response(
-            ResponseCode.SUCCESS, header=GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp)
-        )
+        timestamp = self._store.get_earliest_message_time(header.topic, header.queue_id)
+        return success(header=GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
 
-    def _lock_batch_mq(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+    def _lock_batch_mq(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Lock queues for an orderly consumer; the answer names those it holds now."""
         body = LockBatchRequestBody.decode(command.body or b"")
         asked = message_queue_order(body.mq_set)
-        locked = self._broker.rebalance_lock_manager.try_lock_batch(body.consumer_group, asked, body.client_id, now)
+        locked = self._locks.try_lock_batch(body.consumer_group, asked, body.client_id, now)
         # Java makes the set of those locked for as many as were asked for.
-        answer = LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked, len(asked)))
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=answer.encode())
+        return success(LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked, len(asked))))
 
-    def _unlock_batch_mq(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+    def _unlock_batch_mq(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         body = UnlockBatchRequestBody.decode(command.body or b"")
-        self._broker.rebalance_lock_manager.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
+        self._locks.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
+        return success()
 
-    def _update_and_create_subscription_group(
-        self, channel: Channel, command: RemotingCommand, now: int
+    def _reset_offset(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
+        """Tell every consumer of a group where to go on, by time (-1: at the end).
+
+        Without `isForce` nobody moves forward. The broker's own table is left to the consumers' next commits.
+        """
+        header = command.decode_header(ResetOffsetRequestHeader)
+        topic, group, timestamp = header.topic, header.group, header.timestamp
+        config = self._topics.select_topic_config(topic)
+        if config is None:
+            return system_error(f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}")
+        offsets: dict[MessageQueue, int] = {}
+        for queue_id in range(config.write_queue_nums):
+            consumed = self._offsets.query_offset(group, topic, queue_id)
+            if consumed == -1:
+                return system_error(f"THe consumer group <{group}> not exist")
+            if timestamp == -1:
+                target = self._store.get_max_offset_in_queue(topic, queue_id)
+            else:
+                target = self._store.get_offset_in_queue_by_time(topic, queue_id, timestamp)
+            target = max(target, 0)
+            queue = MessageQueue(topic, self._config.broker_name, queue_id)
+            offsets[queue] = target if header.is_force or target < consumed else consumed
+        offsets = {queue: offsets[queue] for queue in message_queue_order(offsets)}
+        return self._tell_consumers(command, ResetOffsetRequestHeader(topic, group, timestamp), offsets)
+
+    def _tell_consumers(
+        self, command: RemotingCommand, header: ResetOffsetRequestHeader, offsets: dict[MessageQueue, int]
     ) -> RemotingCommand:
-        if command.body is not None:
-            config = SubscriptionGroupConfig.decode(command.body)
-            self._broker.subscription_group_manager.update_subscription_group_config(config)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
+        """Send all members the offsets (4.8.0 `Broker2Client.resetOffset`)."""
+        answer_body = body = ResetOffsetBody(offset_table=offsets).encode()
+        if command.language == "CPP":
+            rows = [MessageQueueForC(q.topic, q.broker_name, q.queue_id, offset) for q, offset in offsets.items()]
+            body = ResetOffsetBodyForC(offset_table=rows).encode()
+        info = self._consumers.get_consumer_group_info(header.group)
+        if info is None or not info.channel_info_table:
+            return RemotingCommand.response(
+                ResponseCode.CONSUMER_NOT_ONLINE,
+                f"Consumer not online, so can not reset offset, Group: {header.group} Topic: {header.topic} "
+                f"Timestamp: {header.timestamp}",
+            )
+        for member in list(info.channel_info_table.values()):
+            if member.version < V3_0_7_SNAPSHOT:
+                return system_error(too_old(member.version))
+            request = RemotingCommand.request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, header, body)
+            self._broker2client.send_oneway(member.channel, request)
+        return success(answer_body, remark=NOT_SET)
 
-    def _delete_subscription_group(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        header = command.decode_header(DeleteSubscriptionGroupRequestHeader)
-        self._broker.subscription_group_manager.delete_subscription_group_config(header.group_name)
-        if self._broker.config.auto_delete_unused_stats:
-            self._broker.broker_stats_manager.on_group_deleted(header.group_name)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
 
-    def _register_filter_server(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        header = command.decode_header(RegisterFilterServerRequestHeader)
-        broker = self._broker
-        broker.filter_server_manager.register_filter_server(channel, header.filter_server_addr, now)
-        answer = RegisterFilterServerResponseHeader(
-            broker_name=broker.config.broker_name, broker_id=broker.config.broker_id
-        )
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=answer)
+def too_old(version: int) -> str:
+    """Return the remark about a client of a version that cannot do what is asked (4.8.0 `Broker2Client`)."""
+    return f"the client does not support this feature. version={version_desc(version)}"

@@ -2,100 +2,71 @@
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.acl_error import AclError
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor
 from rmqlab.broker.broker2client import Broker2Client
-from rmqlab.broker.broker_registration import BrokerRegistration, registered_topics
-from rmqlab.broker.broker_stats_manager import BrokerStatsManager
+from rmqlab.broker.broker_hooks import BrokerHooks
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
-from rmqlab.broker.configuration import Configuration
-from rmqlab.broker.consumer_filter_manager import CONFIG_FILE as FILTER_FILE
+from rmqlab.broker.config_manager import BrokerTables
 from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PERIOD_MS
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
 from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
-from rmqlab.broker.end_transaction_processor import EndTransactionProcessor
-from rmqlab.broker.filter_server_manager import FilterServerManager
-from rmqlab.broker.processor_error import ProcessorError
+from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
+from rmqlab.broker.processor import ProcessorError, system_error
 from rmqlab.broker.producer_manager import ProducerManager
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
-from rmqlab.broker.query_message_processor import QueryMessageProcessor
 from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
-from rmqlab.broker.reply_message_processor import ReplyMessageProcessor
 from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
-from rmqlab.broker.store_rates import StoreRates, Totals
 from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from rmqlab.broker.timers import Timers
 from rmqlab.broker.topic_config_manager import TopicConfigManager
-from rmqlab.broker.transactional_message_check_service import TransactionalMessageCheckService
-from rmqlab.broker.transactional_message_service import TransactionalMessageService
-from rmqlab.message.message import Host
 from rmqlab.message.topics import SCHEDULE_TOPIC
-from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, DataVersion, TopicConfig
 from rmqlab.rules import RULES
 from rmqlab.store.broker_role import BrokerRole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.plain_access import PlainPermissionManager
+    from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
+    from rmqlab.protocol.command import RemotingCommand
     from rmqlab.rules import Rules
     from rmqlab.store.message_store import MessageStore
 
     Observer = Callable[[str, dict[str, object]], None]
+    RpcHook = Callable[[Channel, RemotingCommand, int], None]
 
 REGISTER_FIRST_MS = 10_000
-DAY_MS = 86_400_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
 
 
-class Processor(Protocol):
-    """Answers requests of one kind."""
+class BrokerRegistration(NamedTuple):
+    """What a broker tells the name servers: its address, topics, filter servers (4.8.0 `BrokerOuterAPI`).
 
-    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Return the answer, or None when it comes later or never. Raises ProcessorError where Java throws."""
+    `oneway`: nobody waits for the name server's answer. With `check_order_config` the answer's ordered topics go to
+    `TopicConfigManager.update_order_topic_config`. The table and its version live on: copy them to keep them.
+    """
 
-
-# Every other request but a pull goes to the admin processor, as in 4.8.0 `registerProcessor`.
-PROCESSORS: tuple[tuple[Callable[[Broker], Processor], tuple[RequestCode, ...]], ...] = (
-    (
-        SendMessageProcessor,
-        (
-            RequestCode.SEND_MESSAGE,
-            RequestCode.SEND_MESSAGE_V2,
-            RequestCode.SEND_BATCH_MESSAGE,
-            RequestCode.CONSUMER_SEND_MSG_BACK,
-        ),
-    ),
-    (ReplyMessageProcessor, (RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2)),
-    (QueryMessageProcessor, (RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID)),
-    (
-        ClientManageProcessor,
-        (RequestCode.HEART_BEAT, RequestCode.UNREGISTER_CLIENT, RequestCode.CHECK_CLIENT_CONFIG),
-    ),
-    (
-        ConsumerManageProcessor,
-        (
-            RequestCode.GET_CONSUMER_LIST_BY_GROUP,
-            RequestCode.UPDATE_CONSUMER_OFFSET,
-            RequestCode.QUERY_CONSUMER_OFFSET,
-        ),
-    ),
-    (EndTransactionProcessor, (RequestCode.END_TRANSACTION,)),
-)
+    cluster_name: str
+    broker_addr: str
+    broker_name: str
+    broker_id: int
+    ha_server_addr: str
+    topic_config_table: Mapping[str, TopicConfig]
+    data_version: DataVersion
+    filter_server_list: list[str]
+    check_order_config: bool
+    oneway: bool
 
 
 def first(_label: str, _n: int) -> int:
@@ -111,8 +82,9 @@ class Broker:
     to be woken (`run_timers`); ask again after every call, since a message that arrives makes the pulls that wait for
     it due at once. `choose(label, n)` is asked for every random number of Java; `observe(kind, facts)` hears what
     happened. `on_register` gets what the broker tells the name servers: at once, 10 s later, then every 30 s, and
-    whenever a topic is made. `on_persist` gets the name and the text of a file that 4.8.0 keeps in the store's `config`
-    folder, every time it would be written; `load` takes in what was kept.
+    whenever a topic is made. `tables.files()` are what 4.8.0 keeps in the store's `config` folder.
+
+    Requests are answered by code (`register_processor`), others not at all. `rpc_hooks` see every command first.
     """
 
     def __init__(
@@ -124,86 +96,102 @@ class Broker:
         choose: Callable[[str, int], int] = first,
         observe: Observer | None = None,
         on_register: Callable[[BrokerRegistration], None] | None = None,
-        on_persist: Callable[[str, str], None] | None = None,
         rules: Rules = RULES["4.8.0"],
     ) -> None:
         self.rules = rules
         self.config = config
         self.message_store = store
-        self.now = now
         self.choose = choose
         self.observe = observe
         self.on_register = on_register
-        self.on_persist = on_persist
-        self.store_host = Host(config.broker_ip1, config.listen_port)
-        self.timers = Timers()
-        self._wake_ups: deque[Callable[[], None]] = deque()
-        self._opaque = 0
-        self.broker2client = Broker2Client(self)
-        self.configuration = Configuration(config, store.config, now)
-        self.broker_stats_manager = BrokerStatsManager(config.broker_cluster_name, now)
-        self.store_rates = StoreRates(store.store_stats_service, now)
-        self.morning_totals = Totals(), Totals()  # when yesterday began, and today
-        # access control: nothing is checked without it; the hook hears of rules that the admin tool changed
-        self.access: PlainPermissionManager | None = None
-        self.on_access_changed: Callable[[dict[str, Any]], None] | None = None
-        # size and free bytes of the disk that holds the store; None: it is in memory
-        self.disk_usage: Callable[[], tuple[int, int]] | None = None
+        self.hooks = BrokerHooks()
+        self.rpc_hooks: list[RpcHook] = []
+        self.filter_servers: Callable[[], list[str]] = list
+        self.store_host = config.store_host
+        self.timers = timers = Timers(now)
+        self.broker2client = Broker2Client(timers)
 
         self.consumer_offset_manager = ConsumerOffsetManager(self)
-        self.topic_config_manager = TopicConfigManager(self)
-        self.pull_message_processor = PullMessageProcessor(self)
+        self.topic_config_manager = TopicConfigManager(config, timers, self._on_topic_created)
+        self.subscription_group_manager = SubscriptionGroupManager(config, timers)
         self.pull_request_hold_service = PullRequestHoldService(self)
         self.consumer_ids_change_listener = ConsumerIdsChangeListener(self)
         self.consumer_manager = ConsumerManager(self)
-        self.consumer_filter_manager = ConsumerFilterManager(self)
+        self.consumer_filter_manager = ConsumerFilterManager(config, store.config, timers, rules)
         self.producer_manager = ProducerManager(self)
-        self.filter_server_manager = FilterServerManager(self)
-        self.client_housekeeping_service = ClientHousekeepingService(self)
-        self.subscription_group_manager = SubscriptionGroupManager(self)
-        self.rebalance_lock_manager = RebalanceLockManager(self)
-        self.schedule_message_service = ScheduleMessageService(self)
-        self.transactional_message_service = TransactionalMessageService(self)
-        self.transactional_message_check_service = TransactionalMessageCheckService(self)
+        self.client_housekeeping_service = ClientHousekeepingService(
+            timers, rules.scan_period_ms, self.producer_manager, self.consumer_manager
+        )
+        self.rebalance_lock_manager = RebalanceLockManager()
+        self.schedule_message_service = ScheduleMessageService(store, timers)
+        self.tables = BrokerTables(
+            self.topic_config_manager,
+            self.consumer_offset_manager,
+            self.subscription_group_manager,
+            self.consumer_filter_manager,
+            self.schedule_message_service,
+        )
 
-        self._default_processor: Processor = AdminBrokerProcessor(self)
-        self._processors: dict[int, Processor] = {
-            RequestCode.PULL_MESSAGE: self.pull_message_processor,
-            # a 4.8.0 broker leaves it without an answer; newer lite pull consumers would get nothing
-            RequestCode.LITE_PULL_MESSAGE: self.pull_message_processor,
-        }
-        for kind, codes in PROCESSORS:
-            self._processors |= dict.fromkeys(codes, kind(self))
+        sending = (
+            config,
+            store,
+            self.topic_config_manager,
+            self.subscription_group_manager,
+            choose,
+            self.hooks,
+        )
+        self.pull_message_processor = PullMessageProcessor(self)
+        self.send_message_processor = SendMessageProcessor(*sending)
+        self._handlers: dict[int, Handler] = {}
+        for part in (
+            self.send_message_processor,
+            ConsumerSendMsgBack(*sending),
+            self.pull_message_processor,
+            ClientManageProcessor(self),
+            ConsumerManageProcessor(self.consumer_manager, self.consumer_offset_manager, store),
+            AdminBrokerProcessor(
+                config,
+                store,
+                self.topic_config_manager,
+                self.consumer_offset_manager,
+                self.consumer_manager,
+                self.rebalance_lock_manager,
+                self.broker2client,
+                self.register_broker_all,
+            ),
+        ):
+            self.register_processor(part.handlers)
 
         self._add_timers(now)
         store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, self.consumer_filter_manager).dispatch)
         store.message_arriving = self._message_arriving
-        if store.config.broker_role is not BrokerRole.SLAVE:
-            self.schedule_message_service.start(now)
-            self.transactional_message_check_service.start(now)
-        self.register_broker_all(check_order_config=True, oneway=False, force_register=True)
+        self.register_broker_all()
 
     def _add_timers(self, now: int) -> None:
-        persist = self.consumer_filter_manager.persist
-        self.timers.at_fixed_rate("filter data", now + FILTER_PERIOD_MS, FILTER_PERIOD_MS, lambda _: persist())
+        timers, config = self.timers, self.config
+        clean = self.consumer_filter_manager.clean
+        timers.at_fixed_rate("filter data", now + FILTER_PERIOD_MS, FILTER_PERIOD_MS, lambda _: clean())
         shortest, longest = REGISTER_PERIOD_MS
-        self.timers.at_fixed_rate("broker stats", now - now % DAY_MS + DAY_MS, DAY_MS, self._new_day)
-        period = max(shortest, min(self.config.register_name_server_period, longest))
-        self.timers.at_fixed_rate("register broker", now + REGISTER_FIRST_MS, period, self._register_periodically)
+        period = max(shortest, min(config.register_name_server_period, longest))
+        timers.at_fixed_rate("register broker", now + REGISTER_FIRST_MS, period, lambda _: self.register_broker_all())
+        if self.message_store.config.broker_role is not BrokerRole.SLAVE:
+            self.schedule_message_service.start(now)
+            # The first look for unfinished transactions makes their topic, whether anybody sends any or not.
+            due = now + config.transaction_check_interval
+            timers.once("half topic", due, lambda _: self._create_half_topic())
 
-    def load(self, read: Callable[[str], str | None]) -> None:
-        """Take in the files of the `config` folder, before the first request; `read` gives None for one not there.
+    def register_processor(self, handlers: Mapping[int, Handler]) -> None:
+        """Answer requests of these codes so from now on."""
+        self._handlers.update(handlers)
 
-        Raises FrameError for a file that is damaged: nothing of it is taken in.
-        """
-        text = read(FILTER_FILE)
-        if text:
-            self.consumer_filter_manager.decode(text)
+    @property
+    def now(self) -> int:
+        """The present moment (epoch ms)."""
+        return self.timers.now
 
-    def persist(self, now: int) -> None:
-        """Write every file of the `config` folder through `on_persist`, as at a shutdown."""
-        self.now = now
-        self.consumer_filter_manager.persist()
+    @now.setter
+    def now(self, now: int) -> None:
+        self.timers.now = now
 
     def __repr__(self) -> str:
         """Its name, address, topics and the groups that are online."""
@@ -219,75 +207,42 @@ class Broker:
         A client's answer to a request of the broker goes to whoever asked. What throws in Java gives SYSTEM_ERROR with
         the exception's name and text, without the source line that Java adds.
         """
-        self.now = now
-        if now >= self.store_rates.next_sample:
-            self.store_rates.sample(now)
-        if command.is_response:
-            self.broker2client.on_response(channel, command)
-            return None
-        processor = self._processors.get(command.code, self._default_processor)
+        self.timers.now = now
         response: RemotingCommand | None
         try:
-            if self.access is not None:
-                self.access.validate(command, channel.remote_address)
-            response = processor.process(channel, command, now)
+            for hook in self.rpc_hooks:
+                hook(channel, command, now)
+            if command.is_response:
+                self.broker2client.on_response(channel, command)
+                return None
+            handler = self._handlers.get(command.code)
+            if handler is None:
+                return None  # as Java: the client times out
+            response = handler(channel, command, now)
         except RemotingCommandException as error:
-            response = RemotingCommand.response(
-                ResponseCode.SYSTEM_ERROR, f"org.apache.rocketmq.remoting.exception.RemotingCommandException: {error}"
-            )
-        except AclError as error:
-            response = RemotingCommand.response(
-                ResponseCode.SYSTEM_ERROR, f"org.apache.rocketmq.acl.common.AclException: {error}"
-            )
+            response = system_error(f"org.apache.rocketmq.remoting.exception.RemotingCommandException: {error}")
         except (ProcessorError, FrameError) as error:
-            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, str(error))
+            response = system_error(str(error))
         if response is None or command.is_oneway:
             return None
         return response.reply_to(command)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
-        """The client closed its connection, or it broke."""
-        self.now = now
-        self.client_housekeeping_service.on_channel_close(channel, now)
-
-    def on_channel_exception(self, channel: Channel, now: int) -> None:
-        """Something went wrong on the connection."""
-        self.now = now
-        self.client_housekeeping_service.on_channel_exception(channel, now)
-
-    def on_channel_idle(self, channel: Channel, now: int) -> None:
-        """Nothing was read or written for 120 s."""
-        self.now = now
-        self.client_housekeeping_service.on_channel_idle(channel, now)
+        """The client's connection was closed, broke, or nothing was read or written on it for 120 s."""
+        self.timers.now = now
+        self.client_housekeeping_service.on_channel_close(channel)
 
     def wake_up(self, run: Callable[[], None]) -> None:
         """Queue work that Java hands to the pull thread pool: done before the next timer, in this order."""
-        self._wake_ups.append(run)
-
-    def next_opaque(self) -> int:
-        """Return the number of the next request that the broker sends by itself.
-
-        Java counts every command of the process, those it reads and answers too, so that real numbers are higher.
-        """
-        self._opaque += 1
-        return self._opaque
+        self.timers.wake_up(run)
 
     def next_timer(self) -> int | None:
         """Return when `run_timers` wants to be called next (epoch ms), None for never."""
-        return self.now if self._wake_ups else self.timers.next_due()
+        return self.timers.next_due()
 
     def run_timers(self, now: int) -> None:
         """Run everything due at `now` or before, in the order of time and then of registration."""
-        self._run_wake_ups()
-        while (due := self.timers.next_due()) is not None and due <= now:
-            self.now = max(due, self.now)
-            self.timers.run_next(self.now)
-            self._run_wake_ups()
-        self.now = max(now, self.now)
-
-    def _run_wake_ups(self) -> None:
-        while self._wake_ups:
-            self._wake_ups.popleft()()
+        self.timers.run(now)
 
     def client_id(self, channel: Channel, group: str) -> str:
         """Return who a consumer group's member on this connection is; its address when the group does not know it."""
@@ -295,15 +250,22 @@ class Broker:
         member = None if info is None else info.channel_info_table.get(channel)
         return channel.remote_address if member is None or member.client_id is None else member.client_id
 
-    def register_broker_all(self, *, check_order_config: bool, oneway: bool, force_register: bool) -> None:
+    def register_broker_all(self, *, check_order_config: bool = True, oneway: bool = False) -> None:
         """Tell the name servers about this broker and its topics (`on_register`).
 
-        Without `force_register` 4.8.0 asks each name server first whether its data is older; here the receiver decides.
+        Without `forceRegister` 4.8.0 asks each name server first whether its data is older; here the receiver decides.
+        A broker that may not be read or written lends its topics its own permission.
         """
         if self.on_register is None:
             return
-        config = self.config
-        manager = self.topic_config_manager
+        config, manager = self.config, self.topic_config_manager
+        topics: Mapping[str, TopicConfig] = manager.topic_config_table
+        perm = config.broker_permission
+        if perm & PERM_READ_WRITE != PERM_READ_WRITE:
+            topics = {
+                name: TopicConfig(name, topic.read_queue_nums, topic.write_queue_nums, perm)
+                for name, topic in topics.items()
+            }
         self.on_register(
             BrokerRegistration(
                 cluster_name=config.broker_cluster_name,
@@ -311,22 +273,19 @@ class Broker:
                 broker_name=config.broker_name,
                 broker_id=config.broker_id,
                 ha_server_addr=config.ha_server_addr,
-                topic_config_table=registered_topics(manager.topic_config_table, config.broker_permission),
+                topic_config_table=topics,
                 data_version=manager.data_version,
-                filter_server_list=self.filter_server_manager.filter_servers(),
+                filter_server_list=self.filter_servers(),
                 check_order_config=check_order_config,
                 oneway=oneway,
-                force_register=force_register,
             )
         )
 
-    def _new_day(self, _now: int) -> None:
-        """Count today's messages from now on; Java does so at midnight where it stands, here that is UTC."""
-        self.morning_totals = self.morning_totals[1], self.store_rates.totals()
+    def _create_half_topic(self) -> None:
+        self.topic_config_manager.create_half_topic()
 
-    def _register_periodically(self, now: int) -> None:
-        force = self.config.force_register
-        self.register_broker_all(check_order_config=True, oneway=False, force_register=force)
+    def _on_topic_created(self) -> None:
+        self.register_broker_all(check_order_config=False, oneway=True)
 
     def _message_arriving(
         self,

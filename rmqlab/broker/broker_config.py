@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_long
+from rmqlab.message.message import Host
+from rmqlab.protocol.topic_config import PERM_READ_WRITE
 from rmqlab.store.config import MessageStoreConfig, property_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MASTER_ID = 0
-PERM_READ_WRITE = 6
 
 # Settings of 4.8.0 for threads, queues, rates and the environment of the process, none of which exists here: taken,
 # shown and without effect. Their defaults; what depends on the machine is in `_of_machine`.
@@ -148,6 +149,11 @@ class BrokerConfig:
     def broker_addr(self) -> str:
         """The address clients use, "ip:port" (4.8.0 `BrokerController.getBrokerAddr`)."""
         return f"{self.broker_ip1}:{self.listen_port}"
+
+    @property
+    def store_host(self) -> Host:
+        """The address that stands in every message stored here."""
+        return Host(self.broker_ip1, self.listen_port)
 
     @property
     def ha_server_addr(self) -> str:

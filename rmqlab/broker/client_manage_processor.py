@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.broker_config import PERM_READ_WRITE
 from rmqlab.broker.client_channel_info import ClientChannelInfo
+from rmqlab.broker.processor import success, system_error
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
@@ -15,15 +15,13 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader, UnregisterClientResponseHeader
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
+    from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumerData
-
-# Looking up a member of an enumeration takes its time, and every heartbeat comes here.
-_HEART_BEAT, _SUCCESS = RequestCode.HEART_BEAT, ResponseCode.SUCCESS
-UNIT_SUB_FLAG = 2  # TopicSysFlag.buildSysFlag(unit=false, hasUnitSub=true)
 
 
 class ClientManageProcessor:
@@ -31,16 +29,11 @@ class ClientManageProcessor:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-
-    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer one of the three; None for any other code, as Java."""
-        if command.code == _HEART_BEAT:
-            return self.heart_beat(channel, command, now)
-        if command.code == RequestCode.UNREGISTER_CLIENT:
-            return self.unregister_client(channel, command, now)
-        if command.code == RequestCode.CHECK_CLIENT_CONFIG:
-            return self.check_client_config(command)
-        return None
+        self.handlers: dict[int, Handler] = {
+            RequestCode.HEART_BEAT: self.heart_beat,
+            RequestCode.UNREGISTER_CLIENT: self.unregister_client,
+            RequestCode.CHECK_CLIENT_CONFIG: self.check_client_config,
+        }
 
     def heart_beat(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS."""
@@ -59,7 +52,7 @@ class ClientManageProcessor:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:
             broker.producer_manager.register_producer(producer.group_name, info, now)
-        return RemotingCommand.response(_SUCCESS)
+        return success()
 
     def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
         broker = self._broker
@@ -99,21 +92,20 @@ class ClientManageProcessor:
                 info,
                 is_notify_consumer_ids_changed_enable=config is None or config.notify_consumer_ids_changed_enable,
             )
-        return RemotingCommand.response(_SUCCESS, header=UnregisterClientResponseHeader())
+        return success(header=UnregisterClientResponseHeader())
 
-    def check_client_config(self, command: RemotingCommand) -> RemotingCommand:
+    def check_client_config(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         """Compile a client's expression before the client starts with it; nothing is stored."""
         body = None if command.body is None else CheckClientRequestBody.decode(command.body)
         subscription = None if body is None else body.subscription_data
         if subscription is None or is_tag_type(subscription.expression_type):
-            return RemotingCommand.response(_SUCCESS)
+            return success()
         if not self._broker.config.enable_property_filter:
-            return RemotingCommand.response(
-                ResponseCode.SYSTEM_ERROR,
-                f"The broker does not support consumer to filter message by {subscription.expression_type}",
+            return system_error(
+                f"The broker does not support consumer to filter message by {subscription.expression_type}"
             )
         try:
             compile_expression(subscription.expression_type, subscription.sub_string)
         except ExpressionRefused as refusal:
             return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, refusal.java_message)
-        return RemotingCommand.response(_SUCCESS)
+        return success()

@@ -16,7 +16,11 @@ from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSe
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from rmqlab.broker.schedule_message_service import ScheduleMessageService
+    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
 
 T = TypeVar("T")
 
@@ -41,82 +45,67 @@ class DelayOffsetSerializeWrapper(RemotingSerializable):
     offset_table: dict[int, int] = msgspec.field(default_factory=dict)
 
 
-def config_files(broker: Broker) -> list[ConfigFile]:
-    """Return the files of a broker, in the order in which 4.8.0 loads them."""
-    files = _BrokerFiles(broker)
-    filters = broker.consumer_filter_manager
-    return [
-        ConfigFile("topics.json", files.topics, files.take_topics),
-        ConfigFile("consumerOffset.json", files.offsets, files.take_offsets),
-        ConfigFile("subscriptionGroup.json", files.groups, files.take_groups),
-        ConfigFile("consumerFilter.json", filters.encode, filters.decode),
-        ConfigFile("delayOffset.json", files.delays, files.take_delays),
-    ]
-
-
 class BrokerTables:
-    """One broker's tables as bodies, in the order in which 4.8.0 writes them."""
+    """One broker's tables as bodies, in the order in which 4.8.0 writes them, and as files of `config/`."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        topics: TopicConfigManager,
+        offsets: ConsumerOffsetManager,
+        groups: SubscriptionGroupManager,
+        filters: ConsumerFilterManager,
+        schedule: ScheduleMessageService,
+    ) -> None:
+        self._topics = topics
+        self._offsets = offsets
+        self._groups = groups
+        self._filters = filters
+        self._schedule = schedule
+
+    def files(self) -> list[ConfigFile]:
+        """Return the files, in the order in which 4.8.0 loads them."""
+        return [
+            ConfigFile("topics.json", lambda: fastjson.pretty(to_json(self.topics())), self._take_topics),
+            ConfigFile("consumerOffset.json", lambda: fastjson.pretty(to_json(self.offsets())), self._take_offsets),
+            ConfigFile("subscriptionGroup.json", lambda: fastjson.pretty(to_json(self.groups())), self._take_groups),
+            ConfigFile("consumerFilter.json", self._filters.encode, self._filters.decode),
+            ConfigFile("delayOffset.json", lambda: fastjson.pretty(to_json(self.delays())), self._take_delays),
+        ]
 
     def topics(self) -> TopicConfigSerializeWrapper:
         """Return every topic, and the table's version."""
-        manager = self._broker.topic_config_manager
+        manager = self._topics
         return TopicConfigSerializeWrapper(_ordered(manager.topic_config_table, _TOPICS), manager.data_version)
+
+    def _take_topics(self, text: str) -> None:
+        loaded = TopicConfigSerializeWrapper.decode(text.encode())
+        self._topics.topic_config_table.update(loaded.topic_config_table)
+        self._topics.data_version = loaded.data_version
 
     def groups(self) -> SubscriptionGroupWrapper:
         """Return every consumer group, and the table's version."""
-        manager = self._broker.subscription_group_manager
+        manager = self._groups
         return SubscriptionGroupWrapper(_ordered(manager.subscription_group_table, _GROUPS), manager.data_version)
+
+    def _take_groups(self, text: str) -> None:
+        loaded = SubscriptionGroupWrapper.decode(text.encode())
+        self._groups.subscription_group_table.update(loaded.subscription_group_table)
+        self._groups.data_version = loaded.data_version
 
     def offsets(self) -> ConsumerOffsetSerializeWrapper:
         """Return every committed offset."""
-        table = self._broker.consumer_offset_manager.offset_table
-        by_key = {key: _by_number(queues) for key, queues in _ordered(table, _OFFSETS).items()}
-        return ConsumerOffsetSerializeWrapper(by_key)
+        table = _ordered(self._offsets.offset_table, _OFFSETS)
+        return ConsumerOffsetSerializeWrapper({key: _by_number(queues) for key, queues in table.items()})
+
+    def _take_offsets(self, text: str) -> None:
+        self._offsets.offset_table = ConsumerOffsetSerializeWrapper.decode(text.encode()).offset_table
 
     def delays(self) -> DelayOffsetSerializeWrapper:
         """Return how far each delay level has been delivered."""
-        return DelayOffsetSerializeWrapper(_by_number(self._broker.schedule_message_service.offset_table))
+        return DelayOffsetSerializeWrapper(_by_number(self._schedule.offset_table))
 
-
-class _BrokerFiles:
-    """The texts of one broker's tables."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._tables = BrokerTables(broker)
-
-    def topics(self) -> str:
-        return pretty(to_json(self._tables.topics()))
-
-    def take_topics(self, text: str) -> None:
-        manager, loaded = self._broker.topic_config_manager, TopicConfigSerializeWrapper.decode(text.encode())
-        manager.topic_config_table.update(loaded.topic_config_table)
-        manager.data_version = loaded.data_version
-
-    def groups(self) -> str:
-        return pretty(to_json(self._tables.groups()))
-
-    def take_groups(self, text: str) -> None:
-        manager, loaded = self._broker.subscription_group_manager, SubscriptionGroupWrapper.decode(text.encode())
-        manager.subscription_group_table.update(loaded.subscription_group_table)
-        manager.data_version = loaded.data_version
-
-    def offsets(self) -> str:
-        return pretty(to_json(self._tables.offsets()))
-
-    def take_offsets(self, text: str) -> None:
-        loaded = ConsumerOffsetSerializeWrapper.decode(text.encode())
-        self._broker.consumer_offset_manager.offset_table = loaded.offset_table
-
-    def delays(self) -> str:
-        return pretty(to_json(self._tables.delays()))
-
-    def take_delays(self, text: str) -> None:
-        loaded = DelayOffsetSerializeWrapper.decode(text.encode())
-        self._broker.schedule_message_service.offset_table.update(loaded.offset_table)
+    def _take_delays(self, text: str) -> None:
+        self._schedule.offset_table.update(DelayOffsetSerializeWrapper.decode(text.encode()).offset_table)
 
 
 def _ordered(table: Mapping[str, T], capacity: int) -> dict[str, T]:
@@ -125,17 +114,3 @@ def _ordered(table: Mapping[str, T], capacity: int) -> dict[str, T]:
 
 def _by_number(table: Mapping[int, int]) -> dict[int, int]:
     return {number: table[number] for number in hash_set_order(table, int)}
-
-
-def pretty(value: object, indent: str = "") -> str:
-    """Write as fastjson does with `PrettyFormat`: tabs, objects over several lines, arrays of numbers in one.
-
-    A map with numbers for keys stands in one line up to its closing brace.
-    """
-    if not isinstance(value, dict) or not value:
-        return fastjson.write(value).decode("utf-8")
-    if all(isinstance(name, int) for name in value):
-        return f"{fastjson.write(value).decode()[:-1]}\n{indent}}}"
-    inner = f"{indent}\t"
-    lines = (f"{inner}{fastjson.write(name).decode()}:{pretty(item, inner)}" for name, item in value.items())
-    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from rmqlab.broker.config_manager import pretty
 from rmqlab.filter.bloom import BloomFilterData
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.message.java import hash_map_order
+from rmqlab.protocol import fastjson
 from rmqlab.protocol.serializable import RemotingSerializable, to_json
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def encode_filter_data(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY)
             for topic in _order(topics, capacity)
         }
     )
-    return pretty(to_json(stored))
+    return fastjson.pretty(to_json(stored))
 
 
 def filter_data_text(data: ConsumerFilterData | None) -> str:
     """Write one group's filter data as the admin tool is shown it."""
-    return "null" if data is None else pretty(to_json(_stored(data)))
+    return "null" if data is None else fastjson.pretty(to_json(_stored(data)))
 
 
 def decode_filter_data(text: str) -> FilterDataByTopic | None:

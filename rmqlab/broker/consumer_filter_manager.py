@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_filter_file import TOPICS_CAPACITY, decode_filter_data, encode_filter_data
 from rmqlab.filter.bloom import BloomFilter
@@ -10,53 +10,22 @@ from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.consumer_filter_file import FilterDataByTopic
+    from rmqlab.broker.timers import Timers
     from rmqlab.filter.consumer_filter_data import CompiledExpression
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
 
-CONFIG_FILE = "consumerFilter.json"
-PERSIST_PERIOD_MS = 10_000
+PERSIST_PERIOD_MS = 10_000  # whoever writes the file or not: what is dead for long is forgotten then
 LOADED_DEAD_SINCE_MS = 30_000
 _LOADED_CAPACITY = 16
-
-
-class FilterStore(Protocol):
-    """The store, as far as filters concern it."""
-
-    config: MessageStoreConfig
-
-
-class FilterBroker(Protocol):
-    """What filters need of their broker: settings, the time (epoch ms), the store's settings, somewhere to write."""
-
-    now: int
-
-    @property
-    def on_persist(self) -> Callable[[str, str], None] | None:
-        """Gets the name of a file in the store's `config` folder and its text; None: nothing is written."""
-        ...
-
-    @property
-    def config(self) -> BrokerConfig:
-        """The broker's settings."""
-        ...
-
-    @property
-    def rules(self) -> Rules:
-        """The rules, those of the bloom filter among them."""
-        ...
-
-    @property
-    def message_store(self) -> FilterStore:
-        """The broker's store."""
-        ...
 
 
 class ConsumerFilterManager:
@@ -66,14 +35,15 @@ class ConsumerFilterManager:
     Making one tells the store how long bitmaps are.
     """
 
-    def __init__(self, broker: FilterBroker) -> None:
-        self._broker = broker
+    def __init__(
+        self, config: BrokerConfig, store_config: MessageStoreConfig, timers: Timers, rules: Rules = RULES["4.8.0"]
+    ) -> None:
+        self._config = config
+        self._timers = timers
         self.bloom_filter = BloomFilter.create_by_fn(
-            broker.config.max_error_rate_of_bloom_filter,
-            broker.config.expect_consumer_num_use_filter,
-            broker.rules,
+            config.max_error_rate_of_bloom_filter, config.expect_consumer_num_use_filter, rules
         )
-        broker.message_store.config.bit_map_length_consume_queue_ext = self.bloom_filter.m
+        store_config.bit_map_length_consume_queue_ext = self.bloom_filter.m
         self.filter_data_by_topic: FilterDataByTopic = {}
         self._capacity = TOPICS_CAPACITY
 
@@ -120,7 +90,7 @@ class ConsumerFilterManager:
             return
         for data in self.get_by_group(group):
             if data.topic not in topics and not data.is_dead():
-                data.dead_time = self._broker.now
+                data.dead_time = self._timers.now
 
     def register_topic(
         self, topic: str | None, group: str, expression: str | None, expression_type: str | None, client_version: int
@@ -143,7 +113,7 @@ class ConsumerFilterManager:
                 old.client_version = client_version
                 _re_alive(old)
                 return True
-        data = self.build(topic, group, expression, expression_type, client_version, self._broker.now)
+        data = self.build(topic, group, expression, expression_type, client_version, self._timers.now)
         if data is None:
             # Without data the next pull is refused, and the client learns that its expression is wrong.
             groups.pop(group, None)
@@ -156,7 +126,7 @@ class ConsumerFilterManager:
         """Mark all living data of a group dead (row F-36)."""
         for data in self.get_by_group(group):
             if not data.is_dead():
-                data.dead_time = self._broker.now
+                data.dead_time = self._timers.now
 
     def get(self, topic: str | None, group: str, /) -> ConsumerFilterData | None:
         """Return the data of a group on a topic, dead or alive."""
@@ -172,24 +142,13 @@ class ConsumerFilterManager:
 
     def clean(self) -> None:
         """Forget data dead for `filterDataCleanTimeSpan` (24 h) or longer, and topics without data."""
-        span, now = self._broker.config.filter_data_clean_time_span, self._broker.now
+        span, now = self._config.filter_data_clean_time_span, self._timers.now
         for topic, groups in list(self.filter_data_by_topic.items()):
             for group, data in list(groups.items()):
                 if data.how_long_after_death(now) >= span:
                     del groups[group]
             if not groups:
                 del self.filter_data_by_topic[topic]
-
-    def persist(self) -> None:
-        """Clean up, then write everything to `config/consumerFilter.json` if there is a place to write to.
-
-        4.8.0 does this 10 s after the start, then every 10 s, and once more when the broker is shut down.
-        """
-        write = self._broker.on_persist
-        if write is None:
-            self.clean()
-        else:
-            write(CONFIG_FILE, self.encode())
 
     def encode(self) -> str:
         """Clean up, then write everything as `config/consumerFilter.json` has it."""
@@ -210,7 +169,7 @@ class ConsumerFilterManager:
                 return
             data.compiled_expression = _compiled(data.expression_type, data.expression)
             if data.dead_time == 0:
-                data.dead_time = max(self._broker.now - LOADED_DEAD_SINCE_MS, data.born_time)
+                data.dead_time = max(self._timers.now - LOADED_DEAD_SINCE_MS, data.born_time)
         self.filter_data_by_topic = loaded
         self._capacity = _LOADED_CAPACITY
 

@@ -64,8 +64,6 @@ class ConsumerIdsChangeListener:
         request = RemotingCommand.request(
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
         )
-        request.opaque = self._broker.next_opaque()
-        request.mark_oneway()
         if self._broker.observe is not None:
             self._broker.observe("notify", {"group": group, "client": channel.remote_address})
-        channel.send(request)
+        self._broker.broker2client.send_oneway(channel, request)

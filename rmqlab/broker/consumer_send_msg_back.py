@@ -1,16 +1,13 @@
 """CONSUMER_SEND_MSG_BACK (36): a message comes again later, or becomes a dead letter.
 
-Source: 4.8.0 `SendMessageProcessor.asyncConsumerSendMsgBack`.
+Source: 4.8.0 `SendMessageProcessor.asyncConsumerSendMsgBack` and `handleRetryAndDLQ`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.dead_letter import dead_letter_place, max_reconsume_times
-from rmqlab.broker.faq import SUGGEST_TODO
-from rmqlab.broker.message_check import UNIT_SUB_FLAG
-from rmqlab.broker.processor_error import require
+from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, require, success, system_error
 from rmqlab.message.java import is_blank
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -19,64 +16,128 @@ from rmqlab.message.properties import (
     in_hash_map_order,
     properties_to_string,
 )
-from rmqlab.message.topics import retry_topic
-from rmqlab.protocol.codes import ResponseCode
+from rmqlab.message.topics import dlq_topic, retry_topic
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
-from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, is_writeable
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
 from rmqlab.rules import tags_code
 from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from collections.abc import Callable
+
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.broker_hooks import BrokerHooks
+    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.message.message import MessageExt
+    from rmqlab.protocol.channel import Channel
+    from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+    from rmqlab.store.message_store import MessageStore
+
+    Choose = Callable[[str, int], int]
+    RetryHeader = ConsumerSendMsgBackRequestHeader | SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 FIRST_RETRY_DELAY_LEVEL = 3
+DLQ_NUMS_PER_GROUP = 1
+V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how often they retry
 
 
-def consumer_send_msg_back(broker: Broker, command: RemotingCommand, now: int) -> RemotingCommand:
-    """Store a message of the commit log once more, for the group that could not consume it.
+class ConsumerSendMsgBack:
+    """Stores messages that a consumer could not handle once more, for its group."""
 
-    Delay level 0 means level 3 and one higher with every time; a negative level, or as many times as allowed (16),
-    makes it a dead letter. Raises ProcessorError when a required field is null.
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MessageStore,
+        topics: TopicConfigManager,
+        groups: SubscriptionGroupManager,
+        choose: Choose,
+        hooks: BrokerHooks,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._topics = topics
+        self._groups = groups
+        self._choose = choose
+        self._hooks = hooks
+        self.handlers: dict[int, Handler] = {RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back}
+
+    def _send_back(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Store a message of the commit log once more.
+
+        Delay level 0 means level 3 and one higher with every time; a negative level, or as many times as allowed (16),
+        makes it a dead letter. Raises ProcessorError when a required field is null.
+        """
+        header = command.decode_header(ConsumerSendMsgBackRequestHeader)
+        require(header, ("offset", "group", "delay_level"))
+        group = header.group
+        group_config = self._groups.find_subscription_group_config(group)
+        if group_config is None:
+            return RemotingCommand.response(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
+            )
+        if not is_writeable(self._config.broker_permission):
+            return RemotingCommand.response(
+                ResponseCode.NO_PERMISSION, f"the broker[{self._config.broker_ip1}] sending message is forbidden"
+            )
+        if group_config.retry_queue_nums <= 0:
+            return success()
+        topic = retry_topic(group)
+        queue_id = self._choose(f"queue of {topic}", group_config.retry_queue_nums)
+        topic_config = self._topics.create_topic_in_send_message_back_method(
+            topic, group_config.retry_queue_nums, PERM_READ_WRITE, UNIT_SUB_FLAG if header.unit_mode else 0
+        )
+        if not is_writeable(topic_config.perm):
+            remark = f"the topic[{topic}] sending message is forbidden"
+            return RemotingCommand.response(ResponseCode.NO_PERMISSION, remark)
+        message = self._store.look_message_by_offset(header.offset)
+        if message is None:
+            return system_error(f"look message by offset failed, {header.offset}")
+        message.properties.setdefault(PROPERTY_RETRY_TOPIC, message.topic)
+        message.wait_store_msg_ok = False
+        delay_level = header.delay_level
+        if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
+            topic, queue_id = dead_letter_place(group, self._topics, self._choose)
+        else:
+            message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
+        result = self._store.async_put_message(_copy_for(message, topic, queue_id), now)
+        if result.status is not PutMessageStatus.PUT_OK:
+            return system_error(result.status.name)
+        if self._hooks.on_sent_back is not None:
+            retried = message.properties.get(PROPERTY_RETRY_TOPIC)
+            self._hooks.on_sent_back(group, message.topic if is_blank(retried) else str(retried), now)
+        return success()
+
+
+class Place(NamedTuple):
+    """Where a message goes."""
+
+    topic: str
+    queue_id: int
+
+
+def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_config: SubscriptionGroupConfig) -> int:
+    """Return how often a message is retried: as the client says, or for old clients as its group is configured.
+
+    Raises ProcessorError when a client that should say it does not.
     """
-    header = command.decode_header(ConsumerSendMsgBackRequestHeader)
-    require(header, ("offset", "group", "delay_level"))
-    group = header.group
-    group_config = broker.subscription_group_manager.find_subscription_group_config(group)
-    if group_config is None:
-        return RemotingCommand.response(
-            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
-        )
-    if not is_writeable(broker.config.broker_permission):
-        return RemotingCommand.response(
-            ResponseCode.NO_PERMISSION, f"the broker[{broker.config.broker_ip1}] sending message is forbidden"
-        )
-    if group_config.retry_queue_nums <= 0:
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-    topic = retry_topic(group)
-    queue_id = broker.choose(f"queue of {topic}", group_config.retry_queue_nums)
-    topic_config = broker.topic_config_manager.create_topic_in_send_message_back_method(
-        topic, group_config.retry_queue_nums, PERM_READ | PERM_WRITE, UNIT_SUB_FLAG if header.unit_mode else 0
-    )
-    if not is_writeable(topic_config.perm):
-        return RemotingCommand.response(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
-    message = broker.message_store.look_message_by_offset(header.offset)
-    if message is None:
-        return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {header.offset}")
-    message.properties.setdefault(PROPERTY_RETRY_TOPIC, message.topic)
-    message.wait_store_msg_ok = False
-    delay_level = header.delay_level
-    if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
-        topic, queue_id = dead_letter_place(broker, group)
-    else:
-        message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
-    result = broker.message_store.async_put_message(_copy_for(message, topic, queue_id), now)
-    if result.status is PutMessageStatus.PUT_OK:
-        retried = message.properties.get(PROPERTY_RETRY_TOPIC)
-        broker.broker_stats_manager.sent_back(group, message.topic if is_blank(retried) else str(retried), now)
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-    return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, result.status.name)
+    if command.version < V3_4_9:
+        return group_config.retry_max_times
+    if header.max_reconsume_times is None:
+        raise ProcessorError(NULL_POINTER)
+    return header.max_reconsume_times
+
+
+def dead_letter_place(group: str, topics: TopicConfigManager, choose: Choose) -> Place:
+    """Return the place of a group's dead letters; the topic is made when it is new, and nobody may pull from it."""
+    topic = dlq_topic(group)
+    queue_id = choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
+    topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
+    return Place(topic, queue_id)
 
 
 def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBrokerInner:

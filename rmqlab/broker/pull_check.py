@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.faq import SUGGEST_TODO
+from rmqlab.broker.processor import SUGGEST_TODO
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.offset_moved_event import OffsetMovedEvent, offset_moved_message
-from rmqlab.broker.processor_error import ProcessorError, require
+from rmqlab.broker.processor import ProcessorError, require
 from rmqlab.broker.pull_check import PullRefused, check_permissions, subscription_in_force
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
     FLAG_COMMIT_OFFSET,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
+    from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
@@ -43,6 +44,11 @@ class PullMessageProcessor:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self.handlers: dict[int, Handler] = {
+            RequestCode.PULL_MESSAGE: self.process,
+            # a 4.8.0 broker leaves it without an answer; newer lite pull consumers would get nothing
+            RequestCode.LITE_PULL_MESSAGE: self.process,
+        }
 
     def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer a pull; None when it is held. Raises ProcessorError for a pull without a required field."""
@@ -105,8 +111,8 @@ class PullMessageProcessor:
                 self._hold(channel, command, header, subscription, message_filter, now)
             else:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
-                if body is not None:
-                    self._broker.broker_stats_manager.get(
+                if body is not None and self._broker.hooks.on_get is not None:
+                    self._broker.hooks.on_get(
                         header.consumer_group, header.topic, header.queue_id, result.message_count, len(body), now
                     )
                 response = RemotingCommand.response(code, result.status.name, answer, body)

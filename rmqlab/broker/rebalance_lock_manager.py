@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab.broker.broker import Broker
     from rmqlab.message.message import MessageQueue
 
 REBALANCE_LOCK_MAX_LIVE_TIME_MS = 60_000
@@ -33,8 +32,7 @@ class LockEntry:
 class RebalanceLockManager:
     """Gives each queue of a group to one client at a time; a holder renews by asking again."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self) -> None:
         self.mq_lock_table: dict[str, dict[MessageQueue, LockEntry]] = {}
 
     def try_lock(self, group: str, queue: MessageQueue, client_id: str, now: int) -> bool:

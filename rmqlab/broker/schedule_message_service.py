@@ -24,9 +24,10 @@ from rmqlab.store.delay_levels import delay_level_to_queue_id, queue_id_to_delay
 from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.timers import Timers
     from rmqlab.message.message import MessageExt
     from rmqlab.store.consume_queue import ConsumeQueue
+    from rmqlab.store.message_store import MessageStore
 
 FIRST_DELAY_MS = 1_000
 DELAY_FOR_A_WHILE_MS = 100
@@ -40,9 +41,10 @@ class ScheduleMessageService:
     not looked at here: it sleeps, and a message that arrives wakes it at the next moment Java would have looked.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._levels = broker.message_store.delay_levels
+    def __init__(self, store: MessageStore, timers: Timers) -> None:
+        self._store = store
+        self._timers = timers
+        self._levels = store.delay_levels
         self.offset_table: dict[int, int] = {}
         # Levels asleep, each with the time at which Java would look next.
         self._asleep: dict[int, int] = {}
@@ -74,16 +76,16 @@ class ScheduleMessageService:
         due = self._asleep.pop(level, None)
         if due is None:
             return
-        late = self._broker.now - due
+        late = self._timers.now - due
         if late > 0:
             due += -(-late // DELAY_FOR_A_WHILE_MS) * DELAY_FOR_A_WHILE_MS
         self._schedule(level, due)
 
     def _schedule(self, level: int, due: int) -> None:
-        self._broker.timers.once(f"delay level {level}", due, partial(self._on_time_up, level))
+        self._timers.once(f"delay level {level}", due, partial(self._on_time_up, level))
 
     def _queue(self, level: int) -> ConsumeQueue | None:
-        return self._broker.message_store.get_consume_queue(SCHEDULE_TOPIC, delay_level_to_queue_id(level))
+        return self._store.get_consume_queue(SCHEDULE_TOPIC, delay_level_to_queue_id(level))
 
     def _has_entry(self, level: int) -> bool:
         queue = self._queue(level)
@@ -131,20 +133,19 @@ class ScheduleMessageService:
             if unit is not None:
                 tags_code = unit.tags_code
             else:
-                store_time = self._broker.message_store.pickup_store_timestamp(commit_log_offset, size)
+                store_time = self._store.pickup_store_timestamp(commit_log_offset, size)
                 tags_code = self._levels.compute_deliver_timestamp(level, store_time)
         return now if tags_code > now + self._levels.table[level] else tags_code
 
     def _deliver(self, commit_log_offset: int, size: int, now: int) -> bool:
         """Store a due message under its real topic; False when the store refuses it. A lost record is passed over."""
-        store = self._broker.message_store
-        message = store.look_message_by_offset(commit_log_offset, size)
+        message = self._store.look_message_by_offset(commit_log_offset, size)
         if message is None:
             return True
         inner = message_time_up(message)
         if inner is None or inner.topic == TRANS_HALF_TOPIC:
             return True
-        return store.put_message(inner, now).status is PutMessageStatus.PUT_OK
+        return self._store.put_message(inner, now).status is PutMessageStatus.PUT_OK
 
 
 def message_time_up(message: MessageExt) -> MessageExtBrokerInner | None:

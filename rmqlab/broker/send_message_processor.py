@@ -1,16 +1,13 @@
-"""Messages from producers, and from consumers who could not handle them (4.8.0 `SendMessageProcessor`)."""
+"""Messages from producers (4.8.0 `SendMessageProcessor`)."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_send_msg_back import consumer_send_msg_back
-from rmqlab.broker.dead_letter import dead_letter_place, max_reconsume_times
-from rmqlab.broker.faq import SUGGEST_TODO
+from rmqlab.broker.consumer_send_msg_back import dead_letter_place, max_reconsume_times
 from rmqlab.broker.message_check import Refusal, check_message
-from rmqlab.broker.processor_error import NULL_POINTER, ProcessorError, require
-from rmqlab.broker.put_answer import CODE_OF_STORED, REFUSAL_OF_STATUS
+from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, require
 from rmqlab.message.java import NumberFormatError, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -35,29 +32,86 @@ from rmqlab.protocol.producer_headers import (
 from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from collections.abc import Callable
+
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.broker_hooks import BrokerHooks
+    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
-    from rmqlab.store.put_message_result import PutMessageResult
+    from rmqlab.store.message_store import MessageStore
+    from rmqlab.store.put_message_result import AppendMessageResult, PutMessageResult
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 TOPIC_MAX_LENGTH = 127
+# The message is stored; the code tells about disk and slave.
+_CODE_OF_STORED = {
+    PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,
+    PutMessageStatus.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    PutMessageStatus.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    PutMessageStatus.SLAVE_NOT_AVAILABLE: ResponseCode.SLAVE_NOT_AVAILABLE,
+}
+_LIMITS = (
+    "the message is illegal, maybe msg body or properties length not matched. "
+    "msg body length limit 128k, msg properties length limit 32k."
+)
+# How full the disk is stands in Java's remark, where our store has no disk to measure.
+_UNAVAILABLE = (
+    "service not available now. It may be caused by one of the following reasons: the broker's disk is full "
+    "[CL: -1.00 CQ: -1.00 INDEX: -1.00], messages are put to the slave, message store has been shut down, etc."
+)
+# The message is not stored.
+_REFUSAL_OF_STATUS = {
+    PutMessageStatus.CREATE_MAPEDFILE_FAILED: (
+        ResponseCode.SYSTEM_ERROR,
+        "create mapped file failed, server is busy or broken.",
+    ),
+    PutMessageStatus.MESSAGE_ILLEGAL: (ResponseCode.MESSAGE_ILLEGAL, _LIMITS),
+    PutMessageStatus.PROPERTIES_SIZE_EXCEEDED: (ResponseCode.MESSAGE_ILLEGAL, _LIMITS),
+    PutMessageStatus.SERVICE_NOT_AVAILABLE: (ResponseCode.SERVICE_NOT_AVAILABLE, _UNAVAILABLE),
+    PutMessageStatus.OS_PAGECACHE_BUSY: (
+        ResponseCode.SYSTEM_ERROR,
+        "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
+    ),
+    PutMessageStatus.UNKNOWN_ERROR: (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR"),
+}
 
 
 class SendMessageProcessor:
-    """Answers SEND_MESSAGE (10), SEND_MESSAGE_V2 (310), SEND_BATCH_MESSAGE (320) and CONSUMER_SEND_MSG_BACK (36).
+    """Answers SEND_MESSAGE (10), SEND_MESSAGE_V2 (310) and SEND_BATCH_MESSAGE (320).
 
-    The answer leaves before pulls that wait for the message are executed (`Broker.wake_up`).
+    The answer leaves before pulls that wait for the message are executed. Without `prepare_message`, which stores half
+    messages, transactions are refused as with `rejectTransactionMessage`.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MessageStore,
+        topics: TopicConfigManager,
+        groups: SubscriptionGroupManager,
+        choose: Callable[[str, int], int],
+        hooks: BrokerHooks,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._store_host = config.store_host
+        self._topics = topics
+        self._groups = groups
+        self._choose = choose
+        self._hooks = hooks
+        self.prepare_message: Callable[[MessageExtBrokerInner, int], PutMessageResult] | None = None
+        self.handlers: dict[int, Handler] = {
+            RequestCode.SEND_MESSAGE: self._send_message,
+            RequestCode.SEND_MESSAGE_V2: self._send_message,
+            RequestCode.SEND_BATCH_MESSAGE: self._send_message,
+        }
 
-    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Store a message, a batch, or a message sent back. Raises ProcessorError when a required field is null."""
-        if command.code == RequestCode.CONSUMER_SEND_MSG_BACK:
-            return consumer_send_msg_back(self._broker, command, now)
+    def _send_message(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Store a message or a batch. Raises ProcessorError when a required field is null."""
         header: SendHeader
         if command.code == RequestCode.SEND_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
@@ -75,14 +129,13 @@ class SendMessageProcessor:
 
     def _refusal(self, channel: Channel, header: SendHeader, now: int) -> Refusal | None:
         """Java prints the time in the zone of its machine, here it is UTC."""
-        start = self._broker.config.start_accept_send_request_time_stamp
+        start = self._config.start_accept_send_request_time_stamp
         if now < start:
             text = datetime.fromtimestamp(start / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") + f",{start % 1000:03d}"
             return Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {text}")
-        return check_message(self._broker, channel, header)
+        return check_message(self._config, self._topics, channel, header)
 
     def _send(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
-        broker = self._broker
         topic_config = self._topic_config(header)
         queue_id = self._queue_id(header, topic_config)
         message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
@@ -93,14 +146,14 @@ class SendMessageProcessor:
         self._fill(channel, command, header, topic_config, message)
         message.properties_string = properties_to_string(message.properties)
         if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
-            if broker.config.reject_transaction_message:
+            if self._config.reject_transaction_message or self.prepare_message is None:
                 return self._answer(
                     ResponseCode.NO_PERMISSION,
-                    f"the broker[{broker.config.broker_ip1}] sending transaction message is forbidden",
+                    f"the broker[{self._config.broker_ip1}] sending transaction message is forbidden",
                 )
-            result = broker.transactional_message_service.prepare_message(message, now)
+            result = self.prepare_message(message, now)
         else:
-            result = broker.message_store.async_put_message(message, now)
+            result = self._store.async_put_message(message, now)
         return self._put_answer(message, result, queue_id, now)
 
     def _send_batch(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
@@ -114,7 +167,7 @@ class SendMessageProcessor:
         self._fill(channel, command, header, topic_config, batch)
         if batch.body is None:
             raise ProcessorError(NULL_POINTER)
-        return self._put_answer(batch, self._broker.message_store.async_put_messages(batch, now), queue_id, now)
+        return self._put_answer(batch, self._store.async_put_messages(batch, now), queue_id, now)
 
     def _fill(
         self,
@@ -125,22 +178,21 @@ class SendMessageProcessor:
         message: MessageExt,
     ) -> None:
         """Copy the sender's fields; the broker adds the property CLUSTER."""
-        broker = self._broker
         message.sys_flag = header.sys_flag
         if topic_config.topic_filter_type == MULTI_TAG:
             message.sys_flag |= MULTI_TAGS_FLAG
         message.body = command.body
         message.flag = header.flag
         properties = string_to_properties(header.properties)
-        properties[PROPERTY_CLUSTER] = broker.config.broker_cluster_name
+        properties[PROPERTY_CLUSTER] = self._config.broker_cluster_name
         message.properties = in_hash_map_order(properties)
         message.born_timestamp = header.born_timestamp
         message.born_host = Host.parse(channel.remote_address)
-        message.store_host = broker.store_host
+        message.store_host = self._store_host
         message.reconsume_times = header.reconsume_times or 0
 
     def _topic_config(self, header: SendHeader) -> TopicConfig:
-        topic_config = self._broker.topic_config_manager.select_topic_config(header.topic)
+        topic_config = self._topics.select_topic_config(header.topic)
         if topic_config is None:
             raise ProcessorError(NULL_POINTER)
         return topic_config
@@ -156,40 +208,44 @@ class SendMessageProcessor:
         nums = topic_config.write_queue_nums
         if nums <= 0:
             raise ProcessorError("java.lang.ArithmeticException: / by zero")
-        chosen = self._broker.choose(f"queue of {header.topic}", 2 * nums - 1)
+        chosen = self._choose(f"queue of {header.topic}", 2 * nums - 1)
         return chosen if chosen < nums else nums - 1 - chosen
 
     def _dead_letter(
         self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner
     ) -> Refusal | None:
         """Turn a message to a retry topic that has been retried often enough into a dead letter."""
-        broker = self._broker
         group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
-        group_config = broker.subscription_group_manager.find_subscription_group_config(group)
+        group_config = self._groups.find_subscription_group_config(group)
         if group_config is None:
             return Refusal(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
             )
         if (header.reconsume_times or 0) >= max_reconsume_times(command, header, group_config):
-            message.topic, message.queue_id = dead_letter_place(broker, group)
+            message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose)
         return None
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
-        status = result.status
-        code = ResponseCode.SUCCESS if status is PutMessageStatus.PUT_OK else CODE_OF_STORED.get(status)
+        code = _CODE_OF_STORED.get(result.status)
         if code is None:
-            return self._answer(*REFUSAL_OF_STATUS[status])
-        appended = result.append_result
-        if appended is None:
+            return self._answer(*_REFUSAL_OF_STATUS[result.status])
+        if result.append_result is None:
             return self._answer(code, None)
-        self._broker.broker_stats_manager.put(message.topic, appended.msg_num, appended.wrote_bytes, now)
-        return self._answer(code, None, SendMessageResponseHeader(appended.msg_id, queue_id, appended.logics_offset))
+        return self._answer(code, None, self._stored(message, result.append_result, queue_id, now))
+
+    def _stored(
+        self, message: MessageExt, appended: AppendMessageResult, queue_id: int, now: int
+    ) -> SendMessageResponseHeader:
+        """Count what was stored, and say where it is."""
+        if self._hooks.on_put is not None:
+            self._hooks.on_put(message.topic, appended.msg_num, appended.wrote_bytes, now)
+        return SendMessageResponseHeader(appended.msg_id, queue_id, appended.logics_offset)
 
     def _answer(
         self, code: ResponseCode, remark: str | None, header: SendMessageResponseHeader | None = None
     ) -> RemotingCommand:
         """Every answer to a send tells the region and whether to trace, also a refusal."""
-        config = self._broker.config
+        config = self._config
         response = RemotingCommand.response(code, remark, header or SendMessageResponseHeader())
         response.ext_fields = {
             PROPERTY_MSG_REGION: config.region_id,

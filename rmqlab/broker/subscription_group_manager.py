@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor_error import named
+from rmqlab.broker.processor import named
 from rmqlab.message.topics import (
     CID_ONSAPI_OWNER_GROUP,
     CID_ONSAPI_PERMISSION_GROUP,
@@ -18,7 +18,8 @@ from rmqlab.message.topics import (
 from rmqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.timers import Timers
 
 # Java lets the last four consume by broadcast explicitly; every group may by default.
 SYSTEM_GROUPS = (
@@ -35,10 +36,11 @@ SYSTEM_GROUPS = (
 class SubscriptionGroupManager:
     """Name to configuration of every consumer group, and the version of that table. Nothing here persists."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, config: BrokerConfig, timers: Timers) -> None:
+        self._config = config
+        self._timers = timers
         self.subscription_group_table = {name: SubscriptionGroupConfig(name) for name in SYSTEM_GROUPS}
-        self.data_version = DataVersion(broker.now)
+        self.data_version = DataVersion(timers.now)
 
     def find_subscription_group_config(self, group: str) -> SubscriptionGroupConfig | None:
         """Return a group's configuration; an unknown group is made with the defaults (row S-58).
@@ -46,7 +48,7 @@ class SubscriptionGroupManager:
         None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
         """
         config = self.subscription_group_table.get(named(group))
-        if config is None and (self._broker.config.auto_create_subscription_group or is_system_group(group)):
+        if config is None and (self._config.auto_create_subscription_group or is_system_group(group)):
             config = SubscriptionGroupConfig(group)
             self.update_subscription_group_config(config)
         return config
@@ -54,16 +56,9 @@ class SubscriptionGroupManager:
     def update_subscription_group_config(self, config: SubscriptionGroupConfig) -> None:
         """Put a group into the table, new or not."""
         self.subscription_group_table[named(config.group_name)] = config
-        self.data_version.next_version(self._broker.now)
-
-    def disable_consume(self, group: str) -> None:
-        """Forbid a known group to pull."""
-        config = self.subscription_group_table.get(group)
-        if config is not None:
-            config.consume_enable = False
-            self.data_version.next_version(self._broker.now)
+        self.data_version.next_version(self._timers.now)
 
     def delete_subscription_group_config(self, group: str) -> None:
         """Forget a group; an unknown one changes nothing."""
         if self.subscription_group_table.pop(group, None) is not None:
-            self.data_version.next_version(self._broker.now)
+            self.data_version.next_version(self._timers.now)

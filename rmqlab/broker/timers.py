@@ -1,8 +1,9 @@
-"""The broker's timers: one list, ordered by time and then by registration, and no clock of its own."""
+"""The broker's timers: one list, ordered by time and then by registration. The time comes from outside."""
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,17 +14,19 @@ _Entry = tuple[int, int, str, int | None, "Callable[[int], None]"]
 
 
 class Timers:
-    """What is to be done when. All times are epoch ms.
+    """What is to be done when; `now` is the present. All times are epoch ms.
 
     Java runs these on several threads; here two that are due at the same millisecond run in the order they were
     registered, which is the order in which `BrokerController` starts its services.
     """
 
-    __slots__ = ("_heap", "_order")
+    __slots__ = ("_heap", "_order", "_wake_ups", "now")
 
-    def __init__(self) -> None:
+    def __init__(self, now: int) -> None:
+        self.now = now
         self._heap: list[_Entry] = []
         self._order = 0
+        self._wake_ups: deque[Callable[[], None]] = deque()
 
     def at_fixed_rate(self, name: str, first: int, period: int, action: Callable[[int], None]) -> None:
         """Call `action(due)` at `first` and then every `period` ms."""
@@ -33,21 +36,38 @@ class Timers:
         """Call `action(due)` at `due`."""
         self._push(due, name, None, action)
 
+    def wake_up(self, run: Callable[[], None]) -> None:
+        """Queue work that Java hands to the pull thread pool: done before the next timer, in this order."""
+        self._wake_ups.append(run)
+
     def next_due(self) -> int | None:
-        """Return when the next timer is due, or None when there is none."""
+        """Return when something is due next, or None when there is nothing."""
+        if self._wake_ups:
+            return self.now
         return self._heap[0][0] if self._heap else None
 
-    def run_next(self, at_least: int) -> int:
-        """Run the timer that is due first and return the time it ran at: its due time, or `at_least` if that is later.
+    def run(self, now: int) -> None:
+        """Run everything due at `now` or before: what was queued, then by time and by registration."""
+        self._run_wake_ups()
+        while self._heap and self._heap[0][0] <= now:
+            self.run_next()
+            self._run_wake_ups()
+        self.now = max(now, self.now)
+
+    def run_next(self) -> None:
+        """Run the timer that is due first, at its time, or now if that is later.
 
         A rate keeps its grid when a run comes late: the next run is one period after the due time.
         """
         due, order, name, period, action = heapq.heappop(self._heap)
         if period is not None:
             heapq.heappush(self._heap, (due + period, order, name, period, action))
-        at = max(due, at_least)
-        action(at)
-        return at
+        self.now = max(due, self.now)
+        action(self.now)
+
+    def _run_wake_ups(self) -> None:
+        while self._wake_ups:
+            self._wake_ups.popleft()()
 
     def clock_was_set(self, by_ms: int, unless: str) -> None:
         """The clock was moved: timers keep their distance from now, but those whose names begin with `unless`."""

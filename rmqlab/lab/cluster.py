@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.config_manager import config_files
 from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.lab.late_reput import LateReput
 from rmqlab.message.message import Host
@@ -27,7 +26,7 @@ from rmqlab.store.message_store import MessageStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker_registration import BrokerRegistration
+    from rmqlab.broker.broker import BrokerRegistration
     from rmqlab.runtime.network import Timing
     from rmqlab.runtime.schedule import Chooser
     from rmqlab.runtime.virtual import VirtualNode
@@ -144,14 +143,14 @@ class Cluster:
 
     def _write(self, name: str, period_ms: int, broker: Broker) -> None:
         if broker is self.broker and self.broker_server.up:
-            self.on_disk[name] = next(file.encode() for file in config_files(broker) if file.name == name)
+            self.on_disk[name] = next(file.encode() for file in broker.tables.files() if file.name == name)
             now_us = self.world.scheduler.now_us
             self.world.scheduler.at(now_us + period_ms * US_PER_MS, self._write, name, period_ms, broker)
 
     def stop_broker(self, *, crash: bool) -> None:
         """End the broker's process. In good order it writes its files and tells the name server."""
         broker, routes = self.broker, self.namesrv.route_info_manager
-        for file in config_files(broker):
+        for file in broker.tables.files():
             if not crash or file.name not in NOW_AND_THEN:
                 self.on_disk[file.name] = file.encode()
         self.broker_server.stop()
@@ -169,7 +168,7 @@ class Cluster:
         observe = self.broker.observe
         del self._store.dispatchers[0]  # the bit maps of the broker before
         broker = self._make_broker(now, None)
-        for file in config_files(broker):
+        for file in broker.tables.files():
             if file.name in self.on_disk:
                 file.decode(self.on_disk[file.name])
         delays = broker.schedule_message_service
@@ -184,7 +183,7 @@ class Cluster:
         self.broker_server.start(handler)
         if self._writes:
             self.write_files_now_and_then(0)
-        broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
+        broker.register_broker_all()
 
     def stop_namesrv(self) -> None:
         """End the name server's process."""

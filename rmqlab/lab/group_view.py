@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.broker.admin_tables import AdminTables
+from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.bodies import message_queue_order
 from rmqlab.protocol.codes import ResponseCode
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def group_view(broker: Broker, group: str, strip: Callable[[str], str], epoch_ms
 
 def consume_stats(broker: Broker, group: str, topic: str) -> dict[int, int]:
     """Committed offset by queue id, as the admin tool's request 208 tells it; empty when the broker tells nothing."""
-    return {
-        queue.queue_id: offsets.consumer_offset
-        for queue, offsets in AdminTables(broker).offsets_of(group, topic).items()
-    }
+    config = broker.topic_config_manager.select_topic_config(topic)
+    info = broker.consumer_manager.get_consumer_group_info(group)
+    if config is None or (info is not None and info.subscription_table and topic not in info.subscription_table):
+        return {}
+    queues = [MessageQueue(topic, broker.config.broker_name, number) for number in range(config.read_queue_nums)]
+    numbers = [queue.queue_id for queue in message_queue_order(queues)]
+    return {number: max(broker.consumer_offset_manager.query_offset(group, topic, number), 0) for number in numbers}

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rmqlab.protocol.topic_config import PERM_WRITE, DataVersion, TopicConfig
+from rmqlab.protocol.topic_config import PERM_WRITE, UNIT_FLAG, UNIT_SUB_FLAG, DataVersion, TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 BROKER_CHANNEL_EXPIRED_TIME = 120_000  # ms without a registration
-UNIT_FLAG = 0x1
-UNIT_SUB_FLAG = 0x2
 # Table lengths of the HashMaps of 4.8.0: they decide the order of what is listed.
 _TOPICS, _BROKERS, _CLUSTERS = 1024, 128, 32
 

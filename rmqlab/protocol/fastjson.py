@@ -359,3 +359,17 @@ class _Parser:
 
     def _error(self, wanted: str) -> FrameError:
         return FrameError("JSONException", f"{wanted} is missing at character {self._at}")
+
+
+def pretty(value: object, indent: str = "") -> str:
+    """Write as fastjson does with `PrettyFormat`: tabs, objects over several lines, arrays of numbers in one.
+
+    A map with numbers for keys stands in one line up to its closing brace.
+    """
+    if not isinstance(value, dict) or not value:
+        return write(value).decode("utf-8")
+    if all(isinstance(name, int) for name in value):
+        return f"{write(value).decode()[:-1]}\n{indent}}}"
+    inner = f"{indent}\t"
+    lines = (f"{inner}{write(name).decode()}:{pretty(item, inner)}" for name, item in value.items())
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

@@ -20,7 +20,10 @@ from rmqlab.protocol.serializable import RemotingSerializable, from_json
 PERM_INHERIT: Final = 1
 PERM_WRITE: Final = 2
 PERM_READ: Final = 4
-
+PERM_READ_WRITE: Final = PERM_READ | PERM_WRITE
+# `TopicSysFlag`: a topic of a unit, a topic that a unit subscribes.
+UNIT_FLAG: Final = 1
+UNIT_SUB_FLAG: Final = 2
 
 MAX_INFLATED_BYTES = 64 * 1024 * 1024
 """Ours: what a compressed registration may grow to. 4.8.0 knows no bound."""

@@ -12,7 +12,7 @@ from rmqlab.errors import BadInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rmqlab.broker.plain_access import PlainPermissionManager
+    from rmqlab.broker.extra.plain_access import PlainPermissionManager
 
 logger = logging.getLogger(__name__)
 

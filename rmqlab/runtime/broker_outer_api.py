@@ -22,9 +22,8 @@ from rmqlab.runtime.runtime import RemotingError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker import Broker, BrokerRegistration
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.broker_registration import BrokerRegistration
     from rmqlab.namesrv.name_server import NameServer
     from rmqlab.runtime.sockets import SocketRuntime
 

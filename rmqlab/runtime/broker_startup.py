@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmqlab.broker.broker import Broker
-from rmqlab.broker.plain_access import PlainPermissionManager
+from rmqlab.broker.extra.plain_access import PlainPermissionManager
+from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.runtime.acl_file import read_rules, watch, write_rules
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.extra.access_control import AccessControl
+    from rmqlab.broker.extra.registration import Extras
     from rmqlab.store.recovery import RecoveryReport
     from rmqlab.store.segments import SegmentFactory
 
@@ -65,6 +68,7 @@ class BrokerStartup:
         self._watch: asyncio.Task[None] | None = None
         self.recovery: RecoveryReport | None = None
         self.broker: Broker | None = None
+        self.extras: Extras | None = None
         self.namesrv_addr = ""
         self.broker_addr = ""
 
@@ -104,17 +108,18 @@ class BrokerStartup:
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=self._choose)
-        self.broker.configuration.others.update(config.others)
+        self.extras = extras = register_extras(self.broker)
+        extras.configuration.others.update(config.others)
         if config.settings_file is not None:
-            self.broker.configuration.persist = partial(rewrite_properties, config.settings_file)
-        durable = self._load(self.broker)
-        self._control_access(self.broker)
+            extras.configuration.persist = partial(rewrite_properties, config.settings_file)
+        durable = self._load(self.broker, extras)
+        self._control_access(extras.access_control)
         if self._on_broker is not None:
             self._on_broker(self.broker)
         self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
         self._outer.broker = self.broker
         self.broker.on_register = self._outer.register_broker_all
-        self.broker.register_broker_all(check_order_config=True, oneway=False, force_register=True)
+        self.broker.register_broker_all()
         self.broker_addr = settings.broker_addr
         is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
         handler = BrokerHandler(self.broker, durable)
@@ -140,7 +145,7 @@ class BrokerStartup:
         host = Host(settings.broker_ip1, settings.listen_port)
         return MessageStore(config.store, segments, host, physical_memory_size=physical_memory())
 
-    def _load(self, broker: Broker) -> DurableStore | None:
+    def _load(self, broker: Broker, extras: Extras) -> DurableStore | None:
         """Take in what the folder holds. Raises StoreFolderError."""
         if self._folder is None:
             return None
@@ -148,14 +153,14 @@ class BrokerStartup:
         self.recovery = durable.load()
         durable.start()
         self._durable = durable
-        broker.disk_usage = partial(_disk_usage, self.config.folder)
+        extras.runtime_info.disk_usage = partial(_disk_usage, self.config.folder)
         return durable
 
-    def _control_access(self, broker: Broker) -> None:
+    def _control_access(self, access_control: AccessControl) -> None:
         """Check requests from now on, if there are rules."""
-        acl, broker.access = self.config.acl, self._access
+        acl, access_control.manager = self.config.acl, self._access
         if self._access is not None and isinstance(acl, Path):
-            broker.on_access_changed = partial(write_rules, acl)
+            access_control.on_change = partial(write_rules, acl)
             self._watch = asyncio.get_running_loop().create_task(watch(acl, self._access))
 
     def _closed(self, channel: SocketChannel) -> None:

@@ -14,7 +14,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.config_manager import config_files
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
 from rmqlab.store.broker_role import BrokerRole, FlushDiskType
@@ -62,7 +61,7 @@ class DurableStore:
         self._broker = broker
         self._store = broker.message_store
         self._used = used
-        self._files = {file.name: file for file in config_files(broker)}
+        self._files = {file.name: file for file in broker.tables.files()}
         self._index: FileIndexService | None = None
         self._executor = ThreadPoolExecutor(1, "rmqlab flush")
         self._flushing: dict[str, Future[None]] = {}

@@ -8,6 +8,7 @@ import pytest
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.extra.registration import register_extras
 from rmqlab.filter.filter_api import build
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_records
@@ -69,6 +70,7 @@ class Bench:
             observe=lambda kind, facts: self.facts.append((kind, facts)),
             on_register=self.registrations.append,
         )
+        self.extras = register_extras(self.broker)
 
     def _choose(self, label, n):
         self.labels.append((label, n))

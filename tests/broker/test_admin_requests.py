@@ -76,7 +76,7 @@ def test_another_permission_is_told_to_the_name_servers(bench):
 
 def test_the_state_of_the_broker(bench):
     bench.topic("T", queues=1)
-    bench.broker.disk_usage = lambda: (4 << 30, 1 << 30)
+    bench.extras.runtime_info.disk_usage = lambda: (4 << 30, 1 << 30)
     for _ in range(5):
         bench.pass_time(1_000)
         bench.send("T")

@@ -33,7 +33,8 @@ def test_an_answer_nobody_waits_for_is_dropped(bench):
 def test_timers_of_a_new_broker(bench):
     start = bench.now
     assert bench.broker.timers.names() == [
-        "hold service", "client housekeeping", "filter data", "register broker", "transaction check", "broker stats",
+        "hold service", "client housekeeping", "filter data", "register broker", "half topic", "transaction check",
+        "broker stats",
     ]  # fmt: skip
     assert bench.broker.next_timer() == start + 5_000
 
@@ -65,7 +66,7 @@ def test_what_is_registered(bench):
         "broker-a",
         0,
     )
-    assert (registration.check_order_config, registration.oneway, registration.force_register) == (True, False, True)
+    assert (registration.check_order_config, registration.oneway) == (True, False)
     assert registration.filter_server_list == []
     assert registration.data_version.counter == 0
 

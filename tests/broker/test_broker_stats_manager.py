@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.broker.broker_stats_manager import DAY, HOUR, MINUTE, BrokerStatsManager
+from rmqlab.broker.extra.broker_stats_manager import DAY, HOUR, MINUTE, BrokerStatsManager
 from rmqlab.protocol.admin_bodies import BrokerStatsData
 from rmqlab.protocol.admin_headers import ViewBrokerStatsDataRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
+from rmqlab.broker.timers import Timers
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import RegisterFilterServerRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData, ProducerData
 
 
+class Manager:
+    """Notes when it is asked to scan."""
+
+    def __init__(self, name, scans):
+        self.scan_not_active_channel = lambda now: scans.append((name, now))
+
+
 @pytest.mark.row("H-40")
-def test_the_scan_comes_10_s_after_the_start_and_every_10_s(make_bench, monkeypatch):
-    bench = make_bench()
-    assert "client housekeeping" in bench.broker.timers.names()
-    scans = []
-    for name in ("producer_manager", "consumer_manager", "filter_server_manager"):
-        manager = getattr(bench.broker, name)
-        monkeypatch.setattr(manager, "scan_not_active_channel", lambda now, name=name: scans.append((name, now)))
-    start = bench.now
-    bench.pass_time(9_999)
+def test_the_scan_comes_10_s_after_the_start_and_every_10_s():
+    timers, scans = Timers(0), []
+    service = ClientHousekeepingService(timers, 10_000, Manager("producers", scans), Manager("consumers", scans))
+    service.managers.append(Manager("filter servers", scans))
+    timers.run(9_999)
     assert scans == []
-    bench.pass_time(20_001)
-    assert scans == [
-        (name, start + at)
-        for at in (10_000, 20_000, 30_000)
-        for name in ("producer_manager", "consumer_manager", "filter_server_manager")
-    ]
+    timers.run(30_000)
+    names = ("producers", "consumers", "filter servers")
+    assert scans == [(name, at) for at in (10_000, 20_000, 30_000) for name in names]
+
+
+def test_the_broker_has_its_managers_in_this_order(bench):
+    assert bench.broker.client_housekeeping_service.managers == [
+        bench.broker.producer_manager, bench.broker.consumer_manager, bench.extras.filter_server_manager,
+    ]  # fmt: skip
 
 
 @pytest.mark.row("H-41")
@@ -56,7 +64,7 @@ def test_a_consumer_120_seconds_old_at_the_scan_stays_until_the_next(bench):
 @pytest.mark.row("H-40", "H-41")
 def test_filter_servers_may_be_silent_for_30_s(bench):
     channel = bench.channel()
-    manager = bench.broker.filter_server_manager
+    manager = bench.extras.filter_server_manager
     header = RegisterFilterServerRequestHeader(filter_server_addr="127.0.0.1:30000")
     answer = bench.ask(channel, RequestCode.REGISTER_FILTER_SERVER, header)
     assert answer.all_ext_fields() == {"brokerName": "broker-a", "brokerId": "0"}
@@ -76,14 +84,12 @@ def test_a_filter_server_whose_connection_ends_is_forgotten(bench):
     header = RegisterFilterServerRequestHeader(filter_server_addr="127.0.0.1:30000")
     bench.ask(channel, RequestCode.REGISTER_FILTER_SERVER, header)
     bench.broker.on_channel_close(channel, bench.now)
-    assert bench.broker.filter_server_manager.filter_servers() == []
+    assert bench.extras.filter_server_manager.filter_servers() == []
 
 
 @pytest.mark.row("H-44")
-def test_a_new_connection_means_nothing_and_an_ended_one_is_gone_from_everywhere(bench):
+def test_a_connection_that_ended_is_gone_from_everywhere(bench):
     channel = bench.channel()
-    bench.broker.client_housekeeping_service.on_channel_connect(channel, bench.now)
-    assert bench.facts == []
     bench.subscribe(channel, "G", {"T": "*"}, client="A")
     data = HeartbeatData(client_id="A", producer_data_set=[ProducerData(group_name="PG")])
     bench.ask(channel, RequestCode.HEART_BEAT, None, data.encode())

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.timers import Timers
 from rmqlab.filter.bits import BitsArray
 from rmqlab.filter.bloom import BloomFilterData
-from rmqlab.rules import RULES
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.dispatch_request import DispatchRequest
 
 
 @pytest.fixture
 def manager():
-    store = SimpleNamespace(config=MessageStoreConfig())
-    broker = SimpleNamespace(
-        config=BrokerConfig(enable_calc_filter_bit_map=True), now=1, message_store=store, rules=RULES["4.8.0"]
-    )
-    return ConsumerFilterManager(broker)
+    return ConsumerFilterManager(BrokerConfig(enable_calc_filter_bit_map=True), MessageStoreConfig(), Timers(1))
 
 
 def bitmap(manager, properties, *, topic="T", on=True):

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import tarfile
-from types import SimpleNamespace
 
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_file import decode_filter_data, encode_filter_data
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.timers import Timers
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.filter_api import build
 from rmqlab.protocol.header import FrameError
-from rmqlab.rules import RULES
 from rmqlab.store.config import MessageStoreConfig
 
 DAY_MS = 24 * 3_600_000
 
 
 def manager(now=1000, **config):
-    store = SimpleNamespace(config=MessageStoreConfig())
-    broker = SimpleNamespace(
-        config=BrokerConfig(**config), now=now, message_store=store, on_persist=None, rules=RULES["4.8.0"]
-    )
-    made = ConsumerFilterManager(broker)
-    return made, broker
+    timers = Timers(now)
+    return ConsumerFilterManager(BrokerConfig(**config), MessageStoreConfig(), timers), timers
 
 
 @pytest.mark.row("F-76")
 def test_the_store_learns_how_long_bitmaps_are():
-    _, broker = manager(max_error_rate_of_bloom_filter=1, expect_consumer_num_use_filter=32)
-    assert broker.message_store.config.bit_map_length_consume_queue_ext == 312
+    store_config = MessageStoreConfig()
+    config = BrokerConfig(max_error_rate_of_bloom_filter=1, expect_consumer_num_use_filter=32)
+    ConsumerFilterManager(config, store_config, Timers(0))
+    assert store_config.bit_map_length_consume_queue_ext == 312
 
 
 @pytest.mark.row("F-39", "F-40")
@@ -82,12 +79,12 @@ def test_new_data_has_compiled_expression_and_bloom_data_of_group_and_topic():
     ],
 )
 def test_registering_again(expression, version, dead, answer, kept, kept_version, alive):
-    made, broker = manager()
+    made, timers = manager()
     made.register_topic("T", "G", "a > 5", "SQL92", 10)
-    broker.now = 2000
+    timers.now = 2000
     if dead:
         made.un_register("G")
-    broker.now = 3000
+    timers.now = 3000
     assert made.register_topic("T", "G", expression, "SQL92", version) is answer
     data = made.get("T", "G")
     if kept is None:
@@ -99,23 +96,23 @@ def test_registering_again(expression, version, dead, answer, kept, kept_version
 
 @pytest.mark.row("F-43")
 def test_bloom_data_of_another_filter_is_a_change():
-    made, broker = manager()
+    made, timers = manager()
     made.register_topic("T", "G", "a > 5", "SQL92", 10)
     made.get("T", "G").bloom_filter_data = None
-    broker.now = 2000
+    timers.now = 2000
     assert made.register_topic("T", "G", "a > 5", "SQL92", 11)
     assert made.get("T", "G").born_time == 2000
 
 
 @pytest.mark.row("F-36")
 def test_a_group_that_leaves_is_dead_on_every_topic_and_not_forgotten():
-    made, broker = manager()
+    made, timers = manager()
     for topic in ("T", "U"):
         made.register_topic(topic, "G", "a > 5", "SQL92", 1)
     made.register_topic("T", "H", "a > 5", "SQL92", 1)
-    broker.now = 2000
+    timers.now = 2000
     made.un_register("G")
-    broker.now = 3000
+    timers.now = 3000
     made.un_register("G")
     made.un_register("unknown")
     assert [data.dead_time for data in made.get_by_group("G")] == [2000, 2000]
@@ -124,12 +121,12 @@ def test_a_group_that_leaves_is_dead_on_every_topic_and_not_forgotten():
 
 @pytest.mark.row("F-37", "F-44")
 def test_topics_that_vanish_from_the_subscriptions_die():
-    made, broker = manager()
+    made, timers = manager()
     first, second = (build(topic, "a > 5", "SQL92", 1) for topic in ("T", "U"))
     made.register("G", [first, second, build("W", "TagA", "TAG", 1)])
-    broker.now = 2000
+    timers.now = 2000
     made.register("G", [second])
-    broker.now = 3000
+    timers.now = 3000
     made.register("G", [second])
     assert (made.get("T", "G").dead_time, made.get("U", "G").dead_time) == (2000, 0)
     assert made.get("W", "G") is None
@@ -139,18 +136,18 @@ def test_topics_that_vanish_from_the_subscriptions_die():
 
 @pytest.mark.row("F-46")
 def test_data_dead_for_a_day_is_removed():
-    made, broker = manager()
+    made, timers = manager()
     for group in ("G", "H"):
         made.register_topic("T", group, "a > 5", "SQL92", 1)
     made.un_register("G")
-    broker.now = 1000 + DAY_MS - 1
+    timers.now = 1000 + DAY_MS - 1
     made.clean()
     assert made.get("T", "G") is not None
-    broker.now += 1
+    timers.now += 1
     made.clean()
     assert (made.get("T", "G"), made.get("T", "H") is None) == (None, False)
     made.un_register("H")
-    broker.now += DAY_MS
+    timers.now += DAY_MS
     assert made.encode() == '{\n\t"filterDataByTopic":{}\n}'
     assert made.filter_data_by_topic == {}
 
@@ -171,12 +168,12 @@ def test_the_file_is_written_byte_for_byte_as_by_the_real_broker(golden, name):
 
 @pytest.mark.row("F-46")
 def test_what_is_loaded_was_alive_until_half_a_minute_ago():
-    made, broker = manager()
+    made, timers = manager()
     made.register_topic("T", "old", "a > 5", "SQL92", 1)
     made.register_topic("T", "dead", "a > 5", "SQL92", 1)
-    broker.now = 1500
+    timers.now = 1500
     made.un_register("dead")
-    broker.now = 100_000
+    timers.now = 100_000
     made.register_topic("T", "young", "a > 5", "SQL92", 1)
     other, later = manager(now=101_000)
     other.decode(made.encode())
@@ -225,33 +222,32 @@ def test_a_damaged_file_is_refused_and_nothing_is_lost(text):
 
 
 @pytest.mark.row("F-46")
-def test_the_broker_writes_the_file_every_ten_seconds_and_when_told_to(make_bench):
-    bench = make_bench(config={"enable_property_filter": True})
-    written = []
-    bench.broker.on_persist = lambda name, text: written.append((bench.broker.now - start, name, text))
-    start = bench.now
-    bench.subscribe(bench.channel(), "G", {"T": "a > 5"}, version=1, kind="SQL92")
-    bench.pass_time(9_999)
-    assert written == []
-    bench.pass_time(20_001)
-    assert [(at, name) for at, name, _ in written] == [(at, "consumerFilter.json") for at in (10_000, 20_000, 30_000)]
-    bench.pass_time(5)
-    bench.broker.persist(bench.now)
-    assert written[-1][0] == 30_005
-    assert decode_filter_data(written[-1][2])["T"]["G"].expression == "a > 5"
+def test_every_ten_seconds_and_when_the_file_is_written_long_dead_filters_are_forgotten(make_bench):
+    bench = make_bench(config={"enable_property_filter": True, "filter_data_clean_time_span": 15_000})
+    manager = bench.broker.consumer_filter_manager
+    channel = bench.channel()
+    bench.subscribe(channel, "G", {"T": "a > 5"}, version=1, kind="SQL92")
+    (text,) = [file.encode() for file in bench.broker.tables.files() if file.name == "consumerFilter.json"]
+    assert decode_filter_data(text)["T"]["G"].expression == "a > 5"
+    bench.pass_time(5_000)
+    bench.broker.on_channel_close(channel, bench.now)
+    bench.pass_time(14_999)
+    assert manager.get("T", "G") is not None
+    bench.pass_time(1)
+    assert manager.get("T", "G") is None
+    assert decode_filter_data(manager.encode()) == {}
 
 
 @pytest.mark.row("F-46")
 def test_a_broker_that_starts_again_computes_bits_before_anybody_is_back(make_bench):
     switches = {"enable_property_filter": True, "enable_calc_filter_bit_map": True}
-    first, files = make_bench(config=switches), {}
+    first = make_bench(config=switches)
     first.subscribe(first.channel(), "G", {"T": "a > 5"}, version=1, kind="SQL92")
-    first.broker.on_persist = files.__setitem__
-    first.broker.persist(first.now)
+    written = first.broker.consumer_filter_manager.encode()
     again = make_bench(config=switches)
     again.now += 60_000
     again.broker.now = again.now
-    again.broker.load(files.get)
+    again.broker.consumer_filter_manager.decode(written)
     data = again.broker.consumer_filter_manager.get("T", "G")
     assert data.dead_time == again.now - 30_000
     requests = []
@@ -259,9 +255,3 @@ def test_a_broker_that_starts_again_computes_bits_before_anybody_is_back(make_be
     again.topic("T", 1)
     again.send("T", props={"a": "6"})
     assert any(requests[0].bit_map)
-
-
-def test_a_broker_without_files_starts_empty(bench):
-    bench.broker.load({}.get)
-    bench.broker.persist(bench.now)
-    assert bench.broker.consumer_filter_manager.filter_data_by_topic == {}

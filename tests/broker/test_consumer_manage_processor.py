@@ -97,7 +97,7 @@ def test_offsets_are_kept_by_topic_and_group_and_looked_up_either_way(bench):
     assert manager.query_offsets("G", "U") == {2: 5}
     assert manager.query_offsets("X", "U") is None
     assert manager.which_topic_by_consumer("G") == ["T", "U"]
-    assert manager.which_group_by_topic("T") == ["G", "H"]
+    assert list(manager.topics_and_groups()) == [("T", "G"), ("U", "G"), ("T", "H")]
 
 
 def test_a_name_with_the_separator_in_it_is_stored_but_not_found_by_its_parts(bench):

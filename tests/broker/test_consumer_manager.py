@@ -168,16 +168,15 @@ def test_a_goodbye_obeys_the_flag_of_the_group_and_of_nobody_known_changes_nothi
 
 
 @pytest.mark.row("H-44")
-@pytest.mark.parametrize("event", ["close", "exception", "idle"])
-def test_a_connection_that_ends_is_forgotten_at_once_and_the_others_are_told(bench, event):
+def test_a_connection_that_ends_is_forgotten_at_once_and_the_others_are_told(bench):
     a, b = bench.channel(), bench.channel()
     bench.subscribe(a, "G", {"T": "*"}, client="A")
     bench.subscribe(b, "G", {"T": "*"}, client="B")
     notices(b)
-    getattr(bench.broker, f"on_channel_{event}")(a, bench.now)
+    bench.broker.on_channel_close(a, bench.now)
     assert bench.broker.consumer_manager.get_consumer_group_info("G").all_client_ids() == ["B"]
     assert notices(b) == 1
-    getattr(bench.broker, f"on_channel_{event}")(a, bench.now)
+    bench.broker.on_channel_close(a, bench.now)
     assert notices(b) == 0
 
 

@@ -7,8 +7,8 @@ import inspect
 
 import pytest
 
-from rmqlab.broker import filter_server
-from rmqlab.broker.filter_server import FilterServer
+from rmqlab.broker.extra import filter_server
+from rmqlab.broker.extra.filter_server import FilterServer
 from rmqlab.message.record import body_crc, decode_records
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -75,7 +75,7 @@ def beside(bench):
 
 @pytest.mark.row("F-99")
 def test_it_registers_after_three_seconds_and_then_every_ten(bench, beside):
-    table = bench.broker.filter_server_manager.filter_server_table
+    table = bench.extras.filter_server_manager.filter_server_table
     seen = []
     for _ in range(25):
         bench.pass_time(1_000)
@@ -83,7 +83,7 @@ def test_it_registers_after_three_seconds_and_then_every_ten(bench, beside):
         seen.append([info.last_update_timestamp - bench.now for info in table.values()])
     assert seen[:3] == [[], [], [0]]
     assert [second + 1 for second, ages in enumerate(seen) if ages == [0]] == [3, 13, 23]
-    assert bench.broker.filter_server_manager.filter_servers() == ["127.0.0.1:30001"]
+    assert bench.extras.filter_server_manager.filter_servers() == ["127.0.0.1:30001"]
     assert beside.server.registered
 
 
@@ -218,7 +218,7 @@ def test_other_requests_stay_without_an_answer(bench, beside):
 @pytest.mark.row("F-99")
 def test_the_broker_asks_for_missing_filter_servers_every_thirty_seconds(make_bench):
     bench = make_bench(config={"filter_server_nums": 2})
-    manager, asked = bench.broker.filter_server_manager, []
+    manager, asked = bench.extras.filter_server_manager, []
     manager.start_filter_server = lambda: asked.append(bench.broker.now - start)
     start = bench.now
     bench.pass_time(34_999)

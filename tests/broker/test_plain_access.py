@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.acl_addresses import white_addresses
-from rmqlab.broker.acl_error import AclError
-from rmqlab.broker.plain_access import PlainPermissionManager
+from rmqlab.broker.extra.acl_addresses import AclError, white_addresses
+from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.protocol.acl import (
     AclClientRPCHook,
     CreateAccessConfigRequestHeader,
@@ -168,7 +167,7 @@ def test_rules_that_cannot_be_taken_leave_those_in_force(rules, text):
 
 
 def test_the_broker_answers_a_refusal_with_its_reason(bench):
-    bench.broker.access = PlainPermissionManager(RULES)
+    bench.extras.access_control.manager = PlainPermissionManager(RULES)
     bench.topic("topicB")
     answer = bench.send("topicB")
     assert answer.code == ResponseCode.SYSTEM_ERROR
@@ -179,8 +178,8 @@ def test_the_broker_answers_a_refusal_with_its_reason(bench):
 def test_the_admin_tool_changes_the_rules(bench):
     written = []
     # everybody may: the tool itself is not what is tested here
-    bench.broker.access = PlainPermissionManager({**RULES, "globalWhiteRemoteAddresses": ["*"]})
-    bench.broker.on_access_changed = written.append
+    bench.extras.access_control.manager = PlainPermissionManager({**RULES, "globalWhiteRemoteAddresses": ["*"]})
+    bench.extras.access_control.on_change = written.append
     ask = lambda code, header=None: bench.ask(bench.channel(), code, header)  # noqa: E731
     more = {"secret_key": "87654321"}
     header = CreateAccessConfigRequestHeader(access_key="newcomer", **more, topic_perms="T=PUB,U=SUB")

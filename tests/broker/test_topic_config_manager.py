@@ -47,7 +47,7 @@ def test_what_settings_change_about_them(make_bench):
     [("TBW102", True), ("broker-a", True), ("DefaultCluster_REPLY_TOPIC", True), ("rmq_sys_x", True), ("T", False)],
 )
 def test_system_topics_include_the_brokers_own_names(bench, topic, is_system):
-    assert bench.broker.topic_config_manager.is_system_topic(topic) is is_system
+    assert (bench.broker.topic_config_manager.refusal_of(topic) is not None) is is_system
 
 
 def create(bench, default="TBW102", queues=4):
@@ -82,7 +82,7 @@ def test_the_name_server_hears_of_a_topic_when_it_is_made_and_not_again(bench):
         assert len(bench.registrations) == expected
     assert (manager.data_version.counter, manager.data_version.timestamp) == (1, bench.now)
     registration = bench.registrations[-1]
-    assert (registration.check_order_config, registration.oneway, registration.force_register) == (False, True, True)
+    assert (registration.check_order_config, registration.oneway) == (False, True)
 
 
 @pytest.mark.row("H-32")
@@ -103,19 +103,6 @@ def test_an_update_counts_but_registers_nobody(bench):
     assert manager.select_topic_config("T") is None
     assert manager.data_version.counter == 2
     assert len(bench.registrations) == 1
-
-
-def test_unit_flags(bench):
-    manager = bench.broker.topic_config_manager
-    bench.topic("T")
-    manager.update_topic_unit_flag("T", True)
-    manager.update_topic_unit_sub_flag("T", True)
-    assert manager.select_topic_config("T").topic_sys_flag == 3
-    manager.update_topic_unit_flag("T", False)
-    manager.update_topic_unit_sub_flag("T", False)
-    manager.update_topic_unit_flag("NOSUCH", True)
-    assert manager.select_topic_config("T").topic_sys_flag == 2
-    assert len(bench.registrations) == 5
 
 
 def test_ordered_topics_are_exactly_those_the_name_server_names(bench):

@@ -6,6 +6,7 @@ import pytest
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.extra.registration import register_extras
 from rmqlab.client.client_config import ClientConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.mq_client_manager import MQClientManager
@@ -84,6 +85,7 @@ class World:
         name, ip = f"broker-{chr(96 + number)}", f"10.0.1.{number}"
         config = BrokerConfig(broker_name=name, broker_ip1=ip)
         broker = Broker(config, MessageStore(MessageStoreConfig(), store_host=Host(ip, config.listen_port)), now=EPOCH)
+        register_extras(broker)
         self.brokers[name] = broker
         self.time.serve(config.broker_addr, broker)
         return broker

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 import rmqlab
-from rmqlab.broker.config_manager import config_files
 from rmqlab.message.record import decode_record
 from rmqlab.runtime.properties_file import read_properties
 from tests.proof.stress.store import end_under_load
@@ -65,7 +64,7 @@ def test_recorded_stores_open_in_ours(golden, tmp_path, name):
         found = {message.msg_id: message for topic in topics for message in broker.messages(topic)}
         assert found == in_log
         assert {key: (found[key].queue_id, found[key].queue_offset, found[key].body.decode()) for key in sent} == sent
-        ours = broker.call(lambda broker: {file.name: file.encode() for file in config_files(broker)})
+        ours = broker.call(lambda broker: {file.name: file.encode() for file in broker.tables.files()})
         for file in ("consumerOffset.json", "subscriptionGroup.json", "delayOffset.json"):
             assert json_of(ours[file]) == json_of(texts[file])
         some = next(message for message in found.values() if message.msg_id in sent)

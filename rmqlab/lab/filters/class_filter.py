@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.filter_server import FilterServer
+from rmqlab.broker.extra.filter_server import FilterServer
+from rmqlab.broker.extra.registration import register_filter_servers
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.mq_client_instance import MQClientInstance
@@ -26,7 +27,7 @@ from rmqlab.message.java import parse_int
 from rmqlab.message.message import Message
 
 if TYPE_CHECKING:
-    from rmqlab.broker.filter_server import FilterClass, FilterContext
+    from rmqlab.broker.extra.filter_server import FilterClass, FilterContext
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
@@ -139,7 +140,7 @@ class _World:
         self._unique_ids = UniqueIdMaker("127.0.0.1", 4242, 0x18B4AAC2)
         broker = self.cluster.broker
         broker.observe = self._observer(BROKER)
-        broker.filter_server_manager.start_filter_server = self._start_filter_server
+        register_filter_servers(broker).start_filter_server = self._start_filter_server
 
     def run(self) -> ClassFilterRun:
         """Start everybody, send, and watch."""

@@ -217,14 +217,13 @@ class FilterBench:
 
     def restart(self) -> None:
         """Stop the broker in good order and start another on the same store, with what was written to its files."""
-        files: dict[str, str] = {}
-        self.broker.on_persist = files.__setitem__
-        self.broker.persist(self.now)
+        self.broker.now = self.now
+        written = self.broker.consumer_filter_manager.encode()
         topics = self.broker.topic_config_manager.topic_config_table
         del self.store.dispatchers[0]
         self.broker = self._started()
         self.broker.topic_config_manager.topic_config_table.update(topics)
-        self.broker.load(files.get)
+        self.broker.consumer_filter_manager.decode(written)
         self._groups.clear()
 
     def entry(self, offset: int, topic: str | None = None, queue: int = 0) -> Entry:

@@ -7,7 +7,8 @@ from rmqlab.broker.client_manage_processor import ClientManageProcessor
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.filter_server_manager import FilterServerManager
+from rmqlab.broker.extra.filter_server_manager import FilterServerManager
+from rmqlab.broker.extra.registration import register_filter_servers
 from rmqlab.broker.producer_manager import ProducerManager
 from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.client.mq_client_instance import MQClientInstance
@@ -30,6 +31,7 @@ WATCHED = (
 def heartbeat_way() -> dict[str, Call]:
     """The calls by name: "prepare" and "heart beat" of B, who joins A's group; A's "wake up"; a "scan"."""
     simulation = Simulation(Disappearance(second_ms=5_000).scenario(), timing=Timing())
+    register_filter_servers(simulation.cluster.broker)  # the scan looks after them too
     world = simulation.world
     while not any(event["ev"] == "starting" and event["who"] == "B" for event in simulation.witness.events):
         world.step()

@@ -62,7 +62,7 @@ class LargeGroup:
         self.failed = 0
         broker = cluster.broker
         broker.topic_config_manager.update_topic_config(TopicConfig(TOPIC, self.queues, self.queues))
-        broker.register_broker_all(check_order_config=False, oneway=True, force_register=True)
+        broker.register_broker_all(check_order_config=False, oneway=True)
         self.members: list[DefaultMQPushConsumer] = []
         for number in range(members):
             node = cluster.node(f"C{number}", ip=f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.config_manager import config_files
 from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
@@ -35,7 +34,7 @@ def write_store(broker: Broker, folder: Path) -> None:
             for one in queue.mapped_files:
                 written = target.segments(queue.directory, one.file_from_offset, one.file_size)
                 written.append(bytes(one.start) + one.segment.read(0, one.segment.size))
-        for file in config_files(broker):
+        for file in broker.tables.files():
             target.persist(file)
     finally:
         target.release(in_order=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.broker.extra.registration import register_extras
 from rmqlab.lab.replay.stats import RecordedStats
 from rmqlab.message.message import Host
 from rmqlab.protocol.command import RemotingCommand
@@ -127,9 +128,9 @@ class ReplayedBroker(Broker):
         started = clock.boot or clock.epoch_ms(0.0)
         super().__init__(config, self.store, now=started)
         self.delivered = 0
-        self.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
         self.recorded_stats = RecordedStats(config.broker_cluster_name, started)
-        self.broker_stats_manager = self.recorded_stats
+        extras = register_extras(self, self.recorded_stats)
+        extras.runtime_info.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
         self.listener = self.consumer_ids_change_listener = ReplayedListener(self)
         for service in _DRIVEN:
             self.timers.cancel(service)

@@ -127,7 +127,7 @@ class RecordedLog:
             return
         broker.store.window = None, due, stage.now + 1
         broker.now = due
-        broker.timers.run_next(due)
+        broker.timers.run_next()
         stored = self.collect()
         if stored:
             stage.uses[Undetermined.TIMER_LAG] += stored

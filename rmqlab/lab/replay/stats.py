@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.broker_stats_manager import BrokerStatsManager
+from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.lab.replay.compare import compare
 from rmqlab.message.record import RecordError, decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -40,12 +40,12 @@ class RecordedStats(BrokerStatsManager):
     def get(self, group: str, topic: str, queue_id: int | None, count: int, size: int, now: int) -> None:
         """Wait for the recorded answer: `Phases.delivered` counts it."""
 
-    def begun_at(self, started: int) -> BrokerStatsManager:
-        """Return the same counters, sampled since another moment."""
-        manager = BrokerStatsManager(self._cluster_name, started)
+    def sample_since(self, started: int) -> None:
+        """Have the same counters as if they were sampled since another moment."""
+        self.started = started
+        self._table = {}
         for kind, key, value, now, times in sorted(self.log, key=lambda entry: entry[3]):
-            manager.add(kind, key, value, now, times)
-        return manager
+            super().add(kind, key, value, now, times)
 
 
 class Phases:
@@ -78,14 +78,14 @@ class Phases:
         found: tuple[RemotingCommand, list[tuple[int, int]]] | None = None
         for low, high in self._pieces(now):
             started = self._started - PERIOD_MS + ((low + high) // 2 - self._started) % PERIOD_MS
-            broker.broker_stats_manager = broker.recorded_stats.begun_at(started)
+            broker.recorded_stats.sample_since(started)
             got = broker.handle(channel, command, now)
             first = first or got
             if expected is not None and got is not None and not compare(exchange.code, expected, got):
                 if found is None:
                     found = got, []
                 found[1].append((low, high))
-        broker.broker_stats_manager = broker.recorded_stats
+        broker.recorded_stats.sample_since(self._started)
         if found is None:
             return first
         self._open = found[1]

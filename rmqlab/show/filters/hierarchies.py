@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.filter_server import FilterClassManager
+from rmqlab.broker.extra.filter_server import FilterClassManager
 from rmqlab.filter import message_filter
 from rmqlab.filter.sql92 import nodes
 from rmqlab.lab.filters.call_trace import traced_filtering

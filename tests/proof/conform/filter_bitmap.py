@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.timers import Timers
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.rules import RULES, Rules, tags_code
+from rmqlab.rules import tags_code
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue_ext import CqExtUnit
 from rmqlab.store.dispatch_request import DispatchRequest
@@ -23,22 +23,6 @@ if TYPE_CHECKING:
     from tests.proof.conform.vectors import Vector
 
 _REGISTERED_AT = 1_000
-
-
-@dataclass
-class _Store:
-    config: MessageStoreConfig = field(default_factory=MessageStoreConfig)
-
-
-@dataclass
-class _Broker:
-    """All that filters need of a broker."""
-
-    config: BrokerConfig
-    now: int = _REGISTERED_AT
-    on_persist: None = None
-    message_store: _Store = field(default_factory=_Store)
-    rules: Rules = RULES["4.8.0"]
 
 
 def _consumers(vector: Vector) -> list[tuple[str, str, str | None, str | None]]:
@@ -64,7 +48,7 @@ def _run(vector: Vector) -> dict[str, object]:
         expect_consumer_num_use_filter=take(vector, "n", int),
         enable_calc_filter_bit_map=take(vector, "enableCalcFilterBitMap", bool),
     )
-    manager = ConsumerFilterManager(_Broker(config))
+    manager = ConsumerFilterManager(config, MessageStoreConfig(), Timers(_REGISTERED_AT))
     consumers = _consumers(vector)
     registered = [
         {

@@ -46,7 +46,7 @@ def test_an_offset_without_its_parts_is_refused_and_not_kept(name):
     """4.8.0 meets a NullPointerException there; kept, it would stand in the way of every later file of offsets."""
     from types import SimpleNamespace
 
-    from rmqlab.broker.processor_error import ProcessorError
+    from rmqlab.broker.processor import ProcessorError
     from rmqlab.protocol.codes import RequestCode
     from rmqlab.protocol.command import RemotingCommand
 

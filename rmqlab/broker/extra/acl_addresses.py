@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.acl_error import AclError
+from rmqlab.errors import BadInput
 from rmqlab.message.java import is_blank
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _EVERYBODY = {"*", "*.*.*.*", "*:*:*:*:*:*:*:*"}
 _IPV4_PARTS, _IPV6_PARTS = 4, 8
 _BYTE_MAX, _WORD_MAX = 0xFF, 0xFFFF
+
+
+class AclError(BadInput):
+    """A request, or a rule of access control, that is refused: what Java throws as `AclException`, with its text."""
 
 
 def white_addresses(pattern: str | None) -> Matches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor_error import require
+from rmqlab.broker.processor import require
 from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -25,13 +25,31 @@ from rmqlab.protocol.producer_headers import (
 )
 
 if TYPE_CHECKING:
+    from rmqlab.broker.broker import Broker
     from rmqlab.protocol.channel import Channel
 
 
 class ReplyMessageProcessor(SendMessageProcessor):
     """Answers SEND_REPLY_MESSAGE (324) and its V2 (325) when the producer has taken the reply, or did not."""
 
-    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(
+            broker.config,
+            broker.message_store,
+            broker.topic_config_manager,
+            broker.subscription_group_manager,
+            broker.choose,
+            broker.hooks,
+        )
+        self._producers = broker.producer_manager
+        self._broker2client = broker.broker2client
+        self._timers = broker.timers
+        self.handlers = {
+            RequestCode.SEND_REPLY_MESSAGE: self._reply,
+            RequestCode.SEND_REPLY_MESSAGE_V2: self._reply,
+        }
+
+    def _reply(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Push a reply to the producer its property names, then store it. Raises ProcessorError for a null field."""
         if command.code == RequestCode.SEND_REPLY_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
@@ -41,7 +59,6 @@ class ReplyMessageProcessor(SendMessageProcessor):
         if refusal is not None:
             return self._answer(refusal.code, refusal.remark)
         require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
-        broker = self._broker
         message = MessageExtBrokerInner(
             topic=header.topic,
             queue_id=self._queue_id(header, self._topic_config(header)),
@@ -51,18 +68,18 @@ class ReplyMessageProcessor(SendMessageProcessor):
             properties_string=header.properties or "",
             born_timestamp=header.born_timestamp,
             born_host=Host.parse(channel.remote_address),
-            store_host=broker.store_host,
+            store_host=self._store_host,
             reconsume_times=header.reconsume_times or 0,
         )
         sender = message.properties.get(PROPERTY_MESSAGE_REPLY_TO_CLIENT)
         if sender is None:
             remark = f"reply message properties[{PROPERTY_MESSAGE_REPLY_TO_CLIENT}] is null"
             return self._finish(message, remark)
-        to = broker.producer_manager.find_channel(sender)
+        to = self._producers.find_channel(sender)
         if to is None:
             return self._finish(message, f"push reply message fail, channel of <{sender}> not found.")
-        told = partial(self._told, channel, command, message, sender)
-        broker.broker2client.call_client(to, self._push(channel, command, header, message, now), told)
+        on_answer = partial(self._on_answer, channel, command, message, sender)
+        self._broker2client.call_client(to, self._push(channel, command, header, message, now), on_answer)
         return None
 
     def _push(
@@ -79,12 +96,12 @@ class ReplyMessageProcessor(SendMessageProcessor):
             header,
             properties=properties_to_string(properties),
             born_host=f"/{channel.remote_address}",
-            store_host=str(self._broker.store_host),
+            store_host=str(self._store_host),
             store_timestamp=now,
         )
         return RemotingCommand.request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, pushed, command.body)
 
-    def _told(
+    def _on_answer(
         self,
         channel: Channel,
         command: RemotingCommand,
@@ -100,14 +117,9 @@ class ReplyMessageProcessor(SendMessageProcessor):
 
     def _finish(self, message: MessageExtBrokerInner, remark: str | None) -> RemotingCommand:
         """Store the reply, if replies are stored, pushed or not, and say whether it was pushed (no `remark`)."""
-        broker, header = self._broker, None
-        if remark is None:
-            header = SendMessageResponseHeader("0", message.queue_id, 0)
-        if broker.config.store_reply_message_enable:
-            result = broker.message_store.async_put_message(message, broker.now)
-            appended = result.append_result
-            if result.is_ok and appended is not None:
-                stats = broker.broker_stats_manager
-                stats.put(message.topic, appended.msg_num, appended.wrote_bytes, broker.now)
-                header = SendMessageResponseHeader(appended.msg_id, message.queue_id, appended.logics_offset)
+        header = None if remark is not None else SendMessageResponseHeader("0", message.queue_id, 0)
+        if self._config.store_reply_message_enable:
+            result = self._store.async_put_message(message, self._timers.now)
+            if result.is_ok and result.append_result is not None:
+                header = self._stored(message, result.append_result, message.queue_id, self._timers.now)
         return self._answer(ResponseCode.SUCCESS if remark is None else ResponseCode.SYSTEM_ERROR, remark, header)

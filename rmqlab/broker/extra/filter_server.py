@@ -126,7 +126,7 @@ class FilterServer:
         self._ask_broker = ask_broker
         self._on_exit = on_exit
         self._observe = observe
-        self._timers = Timers()
+        self._timers = Timers(now)
         self._timers.at_fixed_rate("register", now + REGISTER_FIRST_MS, REGISTER_PERIOD_MS, self._register)
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
@@ -146,8 +146,7 @@ class FilterServer:
 
     def run_timers(self, now: int) -> None:
         """Register when it is time: 3 s after the start, then every 10 s."""
-        while (due := self._timers.next_due()) is not None and due <= now:
-            self._timers.run_next(now)
+        self._timers.run(now)
 
     def _register(self, _now: int) -> None:
         header = RegisterFilterServerRequestHeader(self.address)

@@ -9,11 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.processor import success
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.consumer_headers import RegisterFilterServerRequestHeader, RegisterFilterServerResponseHeader
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
+    from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
+    from rmqlab.protocol.command import RemotingCommand
 
 FILTER_SERVER_MAX_IDLE_TIME_MS = 30_000
 CREATE_FIRST_MS = 5_000
@@ -37,6 +43,7 @@ class FilterServerManager:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self.handlers: dict[int, Handler] = {RequestCode.REGISTER_FILTER_SERVER: self._register}
         self.filter_server_table: dict[Channel, FilterServerInfo] = {}
         self.start_filter_server: Callable[[], None] | None = None
         if broker.config.filter_server_nums > 0:
@@ -60,6 +67,14 @@ class FilterServerManager:
             self.filter_server_table[channel] = FilterServerInfo(filter_server_addr, now)
         else:
             info.last_update_timestamp = now
+
+    def _register(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        header = command.decode_header(RegisterFilterServerRequestHeader)
+        self.register_filter_server(channel, header.filter_server_addr, now)
+        config = self._broker.config
+        return success(
+            header=RegisterFilterServerResponseHeader(broker_name=config.broker_name, broker_id=config.broker_id)
+        )
 
     def scan_not_active_channel(self, now: int) -> None:
         """Forget servers silent for more than 30 s, then close their connections."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.broker.extra.transactions import REMOVE_TAG, renewed
 from rmqlab.message.java import parse_int, parse_long
-from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+from rmqlab.message.message import MessageExt
 from rmqlab.message.properties import (
     PROPERTY_CHECK_IMMUNITY_TIME_IN_SECONDS,
     PROPERTY_PRODUCER_GROUP,
@@ -20,23 +21,33 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.record import decode_record, encode_record
-from rmqlab.message.topics import CID_RMQ_SYS_PREFIX, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rmqlab.message.topics import (
+    CID_RMQ_SYS_PREFIX,
+    TRANS_CHECK_MAX_TIME_TOPIC,
+    TRANS_HALF_TOPIC,
+    TRANS_OP_HALF_TOPIC,
+)
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
-from rmqlab.rules import tags_code
 from rmqlab.store.get_message_result import GetMessageStatus
 from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker import Broker
-    from rmqlab.store.put_message_result import PutMessageResult
+    from rmqlab.broker.broker2client import Broker2Client
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
+    from rmqlab.broker.producer_manager import ProducerManager
+    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
+    from rmqlab.message.message import Host
+    from rmqlab.store.message_store import MessageStore
 
 GROUP = f"{CID_RMQ_SYS_PREFIX}TRANS"
-REMOVE_TAG = "d"
 OP_BATCH = 32
 _HOUR_MS = 3_600_000
 _NO_NEW = {GetMessageStatus.NO_MESSAGE_IN_QUEUE, GetMessageStatus.OFFSET_OVERFLOW_ONE}
@@ -51,26 +62,41 @@ class _Pulled(NamedTuple):
 
 
 class TransactionalMessageCheckService:
-    """Runs every `transactionCheckInterval`; its first run makes the half topic (as 4.8.0 does).
+    """Runs every `transactionCheckInterval`.
 
     A half message old enough, and without a note in the op topic, is stored anew at the end of the half topic and a
     producer of its group is asked. After `transactionCheckMax` times it goes to `TRANS_CHECK_MAX_TIME_TOPIC`.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MessageStore,
+        store_host: Host,
+        topics: TopicConfigManager,
+        offsets: ConsumerOffsetManager,
+        producers: ProducerManager,
+        broker2client: Broker2Client,
+        stats: BrokerStatsManager,
+    ) -> None:
+        self.config = config
+        self.store = store
+        self.store_host = store_host
+        self.topics = topics
+        self.offsets = offsets
+        self.producers = producers
+        self.broker2client = broker2client
+        self.stats = stats
 
-    def start(self, now: int) -> None:
-        """Begin to check, the first time an interval from `now` (epoch ms)."""
-        interval = self._broker.config.transaction_check_interval
-        self._broker.timers.at_fixed_rate("transaction check", now + interval, interval, self.check)
+    def start(self, timers: Timers) -> None:
+        """Begin to check, the first time an interval from now."""
+        interval = self.config.transaction_check_interval
+        timers.at_fixed_rate("transaction check", timers.now + interval, interval, self.check)
 
     def check(self, now: int) -> None:
         """Look after every queue of the half topic; the timer calls it."""
-        topics = self._broker.topic_config_manager
-        config = topics.create_topic_in_send_message_back_method(TRANS_HALF_TOPIC, 1, PERM_READ | PERM_WRITE, 0)
-        for queue_id in range(config.read_queue_nums):
-            _QueueCheck(self._broker, queue_id, now).run()
+        for queue_id in range(self.topics.create_half_topic().read_queue_nums):
+            _QueueCheck(self, queue_id, now).run()
 
 
 class _QueueCheck:
@@ -79,8 +105,10 @@ class _QueueCheck:
     `_removed` maps the half offset an op note names to the note's own offset; `_done` are notes not needed any more.
     """
 
-    def __init__(self, broker: Broker, queue_id: int, now: int) -> None:
-        self._broker = broker
+    def __init__(self, service: TransactionalMessageCheckService, queue_id: int, now: int) -> None:
+        self._service = service
+        self._config = service.config
+        self._store = service.store
         self._queue_id = queue_id
         self._now = now
         self._removed: dict[int, int] = {}
@@ -130,7 +158,7 @@ class _QueueCheck:
             if message.store_timestamp >= self._now:
                 return offset
             age = self._now - message.born_timestamp
-            immunity = self._broker.config.transaction_time_out
+            immunity = self._config.transaction_time_out
             text = message.properties.get(PROPERTY_CHECK_IMMUNITY_TIME_IN_SECONDS)
             if text is not None:
                 seconds = _number(text, parse_long)
@@ -155,7 +183,7 @@ class _QueueCheck:
         if notes.messages is None:
             return age > immunity or age <= -1
         youngest = notes.messages[-1].born_timestamp
-        return youngest - self._now > self._broker.config.transaction_time_out or age <= -1
+        return youngest - self._now > self._config.transaction_time_out or age <= -1
 
     def _is_given_up(self, message: MessageExt) -> bool:
         """Tell whether a message was asked about too often, or is older than files are kept; count this time."""
@@ -163,12 +191,12 @@ class _QueueCheck:
         text = message.properties.get(PROPERTY_TRANSACTION_CHECK_TIMES)
         if text is not None:
             times = _number(text, parse_int)
-            if times >= self._broker.config.transaction_check_max:
+            if times >= self._config.transaction_check_max:
                 return True
             times += 1
         message.properties[PROPERTY_TRANSACTION_CHECK_TIMES] = str(times)
         message.properties = in_hash_map_order(message.properties)
-        reserved = self._broker.message_store.config.file_reserved_time * _HOUR_MS
+        reserved = self._store.config.file_reserved_time * _HOUR_MS
         return self._now - message.born_timestamp > reserved
 
     def _is_waiting(self, message: MessageExt) -> bool:
@@ -181,16 +209,16 @@ class _QueueCheck:
             if first_offset in self._removed:
                 self._done.append(self._removed.pop(first_offset))
                 return True
-        inner = _renewed(message)
+        inner = renewed(message, message.properties)
         inner.properties.setdefault(PROPERTY_TRANSACTION_PREPARED_QUEUE_OFFSET, str(message.queue_offset))
         inner.properties = in_hash_map_order(inner.properties)
         inner.properties_string = properties_to_string(inner.properties)
-        return self._broker.message_store.put_message(inner, self._now).status is PutMessageStatus.PUT_OK
+        return self._store.put_message(inner, self._now).status is PutMessageStatus.PUT_OK
 
     def _put_back(self, message: MessageExt) -> bool:
         """Store a message anew, so that the queue's offset can move on; the message is now that copy."""
-        inner = _renewed(message)
-        result: PutMessageResult = self._broker.message_store.put_message(inner, self._now)
+        inner = renewed(message, message.properties)
+        result = self._store.put_message(inner, self._now)
         if result.status is not PutMessageStatus.PUT_OK or result.append_result is None:
             return False
         appended = result.append_result
@@ -210,21 +238,21 @@ class _QueueCheck:
             offset_msg_id=message.msg_id,
         )
         topic, queue_id = properties.get(PROPERTY_REAL_TOPIC), properties.get(PROPERTY_REAL_QUEUE_ID, "")
-        channel = self._broker.producer_manager.get_available_channel(properties.get(PROPERTY_PRODUCER_GROUP))
+        channel = self._service.producers.get_available_channel(properties.get(PROPERTY_PRODUCER_GROUP))
         if topic is None or not queue_id.lstrip("-").isdecimal() or channel is None:
             return
         message.topic, message.queue_id, message.store_size = topic, int(queue_id), 0
         request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, encode_record(message))
-        request.opaque = self._broker.next_opaque()
-        request.mark_oneway()
-        channel.send(request)
+        self._service.broker2client.send_oneway(channel, request)
 
     def _discard(self, message: MessageExt) -> None:
         """Move a message to TRANS_CHECK_MAX_TIME_TOPIC, where people find it."""
-        config = self._broker.topic_config_manager.create_topic_of_tran_check_max_time(1, PERM_READ | PERM_WRITE)
-        inner = _renewed(message)
+        config = self._service.topics.create_topic_in_send_message_back_method(
+            TRANS_CHECK_MAX_TIME_TOPIC, 1, PERM_READ | PERM_WRITE, 0
+        )
+        inner = renewed(message, message.properties)
         inner.topic, inner.queue_id, inner.reconsume_times = config.topic_name, 0, message.reconsume_times
-        self._broker.message_store.put_message(inner, self._now)
+        self._store.put_message(inner, self._now)
 
     def _fill_removed(self, op_offset: int, half_offset: int) -> _Pulled | None:
         """Read notes of the op topic: those of half messages before `half_offset` are done with."""
@@ -245,48 +273,26 @@ class _QueueCheck:
 
     def _pull(self, topic: str, offset: int, count: int) -> _Pulled | None:
         """Read messages; None when the store must not be read."""
-        result = self._broker.message_store.get_message(GROUP, topic, self._queue_id, offset, count, None)
+        result = self._store.get_message(GROUP, topic, self._queue_id, offset, count, None)
         if result is None:
             return None
         found = None
         if result.status is GetMessageStatus.FOUND:
             size = sum(map(len, result.messages))
-            stats = self._broker.broker_stats_manager
-            stats.get(GROUP, topic, None, result.message_count, size, self._broker.now)
+            self._service.stats.get(GROUP, topic, None, result.message_count, size, self._now)
             decoded = (decode_record(record, decompress_body=False) for record in result.messages)
             found = [message for message in decoded if message is not None] or None
         return _Pulled(found, result.next_begin_offset, result.status in _NO_NEW)
 
     def _consume_offset(self, topic: str) -> int:
-        offset = self._broker.consumer_offset_manager.query_offset(GROUP, topic, self._queue_id)
+        offset = self._service.offsets.query_offset(GROUP, topic, self._queue_id)
         if offset == -1:
-            offset = self._broker.message_store.get_min_offset_in_queue(topic, self._queue_id)
+            offset = self._store.get_min_offset_in_queue(topic, self._queue_id)
         return offset
 
     def _commit(self, topic: str, offset: int) -> None:
-        host = self._broker.store_host.text
-        self._broker.consumer_offset_manager.commit_offset(host, GROUP, topic, self._queue_id, offset)
-
-
-def _renewed(message: MessageExt) -> MessageExtBrokerInner:
-    """Return a message as it is stored again; WAIT is set to false after the text of its properties was made."""
-    properties = in_hash_map_order(message.properties)
-    inner = MessageExtBrokerInner(
-        topic=message.topic,
-        body=message.body,
-        properties=properties,
-        queue_id=message.queue_id,
-        sys_flag=message.sys_flag,
-        born_timestamp=message.born_timestamp,
-        born_host=message.born_host,
-        store_host=message.store_host,
-        msg_id=message.msg_id,
-        properties_string=properties_to_string(properties),
-        tags_code=tags_code(message.tags),
-    )
-    inner.wait_store_msg_ok = False
-    inner.properties = in_hash_map_order(inner.properties)
-    return inner
+        host = self._service.store_host.text
+        self._service.offsets.commit_offset(host, GROUP, topic, self._queue_id, offset)
 
 
 def _number(text: str, parse: Callable[[str], int]) -> int:

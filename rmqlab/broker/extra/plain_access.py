@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.broker.acl_addresses import white_addresses
-from rmqlab.broker.acl_error import AclError
+from rmqlab.broker.extra.acl_addresses import AclError, white_addresses
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
 from rmqlab.protocol.acl import ACCESS_KEY, SIGNATURE, signature, signed_content

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.broker.processor import success, system_error, with_header
+from rmqlab.protocol.admin_bodies import BrokerStatsData, BrokerStatsItem
+from rmqlab.protocol.admin_headers import ViewBrokerStatsDataRequestHeader
+from rmqlab.protocol.codes import RequestCode
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rmqlab.broker.processor import Handler
+    from rmqlab.protocol.command import RemotingCommand
 
 TOPIC_PUT_NUMS = "TOPIC_PUT_NUMS"
 TOPIC_PUT_SIZE = "TOPIC_PUT_SIZE"
@@ -82,6 +90,9 @@ class BrokerStatsManager:
         self._cluster_name = cluster_name
         self.started = now
         self._table: dict[str, dict[str, StatsItem]] = {}
+        self.handlers: dict[int, Handler] = {
+            RequestCode.VIEW_BROKER_STATS_DATA: with_header(ViewBrokerStatsDataRequestHeader, self._view)
+        }
 
     def add(self, kind: str, key: str, value: int, now: int, times: int = 1) -> None:
         """Add to a counter at `now` (epoch ms)."""
@@ -136,6 +147,14 @@ class BrokerStatsManager:
         """Forget a group's counters (`autoDeleteUnusedStats`)."""
         for kind in (GROUP_GET_NUMS, GROUP_GET_SIZE, SNDBCK_PUT_NUMS, GROUP_GET_LATENCY):
             self._forget(kind, lambda key: key.endswith(f"@{group}"))
+
+    def _view(self, header: ViewBrokerStatsDataRequestHeader, now: int) -> RemotingCommand:
+        """What a counter gained in the last minute, hour and day."""
+        item = self.item(header.stats_name, header.stats_key)
+        if item is None:
+            return system_error(f"The stats <{header.stats_name}> <{header.stats_key}> not exist")
+        minute, hour, day = (BrokerStatsItem(*item.snapshot(series, now)) for series in (MINUTE, HOUR, DAY))
+        return success(BrokerStatsData(stats_minute=minute, stats_hour=hour, stats_day=day))
 
     def _forget(self, kind: str, concerned: Callable[[str], bool]) -> None:
         items = self._table.get(kind, {})

@@ -1,0 +1,223 @@
+"""Half messages: stored aside until their producer commits them or rolls them back.
+
+Source: 4.8.0 `TransactionalMessageServiceImpl`, `TransactionalMessageBridge`, `EndTransactionProcessor`. Who asks
+producers about half messages that nobody ended is the `TransactionalMessageCheckService`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.processor import NOT_SET, NULL_POINTER, ProcessorError, require, success, system_error, with_header
+from rmqlab.message.ids import MessageIdError, decode_message_id
+from rmqlab.message.java import NumberFormatError, parse_int
+from rmqlab.message.message import Message, MessageExtBrokerInner
+from rmqlab.message.properties import (
+    PROPERTY_PRODUCER_GROUP,
+    PROPERTY_REAL_QUEUE_ID,
+    PROPERTY_REAL_TOPIC,
+    PROPERTY_TRANSACTION_CHECK_TIMES,
+    PROPERTY_TRANSACTION_PREPARED,
+    in_hash_map_order,
+    properties_to_string,
+)
+from rmqlab.message.sysflag import (
+    TRANSACTION_COMMIT_TYPE,
+    TRANSACTION_NOT_TYPE,
+    TRANSACTION_ROLLBACK_TYPE,
+    reset_transaction_value,
+)
+from rmqlab.message.topics import TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rmqlab.protocol.admin_headers import ResumeCheckHalfMessageRequestHeader
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
+from rmqlab.rules import tags_code
+from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.put_message_result import PutMessageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.broker.processor import Handler
+    from rmqlab.message.message import Host, MessageExt
+    from rmqlab.store.message_store import MessageStore
+    from rmqlab.store.put_message_result import PutMessageResult
+
+REMOVE_TAG = "d"
+_LIMITS = (
+    "The message is illegal, maybe msg body or properties length not matched. "
+    "msg body length limit 128k, msg properties length limit 32k."
+)
+_STORED = {
+    PutMessageStatus.PUT_OK,
+    PutMessageStatus.FLUSH_DISK_TIMEOUT,
+    PutMessageStatus.FLUSH_SLAVE_TIMEOUT,
+    PutMessageStatus.SLAVE_NOT_AVAILABLE,
+}
+_REFUSED = {
+    PutMessageStatus.CREATE_MAPEDFILE_FAILED: (ResponseCode.SYSTEM_ERROR, "Create mapped file failed."),
+    PutMessageStatus.MESSAGE_ILLEGAL: (ResponseCode.MESSAGE_ILLEGAL, _LIMITS),
+    PutMessageStatus.PROPERTIES_SIZE_EXCEEDED: (ResponseCode.MESSAGE_ILLEGAL, _LIMITS),
+    PutMessageStatus.SERVICE_NOT_AVAILABLE: (ResponseCode.SERVICE_NOT_AVAILABLE, "Service not available now."),
+    PutMessageStatus.OS_PAGECACHE_BUSY: (ResponseCode.SYSTEM_ERROR, "OS page cache busy, please try another machine"),
+    PutMessageStatus.UNKNOWN_ERROR: (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR"),
+}
+
+
+class TransactionalMessageService:
+    """The half topic holds prepared messages; an entry "d" in the op topic says that one is dealt with."""
+
+    def __init__(self, store: MessageStore, store_host: Host) -> None:
+        self._store = store
+        self._store_host = store_host
+        self.handlers: dict[int, Handler] = {
+            RequestCode.END_TRANSACTION: with_header(EndTransactionRequestHeader, self._end_transaction),
+            RequestCode.RESUME_CHECK_HALF_MESSAGE: with_header(
+                ResumeCheckHalfMessageRequestHeader, self._resume_check_half_message
+            ),
+        }
+
+    def prepare_message(self, message: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store a message aside, in queue 0 of the half topic; its own topic and queue become properties."""
+        message.properties[PROPERTY_REAL_TOPIC] = message.topic
+        message.properties[PROPERTY_REAL_QUEUE_ID] = str(message.queue_id)
+        message.properties = in_hash_map_order(message.properties)
+        message.sys_flag = reset_transaction_value(message.sys_flag, TRANSACTION_NOT_TYPE)
+        message.topic = TRANS_HALF_TOPIC
+        message.queue_id = 0
+        message.properties_string = properties_to_string(message.properties)
+        return self._store.async_put_message(message, now)
+
+    def _end_transaction(self, header: EndTransactionRequestHeader, now: int) -> RemotingCommand | None:
+        """Commit brings the half message to its topic, rollback only marks it as done.
+
+        None (no answer) when the producer does not know yet.
+        """
+        if self._store.config.broker_role is BrokerRole.SLAVE:
+            return RemotingCommand.response(ResponseCode.SLAVE_NOT_AVAILABLE, NOT_SET)
+        if header.commit_or_rollback not in {TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE}:
+            return None
+        require(header, ("commit_log_offset", "tran_state_table_offset"))
+        half = self._store.look_message_by_offset(header.commit_log_offset)
+        if half is None:
+            return system_error("Find prepared transaction message failed")
+        wrong = _check_prepare_message(half, header)
+        if wrong is not None:
+            return system_error(wrong)
+        if header.commit_or_rollback == TRANSACTION_ROLLBACK_TYPE:
+            self.delete_prepare_message(half, now)
+            return success(remark=NOT_SET)
+        status = self._store.put_message(_final_message(half, header), now).status
+        if status not in _STORED:
+            return RemotingCommand.response(*_REFUSED[status])
+        self.delete_prepare_message(half, now)
+        return success()
+
+    def delete_prepare_message(self, message: MessageExt, now: int) -> None:
+        """Note in the op topic that a half message is dealt with: its queue offset as text, tag "d"."""
+        note = Message.of(TRANS_OP_HALF_TOPIC, str(message.queue_offset).encode(), tags=REMOVE_TAG)
+        # Java gives the note an id of its own and WAIT=false after the text of its properties was made.
+        properties = in_hash_map_order(note.properties)
+        self._store.put_message(
+            MessageExtBrokerInner(
+                topic=note.topic,
+                body=note.body,
+                properties=properties,
+                queue_id=message.queue_id,
+                born_timestamp=now,
+                born_host=self._store_host,
+                store_host=self._store_host,
+                properties_string=properties_to_string(properties),
+                tags_code=tags_code(REMOVE_TAG),
+            ),
+            now,
+        )
+
+    def _resume_check_half_message(self, header: ResumeCheckHalfMessageRequestHeader, now: int) -> RemotingCommand:
+        """Put a half message that was checked too often back where it is checked again."""
+        try:
+            offset = decode_message_id(header.msg_id or "").offset
+        except MessageIdError:
+            offset = -1
+        message = self._store.look_message_by_offset(offset) if offset >= 0 else None
+        if message is None:
+            return system_error("Exception was thrown when putting message back to RMQ_SYS_TRANS_HALF_TOPIC.")
+        again = renewed(message, message.properties | {PROPERTY_TRANSACTION_CHECK_TIMES: "0"})
+        again.topic, again.queue_id = TRANS_HALF_TOPIC, 0
+        again.flag, again.reconsume_times = message.flag, message.reconsume_times
+        if self._store.put_message(again, now).status is PutMessageStatus.PUT_OK:
+            return success()
+        return system_error("Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed.")
+
+
+def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader) -> str | None:
+    group = half.properties.get(PROPERTY_PRODUCER_GROUP)
+    if group is None:
+        raise ProcessorError(NULL_POINTER)
+    if group != header.producer_group:
+        return "The producer group wrong"
+    if half.queue_offset != header.tran_state_table_offset:
+        return "The transaction state table offset wrong"
+    if half.commit_log_offset != header.commit_log_offset:
+        return "The commit log offset wrong"
+    return None
+
+
+def _final_message(half: MessageExt, header: EndTransactionRequestHeader) -> MessageExtBrokerInner:
+    """Return the committed message.
+
+    Java takes three properties away after the text of the properties was made, so the stored text keeps them.
+    """
+    properties = in_hash_map_order(half.properties)
+    text = properties_to_string(properties)
+    try:
+        queue_id = parse_int(properties.get(PROPERTY_REAL_QUEUE_ID))
+    except NumberFormatError as error:
+        raise ProcessorError(f"java.lang.NumberFormatException: {error}") from None
+    topic = properties.get(PROPERTY_REAL_TOPIC)
+    if topic is None:
+        raise ProcessorError(NULL_POINTER)
+    for name in (PROPERTY_REAL_TOPIC, PROPERTY_REAL_QUEUE_ID, PROPERTY_TRANSACTION_PREPARED):
+        properties.pop(name, None)
+    return MessageExtBrokerInner(
+        topic=topic,
+        body=half.body,
+        flag=half.flag,
+        properties=properties,
+        transaction_id=half.unique_id,
+        queue_id=queue_id,
+        queue_offset=header.tran_state_table_offset,
+        sys_flag=reset_transaction_value(half.sys_flag, header.commit_or_rollback),
+        born_timestamp=half.born_timestamp,
+        born_host=half.born_host,
+        store_timestamp=half.store_timestamp,
+        store_host=half.store_host,
+        reconsume_times=half.reconsume_times,
+        prepared_transaction_offset=header.commit_log_offset,
+        properties_string=text,
+    )
+
+
+def renewed(message: MessageExt, properties: Mapping[str, str]) -> MessageExtBrokerInner:
+    """Return a half message as it is stored again with these properties.
+
+    WAIT is set to false after the text of its properties was made.
+    """
+    ordered = in_hash_map_order(properties)
+    inner = MessageExtBrokerInner(
+        topic=message.topic,
+        body=message.body,
+        properties=ordered,
+        queue_id=message.queue_id,
+        sys_flag=message.sys_flag,
+        born_timestamp=message.born_timestamp,
+        born_host=message.born_host,
+        store_host=message.store_host,
+        msg_id=message.msg_id,
+        properties_string=properties_to_string(ordered),
+        tags_code=tags_code(message.tags),
+    )
+    inner.wait_store_msg_ok = False
+    inner.properties = in_hash_map_order(inner.properties)
+    return inner
