@@ -38,12 +38,12 @@ from rmqlab.store.broker_role import BrokerRole
 if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.processor import Handler
+    from rmqlab.events import Observer
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.rules import Rules
     from rmqlab.store.message_store import MessageStore
 
-    Observer = Callable[[str, dict[str, object]], None]
     RpcHook = Callable[[Channel, RemotingCommand, int], None]
 
 REGISTER_FIRST_MS = 10_000
@@ -80,7 +80,7 @@ class Broker:
     `handle` takes a request and returns the answer, or None when the request is held (long poll) or one-way. What a
     held request gets later, and what the broker sends by itself, goes to the channel. `next_timer` says when it wants
     to be woken (`run_timers`); ask again after every call, since a message that arrives makes the pulls that wait for
-    it due at once. `choose(label, n)` is asked for every random number of Java; `observe(kind, facts)` hears what
+    it due at once. `choose(label, n)` is asked for every random number of Java; `observe(event)` hears what
     happened. `on_register` gets what the broker tells the name servers: at once, 10 s later, then every 30 s, and
     whenever a topic is made. `tables.files()` are what 4.8.0 keeps in the store's `config` folder.
 

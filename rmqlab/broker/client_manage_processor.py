@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.client_channel_info import ClientChannelInfo
 from rmqlab.broker.processor import success, system_error
+from rmqlab.events import Heartbeat
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
@@ -44,10 +45,7 @@ class ClientManageProcessor:
             consumers = [consumer.group_name for consumer in data.consumer_data_set]
             producers = [producer.group_name for producer in data.producer_data_set]
             told = [(one.group_name, sub) for one in data.consumer_data_set for sub in one.subscription_data_set]
-            broker.observe(
-                "heartbeat",
-                {"client": data.client_id, "consumers": consumers, "producers": producers, "subscriptions": told},
-            )
+            broker.observe(Heartbeat(data.client_id, consumers, producers, told))
         for consumer in data.consumer_data_set:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.events import Notify
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader
@@ -65,5 +66,5 @@ class ConsumerIdsChangeListener:
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
         )
         if self._broker.observe is not None:
-            self._broker.observe("notify", {"group": group, "client": channel.remote_address})
+            self._broker.observe(Notify(group, channel.remote_address))
         self._broker.broker2client.send_oneway(channel, request)

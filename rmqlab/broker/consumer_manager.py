@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent
+from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -77,7 +78,7 @@ class ConsumerManager:
             self.consumer_table[group] = info
         joined = info.update_channel(client_channel_info, consume_type, message_model, consume_from_where, now)
         if joined:
-            self._observe("register", group, client_channel_info)
+            self._observe(Register(group, client_channel_info.client_id))
         held = info.subscription_table
         info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
         notified = self._rules.is_notified(held, info.subscription_table, joined)
@@ -103,7 +104,7 @@ class ConsumerManager:
             return
         removed = info.unregister_channel(client_channel_info)
         if removed is not None:
-            self._observe("unregister", group, removed)
+            self._observe(Unregister(group, removed.client_id))
         if not info.channel_info_table:
             self._drop(group)
         if is_notify_consumer_ids_changed_enable:
@@ -116,7 +117,7 @@ class ConsumerManager:
             removed = info.do_channel_close_event(channel)
             if removed is None:
                 continue
-            self._observe("unregister", group, removed)
+            self._observe(Unregister(group, removed.client_id))
             if not info.channel_info_table:
                 self._drop(group)
             listener = self._broker.consumer_ids_change_listener
@@ -134,7 +135,7 @@ class ConsumerManager:
                 if self._rules.is_expired(now, client.last_update_timestamp, self.expired_timeout_ms):
                     channel.close()
                     info.do_channel_close_event(channel)
-                    self._observe("expired", group, client)
+                    self._observe(Expired(group, client.client_id))
             if not table:
                 self.consumer_table.pop(group, None)
 
@@ -142,9 +143,9 @@ class ConsumerManager:
         if self.consumer_table.pop(group, None) is not None:
             self._broker.consumer_ids_change_listener.handle(ConsumerGroupEvent.UNREGISTER, group)
 
-    def _observe(self, kind: str, group: str, info: ClientChannelInfo) -> None:
+    def _observe(self, event: Event) -> None:
         if self._broker.observe is not None:
-            self._broker.observe(kind, {"group": group, "client": info.client_id})
+            self._broker.observe(event)
 
     def _subscription_change(self, group: str, info: ClientChannelInfo) -> SubscriptionChange | None:
         observe = self._broker.observe
@@ -152,6 +153,6 @@ class ConsumerManager:
             return None
 
         def report(topic: str | None, old: SubscriptionData | None, new: SubscriptionData | None) -> None:
-            observe("subscription", {"group": group, "topic": topic, "client": info.client_id, "old": old, "new": new})
+            observe(SubscriptionChanged(group, topic, info.client_id, old, new))
 
         return report

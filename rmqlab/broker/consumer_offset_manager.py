@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import split
+from rmqlab.events import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,9 +30,7 @@ class ConsumerOffsetManager:
         """Store an offset; `client_host` ("ip:port") says who committed it."""
         self.offset_table.setdefault(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {})[queue_id] = offset
         if self._broker.observe is not None:
-            self._broker.observe(
-                "commit", {"client": client_host, "group": group, "topic": topic, "queue": queue_id, "offset": offset}
-            )
+            self._broker.observe(Commit(client_host, group, topic, queue_id, offset))
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
         """Return the committed offset, -1 when there is none."""

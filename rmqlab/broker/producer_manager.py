@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.events import Expired, Register, Unregister
+
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.client_channel_info import ClientChannelInfo
@@ -31,7 +33,7 @@ class ProducerManager:
         table[client_channel_info.channel] = client_channel_info
         self.client_channel_table[client_channel_info.client_id] = client_channel_info.channel
         if self._broker.observe is not None:
-            self._broker.observe("register", {"group": group, "client": client_channel_info.client_id})
+            self._broker.observe(Register(group, client_channel_info.client_id))
 
     def unregister_producer(self, group: str, client_channel_info: ClientChannelInfo) -> None:
         """Forget a producer that says goodbye; its group goes with the last one."""
@@ -41,7 +43,7 @@ class ProducerManager:
         removed = table.pop(client_channel_info.channel, None)
         self.client_channel_table.pop(client_channel_info.client_id, None)
         if removed is not None and self._broker.observe is not None:
-            self._broker.observe("unregister", {"group": group, "client": removed.client_id})
+            self._broker.observe(Unregister(group, removed.client_id))
         if not table:
             del self.group_channel_table[group]
 
@@ -52,7 +54,7 @@ class ProducerManager:
             if removed is not None:
                 self.client_channel_table.pop(removed.client_id, None)
                 if self._broker.observe is not None:
-                    self._broker.observe("unregister", {"group": group, "client": removed.client_id})
+                    self._broker.observe(Unregister(group, removed.client_id))
 
     def scan_not_active_channel(self, now: int) -> None:
         """Forget connections silent for more than 120 s, then close them."""
@@ -62,7 +64,7 @@ class ProducerManager:
                     table.pop(channel, None)
                     self.client_channel_table.pop(info.client_id, None)
                     if self._broker.observe is not None:
-                        self._broker.observe("expired", {"group": group, "client": info.client_id})
+                        self._broker.observe(Expired(group, info.client_id))
                     channel.close()
 
     def find_channel(self, client_id: str) -> Channel | None:

@@ -9,6 +9,7 @@ from rmqlab.broker.offset_moved_event import OffsetMovedEvent, offset_moved_mess
 from rmqlab.broker.processor import ProcessorError, require
 from rmqlab.broker.pull_check import PullRefused, check_permissions, subscription_in_force
 from rmqlab.broker.pull_request_hold_service import PullRequest
+from rmqlab.events import Filtered, Pull
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.message import MessageQueue
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.processor import Handler
+    from rmqlab.events import Stage
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
@@ -187,18 +189,12 @@ class PullMessageProcessor:
         broker = self._broker
         if broker.observe is None:
             return
-        broker.observe("pull", {
-            "client": broker.client_id(channel, header.consumer_group),
-            "group": header.consumer_group,
-            "topic": header.topic,
-            "queue": header.queue_id,
-            "offset": header.queue_offset,
-            "code": int(code),
-            "status": None if result is None else result.status.name,
-            "next": None if result is None else result.next_begin_offset,
-            "count": 0 if result is None else result.message_count,
-            "held": held,
-        })  # fmt: skip
+        client, group = broker.client_id(channel, header.consumer_group), header.consumer_group
+        status, following, count = (None, None, 0) if result is None else (
+            result.status.name, result.next_begin_offset, result.message_count,
+        )  # fmt: skip
+        at = header.queue_id, header.queue_offset
+        broker.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
 
     def _report_filtered(
         self, channel: Channel, header: PullMessageRequestHeader, subscription: SubscriptionData
@@ -208,18 +204,17 @@ class PullMessageProcessor:
         observe = broker.observe
         if observe is None:
             return None
-        first_layer = "tags_code" if is_tag_type(subscription.expression_type) else "bitmap"
+        first_layer: Stage = "tags_code" if is_tag_type(subscription.expression_type) else "bitmap"
 
         def report(queue_offset: int, layer: str) -> None:
-            observe("filtered", {
-                "client": broker.client_id(channel, header.consumer_group),
-                "group": header.consumer_group,
-                "topic": header.topic,
-                "queue": header.queue_id,
-                "offset": queue_offset,
-                "stage": first_layer if layer == "consume_queue" else "sql",
-                "subscription": subscription.sub_string,
-                "version": subscription.sub_version,
-            })  # fmt: skip
+            client, stage = broker.client_id(channel, header.consumer_group), first_layer
+            if layer != "consume_queue":
+                stage = "sql"
+            observe(
+                Filtered(
+                    client, header.consumer_group, header.topic, header.queue_id, queue_offset, stage,
+                    subscription.sub_string, subscription.sub_version,
+                )
+            )  # fmt: skip
 
         return report

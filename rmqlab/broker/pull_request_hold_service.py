@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.events import Wake
 from rmqlab.filter.message_filter import MessageFilter
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.command import RemotingCommand
@@ -139,5 +140,5 @@ class PullRequestHoldService:
     def _wake_up(self, topic: str, queue_id: int, pull: PullRequest, why: str) -> None:
         broker = self._broker
         if broker.observe is not None:
-            broker.observe("wake", {"topic": topic, "queue": queue_id, "offset": pull.pull_from, "why": why})
+            broker.observe(Wake(topic, queue_id, pull.pull_from, why))
         broker.wake_up(partial(broker.pull_message_processor.execute_request_when_wakeup, pull.channel, pull.request))

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-Observer = Callable[[str, dict[str, object]], None]
-"""Takes facts as they happen: the kind and its fields. Clients put their id in the field `who`."""
-
 MASTER_ID = 0
 
 

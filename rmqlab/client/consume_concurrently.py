@@ -64,7 +64,6 @@ class ConsumeMessageConcurrentlyService:
         now = str(runtime.now())
         for message in messages:
             message.properties[PROPERTY_CONSUME_START_TIMESTAMP] = now
-        consumer.observe_consume(messages)
         traced = None if consumer.trace is None else consumer.trace.consuming(consumer.group_name, messages)
         began, raised = runtime.now(), False
         try:

@@ -117,7 +117,6 @@ class ConsumeMessageOrderlyService:
         try:
             if process_queue.dropped:
                 return False
-            consumer.observe_consume(messages)
             traced = None if consumer.trace is None else consumer.trace.consuming(consumer.group_name, messages)
             began, raised = runtime.now(), False
             try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rmqlab.client.offset_store import Disk, OffsetStore
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.rebalance_impl import RebalanceImpl
-    from rmqlab.message.message import MessageExt, MessageQueue
+    from rmqlab.message.message import MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 HALF_AN_HOUR = 30 * 60 * 1_000
@@ -124,16 +124,6 @@ class Consumer(ABC):
             raise MQClientError("subscription exception") from error
         self.subscription_inner[topic] = built
         return built
-
-    def facts(self, **more: object) -> dict[str, object]:
-        """The fields of a report to `observe`: who, the group, and more."""
-        return {"who": self.instance.client_id, "group": self.group_name, **more}
-
-    def observe_consume(self, messages: list[MessageExt]) -> None:
-        """Report the messages the application is about to get."""
-        if self.instance.observe is not None:
-            for message in messages:
-                self.instance.observe("consume", self.facts(message=message))
 
     async def update_routes(self) -> None:
         """Ask the name server for the route of every topic subscribed."""

@@ -284,7 +284,6 @@ class DefaultLitePullConsumer(Consumer):
         offset = request.process_queue.remove_message(request.messages, runtime.now())
         if request.queue in self.assigned:
             self.assigned[request.queue].consume_offset = offset
-        self.observe_consume(request.messages)
         return request.messages
 
     def to_hand_out(self) -> bool:

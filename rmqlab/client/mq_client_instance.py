@@ -19,6 +19,7 @@ from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.pull_message_service import PullMessageService, RebalanceService
 from rmqlab.client.queue_order import key_order
 from rmqlab.client.topic_publish_info import publish_info_of, subscribe_info_of
+from rmqlab.events import HeartbeatSent
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.java import to_utf8
 from rmqlab.message.record import body_crc
@@ -29,11 +30,12 @@ from rmqlab.rules import RULES
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
-    from rmqlab.client.client_config import ClientConfig, Observer
+    from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.consumer import Consumer
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.request_reply import Request
     from rmqlab.client.topic_publish_info import TopicPublishInfo
+    from rmqlab.events import Observer
     from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.protocol.route import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
@@ -189,7 +191,7 @@ class MQClientInstance:
                 if not heartbeat.consumer_data_set and broker_id != MASTER_ID:
                     continue
                 if self.observe is not None:
-                    self.observe("heartbeat", {"who": self.client_id, "broker": name, "addr": addr, "data": heartbeat})
+                    self.observe(HeartbeatSent(self.client_id, name, addr, heartbeat))
                 try:
                     version = await self.api.send_heartbeat(addr, heartbeat, HEARTBEAT_TIMEOUT)
                 except CALL_ERRORS:

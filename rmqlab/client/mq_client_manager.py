@@ -8,7 +8,8 @@ from rmqlab.client.client_config import ServiceState
 from rmqlab.client.mq_client_instance import MQClientInstance
 
 if TYPE_CHECKING:
-    from rmqlab.client.client_config import ClientConfig, Observer
+    from rmqlab.client.client_config import ClientConfig
+    from rmqlab.events import Observer
     from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.runtime.runtime import Runtime
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
 from rmqlab.client.queue_order import queue_order
+from rmqlab.events import OffsetPersist
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -116,16 +117,7 @@ class RemoteBrokerOffsetStore(_InMemory):
             return
         observe = self._instance.observe
         if observe is not None:
-            observe(
-                "offset_persist",
-                {
-                    "who": self._instance.client_id,
-                    "group": self._group,
-                    "topic": queue.topic,
-                    "queue": queue.queue_id,
-                    "offset": offset,
-                },
-            )
+            observe(OffsetPersist(self._instance.client_id, self._group, queue.topic, queue.queue_id, offset))
 
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue in memory."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import MASTER_ID
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.pull_result import PullStatus
+from rmqlab.events import ClientFiltered
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
@@ -130,16 +131,9 @@ class PullAPIWrapper:
                 kept.append(message)
             elif observe is not None:
                 observe(
-                    "client_filtered",
-                    {
-                        "who": self._instance.client_id,
-                        "group": self._group,
-                        "topic": queue.topic,
-                        "queue": queue.queue_id,
-                        "offset": message.queue_offset,
-                        "tag": message.tags,
-                        "subscription": subscription.sub_string,
-                        "version": subscription.sub_version,
-                    },
-                )
+                    ClientFiltered(
+                        self._instance.client_id, self._group, queue.topic, queue.queue_id, message.queue_offset,
+                        message.tags, subscription.sub_string, subscription.sub_version,
+                    )
+                )  # fmt: skip
         return kept

@@ -18,6 +18,7 @@ from rmqlab.client.pull_result import PullStatus
 from rmqlab.client.push_consumer_config import PushConsumerConfig, missing_listener
 from rmqlab.client.rebalance_push import RebalancePushImpl
 from rmqlab.client.retry import retry_message
+from rmqlab.events import CorrectOffset, ListenerError, PullAnswered, PullFailed
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
@@ -267,8 +268,8 @@ class DefaultMQPushConsumer(Consumer):
             return
         self.offset_store.update_offset(queue, offset, increase_only=True)
         if self.instance.observe is not None:
-            fields = self.facts(topic=queue.topic, queue=queue.queue_id, offset=offset)
-            self.instance.observe("correct_offset", fields)
+            client_id = self.instance.client_id
+            self.instance.observe(CorrectOffset(client_id, self.group_name, queue.topic, queue.queue_id, offset))
 
     def _now(self, request: PullRequest) -> None:
         self.instance.pull_message_service.execute_pull_request_immediately(request)
@@ -330,24 +331,22 @@ class DefaultMQPushConsumer(Consumer):
 
     def _observe_pull(self, request: PullRequest, result: PullResult) -> None:
         if self.instance.observe is not None:
-            fields = self.facts(
-                topic=request.message_queue.topic,
-                queue=request.message_queue.queue_id,
-                offset=request.next_offset,
-                status=result.pull_status.value,
-                next=result.next_begin_offset,
-                count=len(result.msg_found_list),
-            )
-            self.instance.observe("pull_result", fields)
+            queue, count = request.message_queue, len(result.msg_found_list)
+            self.instance.observe(
+                PullAnswered(
+                    self.instance.client_id, self.group_name, queue.topic, queue.queue_id, request.next_offset,
+                    result.pull_status.value, result.next_begin_offset, count,
+                )
+            )  # fmt: skip
 
     def _observe_failure(self, request: PullRequest, error: Exception) -> None:
         """Report a pull that could not be made or was refused; it is tried again 3 s later."""
         if self.instance.observe is not None:
-            queue = request.message_queue
-            fields = self.facts(topic=queue.topic, queue=queue.queue_id, offset=request.next_offset, error=str(error))
-            self.instance.observe("pull_failed", fields)
+            queue, client_id = request.message_queue, self.instance.client_id
+            at = (queue.topic, queue.queue_id, request.next_offset)
+            self.instance.observe(PullFailed(client_id, self.group_name, *at, str(error)))
 
     def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
         """Report that a listener raised; 4.8.0 logs it and consumes the messages later."""
         if self.instance.observe is not None:
-            self.instance.observe("listener_error", self.facts(messages=messages, error=error))
+            self.instance.observe(ListenerError(self.instance.client_id, self.group_name, messages, error))

@@ -15,6 +15,7 @@ from rmqlab.client.executor import Lock
 from rmqlab.client.offset_store import NO_OFFSET, ReadOffsetType
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.client.queue_order import PROCESS_QUEUE_TABLE_LENGTH, key_order, queue_order
+from rmqlab.events import Rebalance
 from rmqlab.message.java import utf16_key
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
@@ -97,7 +98,7 @@ class RebalanceImpl(ABC):
         if changed:
             if self.instance.observe is not None:
                 held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
-                self.instance.observe("rebalance", self.consumer.facts(topic=topic, queues=held))
+                self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, held))
             await self.message_queue_changed(topic, all_queues, ours)
 
     async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.offset_store import ReadOffsetType
 from rmqlab.client.rebalance_impl import RebalanceImpl
+from rmqlab.events import Restamp
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class RebalancePushImpl(RebalanceImpl):
         subscription.sub_version = self.instance.rules.stamp_sub_version(old, self.instance.runtime.now())
         observe = self.instance.observe
         if observe is not None:
-            observe("restamp", self.consumer.facts(topic=topic, old=old, version=subscription.sub_version))
+            observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
         config, count = self._push.config, len(self.process_queue_table)
         if count:
             if config.pull_threshold_for_topic != -1:

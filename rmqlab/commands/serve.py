@@ -6,10 +6,11 @@ import logging
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from rmqlab.runtime.serve_config import ServeConfig
     from rmqlab.runtime.teller import Teller
 
-TOLD = frozenset({"register", "unregister", "expired", "subscription"})
 MOST_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
 
 
@@ -118,10 +118,10 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
         for name, queues in topics.items():
             make_topic(broker, name, queues)
 
-        def observe(kind: str, fields: dict[str, Any]) -> None:
-            if kind == "subscription" and flips is not None:
-                flips.saw(epoch_ms(), fields)
-            if kind in TOLD and not args.quiet and (line := _told(broker, kind, fields)):
+        def observe(event: Event) -> None:
+            if isinstance(event, SubscriptionChanged) and flips is not None:
+                flips.saw(epoch_ms(), event)
+            if not args.quiet and (line := _told(broker, event)):
                 teller.tell(f"rmqlab serve: {line}")
 
         if not args.quiet or flips is not None:
@@ -143,27 +143,30 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
     return 0
 
 
-def _told(broker: Broker, kind: str, fields: dict[str, Any]) -> str | None:
+def _told(broker: Broker, event: Event) -> str | None:
     """What is worth a line: who joins, leaves, and what a group's subscriptions become."""
     from rmqlab.lab.gauges import says
     from rmqlab.message.topics import is_retry_topic
 
-    group, client = fields["group"], fields["client"]
+    if not isinstance(event, Register | Unregister | Expired | SubscriptionChanged):
+        return None
+    group, client = event.group, event.client
     info = broker.consumer_manager.get_consumer_group_info(group)
     if info is None:  # a group of producers
         return None
     count = len(info.channel_info_table)
-    if kind == "register":
+    if isinstance(event, Register):
         return f"{group}: {client} joins, {count} online" if client in info.all_client_ids() else None
-    if kind != "subscription":
-        why = "" if kind == "unregister" else ", its heartbeats stopped"
+    if not isinstance(event, SubscriptionChanged):
+        why = "" if isinstance(event, Unregister) else ", its heartbeats stopped"
         return f"{group}: {client} leaves{why}, {count} online"
-    old, new, topic = fields["old"], fields["new"], str(fields["topic"])
+    old, new, topic = event.old, event.new, str(event.topic)
     if is_retry_topic(topic) or (old is not None and new is not None and says(old) == says(new)):
         return None
     if old is None or new is None:
-        one, verb = (old, "no longer asks for") if new is None else (new, "asks for")
-        return f"{group} {topic}: {client} {verb} {one.expression_type} {one.sub_string}"
+        verb = "no longer asks for" if new is None else "asks for"
+        text = " ".join(f"{one.expression_type} {one.sub_string}" for one in (old, new) if one is not None)
+        return f"{group} {topic}: {client} {verb} {text}"
     change = f"{old.expression_type} {old.sub_string} -> {new.expression_type} {new.sub_string} by {client}"
     return f"{group} {topic}: {change}; the broker filters by it for the whole group now ({count} online)"
 
@@ -185,7 +188,7 @@ async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> N
         await asyncio.sleep(seconds)
         now = epoch_ms()
         for gauge in gauges(broker, now, flips=flips, most=MOST_LOOKED_AT):
-            lines.tell(json.dumps({"t": now, **gauge.as_event()}))
+            lines.tell(json.dumps({"t": now, **gauge.as_event().columns()}))
 
 
 def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:

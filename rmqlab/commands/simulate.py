@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
+from rmqlab.events import Refused
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.scenario import numbered_scenarios
 from rmqlab.lab.schedules import read_schedules
@@ -149,7 +150,7 @@ def _simulate(scenario: Scenario, cluster: ClusterConfig, args: Namespace, sched
 
 
 def _refused(scenario: Scenario, refusal: str) -> str:
-    return json.dumps({"id": scenario.id, "t": 0, "ev": "refused", "message": refusal}) + "\n"
+    return json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n"
 
 
 def _summary(result: Run) -> str:

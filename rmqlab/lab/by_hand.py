@@ -80,14 +80,13 @@ class HandDrivenSimulation(Simulation):
 
     def so_far(self) -> Run:
         """The run as it stands, as if its scenario ended now; nothing changes by looking."""
-        events, steps = self.witness.events, self.scenario.steps
-        count = len(events)
+        facts, steps = self.cluster.facts.facts, self.scenario.steps
+        count = len(facts)
         for step in self.closing():
             self._ask(step)
-        run = self.finish()
-        run = replace(run, events=events[:], scenario=self.exported())
-        run.events[0] = events[0] | {"scenario": run.scenario.to_builtins()}
-        del events[count:]
+        run = replace(self.finish(), scenario=self.exported())
+        run.events[0]["scenario"] = run.scenario.to_builtins()
+        del facts[count:]
         self.scenario = msgspec.structs.replace(self.scenario, steps=steps)
         return run
 
@@ -106,13 +105,14 @@ class HandDrivenSimulation(Simulation):
         """Ask the last questions, shut everybody down; nothing can be done afterwards."""
         for step in self.closing():
             self.do(step)
-        self.witness.events[0]["scenario"] = self.scenario.to_builtins()
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.wake(driver.ticket, None)
         try:
             self.world.scheduler.run()
-            return self.finish()
+            run = self.finish()
+            run.events[0]["scenario"] = self.scenario.to_builtins()
+            return run
         finally:
             self.world.scheduler.close()
 

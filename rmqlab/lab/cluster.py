@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.events import Registration
 from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.lab.late_reput import LateReput
 from rmqlab.message.message import Host
@@ -100,7 +101,7 @@ class Cluster:
         return self.world.chooser.choose(f"broker: {label}", n) if n > 1 else 0
 
     def _register(self, registration: BrokerRegistration) -> None:
-        self.facts.facts.append(Fact(self.world.now_ms(), BROKER, "registration", {"broker": registration.broker_name}))
+        self.facts.facts.append(Fact(self.world.now_ms(), BROKER, Registration(registration.broker_name)))
         # The broker's tables live on, what it sends does not.
         sent = registration._replace(
             topic_config_table=dict(registration.topic_config_table), data_version=copy(registration.data_version),

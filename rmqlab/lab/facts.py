@@ -1,7 +1,7 @@
-"""Facts: what the core reported while a scenario ran, in order, with the time since the scenario began.
+"""Facts: the events of a run with the time and the source of each, in order; the one stream that all else is read from.
 
-The rooms below report through an ``observe(kind, fields)`` hook and know nothing of experiments; here each report
-becomes a ``Fact``. Fates, pictures and checks are read from facts, never from the inside of broker or client.
+Broker and clients tell theirs through an observer, the run recorder adds those that recordings have. Fates, pictures,
+checks and tables are read from facts, never from the inside of broker or client.
 """
 
 from __future__ import annotations
@@ -10,24 +10,36 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.events import Event
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 BROKER = "broker"
+SCENARIO = "scenario"
 
 
 @dataclass(slots=True)
 class Fact:
-    """One report: ``t`` in ms since the run began, ``source`` "broker" or a client's name, ``kind``, and its fields."""
+    """An event, ``t`` ms since the run began; ``source`` is "broker", a client's name, or "scenario"."""
 
     t: float
     source: str
-    kind: str
-    fields: dict[str, Any]
+    event: Event
+
+    @property
+    def kind(self) -> str:
+        """What kind of event it is."""
+        return self.event.kind
 
     def __getitem__(self, name: str) -> Any:
-        """A field of the report."""
-        return self.fields[name]
+        """A field of the event."""
+        return getattr(self.event, name)
+
+    def get(self, name: str, default: object = None) -> Any:
+        """A field of the event, `default` where it has none of that name."""
+        return getattr(self.event, name, default)
 
 
 @dataclass(slots=True)
@@ -39,4 +51,4 @@ class FactLog:
 
     def of(self, *kinds: str) -> Iterator[Fact]:
         """The facts of the given kinds, in order."""
-        return (fact for fact in self.facts if fact.kind in kinds)
+        return (fact for fact in self.facts if fact.event.kind in kinds)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from rmqlab.events import Control
 from rmqlab.lab.fault_steps import (
     BROKER,
     FAULT,
@@ -107,8 +110,7 @@ class Faults:
                 raise TypeError(f"{type(step).__name__} is no fault that can be done")
 
     def _tell(self, line: str, connections: int | None = None) -> None:
-        fields = {} if connections is None else {"conns": str(connections)}
-        self._witness.event("control", line=line, **fields)
+        self._witness.event(Control(line, UNSET if connections is None else str(connections)))
 
     def _faults_of(self, who: str) -> LinkFaults:
         node = self._world.nodes[who]

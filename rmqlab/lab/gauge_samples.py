@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.events import SubscriptionChanged
 from rmqlab.lab.gauges import Flips, GroupGauge, Owner, gauges
 from rmqlab.runtime.scheduler import US_PER_MS
 
@@ -42,8 +45,8 @@ class GaugeSampler:
         witness, now = simulation.witness, simulation.world.now_ms()
         facts = simulation.cluster.facts.facts
         for fact in facts[self._facts_read :]:
-            if fact.kind == "subscription":
-                self._flips.saw(fact.t, fact.fields | {"group": witness.long(fact["group"])})
+            if isinstance(fact.event, SubscriptionChanged):
+                self._flips.saw(fact.t, replace(fact.event, group=witness.long(fact.event.group)))
         self._facts_read = len(facts)
         return gauges(
             simulation.cluster.broker,
@@ -71,10 +74,6 @@ class GaugeSampler:
         witness, found = simulation.witness, self.read()
         self.samples.append(Sample(simulation.world.now_ms(), found))
         for gauge in found:
-            fields = gauge.as_event()
-            fields["group"] = witness.short(gauge.group)
-            fields["members"] = {witness.short(client): age for client, age in fields["members"].items()}
-            fields["flipsPerMinute"] = {witness.short(topic): count for topic, count in gauge.flips.items()}
-            witness.event("gauge", **fields)
+            witness.event(gauge.as_event(witness.short))
         scheduler = simulation.world.scheduler
         scheduler.at(scheduler.now_us + self._every_us, self._sample, priority=AFTER_ALL)

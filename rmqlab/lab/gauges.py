@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.consumer_offset_manager import TOPIC_GROUP_SEPARATOR
+from rmqlab.events import Gauge
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.lab.group_view import consume_stats
@@ -25,6 +26,7 @@ from rmqlab.store.consume_queue import ENTRY
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
+    from rmqlab.events import SubscriptionChanged
     from rmqlab.message.message import MessageExt
 
 MINUTE_MS = 60_000
@@ -97,17 +99,17 @@ class GroupGauge:
         known = [queue.filtered for queue in self.queues if queue.filtered is not None]
         return sum(known) if known or not self.queues else None
 
-    def as_event(self) -> dict[str, Any]:
-        """The gauges as fields of an event."""
-        return {
-            "group": self.group,
-            "members": {member.client: member.age_ms for member in self.members},
-            "ageMs": self.age_ms,
-            "rawLag": self.raw_lag,
-            "filteredLag": self.filtered_lag,
-            "filteredLagComplete": all(queue.complete for queue in self.queues),
-            "flipsPerMinute": self.flips,
-        }
+    def as_event(self, short: Callable[[str], str] = str) -> Gauge:
+        """The gauges as an event, with the names that `short` makes of those on the wire."""
+        return Gauge(
+            short(self.group),
+            {short(member.client): member.age_ms for member in self.members},
+            self.age_ms,
+            self.raw_lag,
+            self.filtered_lag,
+            all(queue.complete for queue in self.queues),
+            {short(topic): count for topic, count in self.flips.items()},
+        )
 
 
 class Flips:
@@ -116,12 +118,12 @@ class Flips:
     def __init__(self) -> None:
         self._times: dict[tuple[str, str], deque[float]] = {}
 
-    def saw(self, t: float, fields: dict[str, Any]) -> None:
-        """Take a "subscription" fact at ``t`` ms: a new stamp alone is no flip, another expression is."""
-        old, new = fields["old"], fields["new"]
+    def saw(self, t: float, event: SubscriptionChanged) -> None:
+        """Take a change at ``t`` ms: a new stamp alone is no flip, another expression is."""
+        old, new = event.old, event.new
         if old is None or new is None or says(old) == says(new):
             return
-        self._times.setdefault((fields["group"], new.topic), deque()).append(t)
+        self._times.setdefault((event.group, str(new.topic)), deque()).append(t)
 
     def a_minute(self, group: str, t: float) -> dict[str, int]:
         """Flips by topic in the minute before ``t``."""

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rmqlab.errors import BadInput
+from rmqlab.events import GroupViewed
 from rmqlab.lab.by_hand import HandDrivenSimulation
+from rmqlab.lab.facts import SCENARIO
 from rmqlab.lab.inputs import as_scenario, checked, cluster_of
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
@@ -212,22 +214,20 @@ class Lab(LabSteps):
         'at 7 ms: 127.0.0.1:10911 -> A: SUCCESS to GET_CONSUMER_LIST_BY_GROUP, there at 8 ms'
         """
         simulation = self._running()
-        seen, events = len(simulation.cluster.facts.facts), len(simulation.witness.events)
+        seen = len(simulation.cluster.facts.facts)
         self._said.clear()
         while simulation.step():
-            self._say_what_happened(seen, events)
+            self._say_what_happened(seen)
             if self._said:
                 return f"at {self.now:g} ms: {'; '.join(dict.fromkeys(self._said))}"
         return "nothing is left to happen"
 
-    def _say_what_happened(self, seen: int, events: int) -> None:
-        from rmqlab.lab.words import event_in_words, fact_in_words
+    def _say_what_happened(self, seen: int) -> None:
+        from rmqlab.lab.words import fact_in_words
 
-        simulation = self._simulation
-        happened = [fact_in_words(fact) for fact in simulation.cluster.facts.facts[seen:]]
-        told = {"consume", "broker"}  # facts say these
-        happened += [event_in_words(e) for e in simulation.witness.events[events:] if e["ev"] not in told]
-        self._said[:0] = happened
+        facts = self._simulation.cluster.facts.facts[seen:]
+        facts.sort(key=lambda fact: fact.source == SCENARIO)
+        self._said[:0] = [fact_in_words(fact) for fact in facts if not isinstance(fact.event, GroupViewed)]
 
     def _frame(self, connection: Connection, direction: str, command: RemotingCommand, sent: int, due: int) -> None:
         from rmqlab.lab.words import name_of

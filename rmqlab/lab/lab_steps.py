@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from rmqlab.errors import BadInput
+from rmqlab.events import StartFailed, StepFailed
 from rmqlab.lab.inputs import checked
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.scenario import PRODUCER
@@ -187,13 +188,17 @@ class LabSteps(LabTables):
         simulation = self._running()
         at = simulation.next_at
         plain = {"do": kind, "at": at, **{name: value for name, value in fields.items() if value is not None}}
-        before = msgspec.to_builtins(simulation.scenario)
-        step = checked(before | {"steps": [*before["steps"], plain]}).steps[-1]
-        errors = len(simulation.witness.events)
+        done = msgspec.to_builtins(simulation.scenario)
+        step = checked(done | {"steps": [*done["steps"], plain]}).steps[-1]
+        facts = simulation.cluster.facts.facts
+        before = len(facts)
         simulation.do(step)
-        for event in simulation.witness.events[errors:]:
-            if event["ev"] == "startFailed" or (event["ev"] == "error" and kind != "send"):
-                _refused(kind, event)
+        for fact in facts[before:]:
+            match fact.event:
+                case StartFailed(who=who, error=error, message=message):
+                    raise BadInput(f"{kind} {who}: {error}: {message}")
+                case StepFailed(error=error, message=message) if kind != "send":
+                    raise BadInput(f"{kind} {PRODUCER}: {error}: {message}")
 
 
 def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:
@@ -215,7 +220,3 @@ def _no_condition(topic: str, expression: str) -> None:
             f"{expression!r} looks like a SQL92 condition, but it was given as a tag expression; "
             f"write sql92={{{topic!r}: {expression!r}}}"
         )
-
-
-def _refused(kind: str, event: Mapping[str, Any]) -> NoReturn:
-    raise BadInput(f"{kind} {event.get('who', PRODUCER)}: {event['error']}: {event['message']}")

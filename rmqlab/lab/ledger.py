@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, Given, SubscriptionChanged
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.sql92 import compile_sql92
@@ -70,30 +71,28 @@ class Ledger:
     def __init__(self, facts: Iterable[Fact], state: FinalState) -> None:
         self._state = state
         self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
-        self._consumed: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+        self._consumed: dict[tuple[str, str | None], list[Fact]] = defaultdict(list)
         self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
-        self._dead: dict[tuple[str, str], Fact] = {}
         self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
-        self._slots: dict[tuple[str, str], list[tuple[float, str, int]]] = defaultdict(list)
+        self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
         for fact in facts:
             self._sort(fact)
 
     def _sort(self, fact: Fact) -> None:
-        f = fact.fields
-        match fact.kind:
-            case "filtered" | "client_filtered":
-                fate = Fate.DROPPED_BY_CLIENT if fact.kind == "client_filtered" else OF_STAGE[f["stage"]]
-                self._drops[(f["group"], f["topic"], f["queue"]), f["offset"]].append((fact, fate))
-            case "given":
-                self._given[(f["group"], f["topic"], f["queue"]), f["offset"]].append(fact)
-            case "consumed":
-                self._consumed[f["group"], f["message_id"]].append(fact)
-            case "dead_letter":
-                self._dead[f["group"], f["message_id"]] = fact
-            case "commit":
-                self._passed[f["group"], f["topic"], f["queue"]].append(fact)
-            case "subscription" if f["new"] is not None:
-                self._slots[f["group"], f["topic"]].append((fact.t, f["new"].sub_string, f["new"].sub_version))
+        match event := fact.event:
+            case Filtered(stage=stage):
+                self._drops[(event.group, event.topic, event.queue), event.offset].append((fact, OF_STAGE[stage]))
+            case ClientFiltered():
+                at = (event.group, event.topic, event.queue), event.offset
+                self._drops[at].append((fact, Fate.DROPPED_BY_CLIENT))
+            case Given():
+                self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
+            case Consumed(group=group, message_id=message_id):
+                self._consumed[group, message_id].append(fact)
+            case Commit():
+                self._passed[event.group, event.topic, event.queue].append(fact)
+            case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
+                self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
 
     def slot_at(self, group: str, topic: str, t: float) -> tuple[str | None, int | None]:
         """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""
@@ -136,21 +135,17 @@ class Ledger:
             if fact["success"]:
                 return fate(Fate.DELIVERED, fact.t, fact.source)
         if consumed:
-            dead = self._dead.get((group, message.message_id))
-            last = dead or consumed[-1]
-            return fate(Fate.DEAD_LETTER if dead else Fate.RETRYING, last.t, consumed[-1].source)
+            return fate(Fate.RETRYING, consumed[-1].t, consumed[-1].source)
         for fact in self._given[queue, message.offset]:
             if member in {None, fact.source}:
                 return fate(Fate.PASSED, fact.t, fact.source)
-        drops = [
-            d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].fields.get("client")}
-        ]
+        drops = [d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].get("client")}]
         if drops:
             fact, kind = drops[-1]
             text, version = fact["subscription"], fact["version"]
             return MessageFate(
                 group, message.topic, message.queue, message.offset, message.body, message.tag, kind,
-                fact.fields.get("client", fact.source), text, version, fact.t, asked, member,
+                fact.get("client", fact.source), text, version, fact.t, asked, member,
             )  # fmt: skip
         return self._undecided(queue, message, fate, member)
 
@@ -164,7 +159,7 @@ class Ledger:
         """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner."""
         for fact in self._passed[queue]:
             if fact["offset"] > message.offset and member is None:
-                return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.fields.get("client"))
+                return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.get("client"))
         owners = self._state.owners.get(queue, {})
         mine = {who: at for who, at in owners.items() if member in {None, who}}
         for who, position in mine.items():

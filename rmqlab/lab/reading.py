@@ -83,8 +83,8 @@ class Reading:
             fact
             for fact in (self.run.facts.of(*kinds) if kinds else self.run.facts.facts)
             if fact.t - self.zero <= self.end
-            and fact.fields.get("group", self.group) == self.group
-            and fact.fields.get("topic", self.topic) == self.topic
+            and fact.get("group", self.group) == self.group
+            and fact.get("topic", self.topic) == self.topic
             and source in {None, fact.source}
         ]
 

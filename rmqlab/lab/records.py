@@ -196,7 +196,7 @@ def messages(account: Account) -> Iterator[MessageRecord]:
 
 def consumed(account: Account) -> Iterator[ConsumedRecord]:
     """Everything a listener got, again and again if it came so."""
-    facts = (fact for fact in account.facts if fact.kind == "consumed")
+    facts = (fact for fact in account.facts if fact.kind == "consume")
     for n, fact in enumerate(facts):
         yield ConsumedRecord(
             n, fact.t, fact.source, fact["group"], _short(account, fact["topic"]), fact["queue"], fact["offset"],

@@ -8,8 +8,19 @@ delivered once the group's offset has passed it, as in an audit.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.events import (
+    ClientFiltered,
+    Commit,
+    Consumed,
+    Expired,
+    Filtered,
+    Heartbeat,
+    Pull,
+    SubscriptionChanged,
+    Unregister,
+)
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.lab.facts import BROKER, Fact
@@ -23,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.broker.broker import Broker
+    from rmqlab.events import Event
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -61,39 +73,39 @@ class ServedWatch:
         self._owners: dict[_Queue, str] = {}
         self._began = {key: dict(queues) for key, queues in broker.consumer_offset_manager.offset_table.items()}
 
-    def observe(self, kind: str, fields: dict[str, Any]) -> None:
+    def observe(self, event: Event) -> None:
         """Hear what the broker did."""
         t = epoch_ms()
-        match kind:
-            case "heartbeat":
-                self._heartbeat(t, fields)
-            case "unregister" | "expired":
-                self._leave(t, fields["group"], fields["client"])
-            case "subscription":
-                self._facts.append(Fact(t, BROKER, kind, fields))
-            case "commit":
-                self._facts.append(Fact(t, BROKER, kind, fields))
-                queue = (fields["group"], fields["topic"], fields["queue"])
+        match event:
+            case Heartbeat():
+                self._heartbeat(t, event)
+            case Unregister(group=group, client=client) | Expired(group=group, client=client):
+                self._leave(t, group, client)
+            case SubscriptionChanged():
+                self._facts.append(Fact(t, BROKER, event))
+            case Commit():
+                self._facts.append(Fact(t, BROKER, event))
+                queue = (event.group, event.topic, event.queue)
                 handed = self._handed[queue]
-                for offset in [offset for offset in handed if offset < fields["offset"]]:
+                for offset in [offset for offset in handed if offset < event.offset]:
                     self._got[queue, offset] = handed.pop(offset)
-            case "filtered":
-                queue = (fields["group"], fields["topic"], fields["queue"])
-                self._dropped_now[queue].add(fields["offset"])
-                self._drop((queue, fields["offset"]), Fact(t, BROKER, kind, fields))
-            case "pull":
-                self._pull(t, fields)
+            case Filtered():
+                queue = (event.group, event.topic, event.queue)
+                self._dropped_now[queue].add(event.offset)
+                self._drop((queue, event.offset), Fact(t, BROKER, event))
+            case Pull():
+                self._pull(t, event)
 
-    def _heartbeat(self, t: int, fields: dict[str, Any]) -> None:
-        told: dict[str, dict[str, SubscriptionData]] = {group: {} for group in fields["consumers"]}
-        for group, subscription in fields["subscriptions"]:
-            told[group][subscription.topic] = subscription
+    def _heartbeat(self, t: int, event: Heartbeat) -> None:
+        told: dict[str, dict[str, SubscriptionData]] = {group: {} for group in event.consumers}
+        for group, subscription in event.subscriptions:
+            told[group][str(subscription.topic)] = subscription
         for group, subscriptions in told.items():
-            key = (group, fields["client"])
+            key = (group, event.client)
             if self._own.get(key, {}).keys() - subscriptions.keys():  # it no longer asks for a topic
                 self._leave(t, *key)
             before = self._own.get(key, {})
-            member = self._members.setdefault(key, Member(fields["client"], group, broadcasting=False))
+            member = self._members.setdefault(key, Member(event.client, group, broadcasting=False))
             for topic, one in subscriptions.items():
                 old = before.get(topic)
                 if old is None or (old.expression_type, old.sub_string) != (one.expression_type, one.sub_string):
@@ -118,30 +130,29 @@ class ServedWatch:
             self._doubtful.add(at)
         self._drops[at] = fact
 
-    def _pull(self, t: int, fields: dict[str, Any]) -> None:
-        group, topic, client = fields["group"], fields["topic"], fields["client"]
-        queue = (group, topic, fields["queue"])
+    def _pull(self, t: int, pull: Pull) -> None:
+        group, topic, client = pull.group, pull.topic, pull.client
+        queue = (group, topic, pull.queue)
         dropped = self._dropped_now.pop(queue, set())
         if (group, client) in self._members:
             self._owners[queue] = client
-        if not fields["count"]:
+        if not pull.count or pull.next is None:
             return
         own = self._own.get((group, client), {}).get(topic)
         keeps = None
         if own is not None and is_tag_type(own.expression_type):
             # the sets of codes and tags do not always travel: they follow from the text
             keeps = filter_api.build(topic, own.sub_string, own.expression_type)
-        for offset in range(fields["offset"], fields["next"]):
+        for offset in range(pull.offset, pull.next):
             if offset in dropped:
                 continue
-            tag = None if keeps is None else self._tag(topic, fields["queue"], offset)
+            tag = None if keeps is None else self._tag(topic, pull.queue, offset)
             if own is None or keeps is None or client_keeps(keeps, tag):
                 self._handed[queue][offset] = client
                 self._drops.pop((queue, offset), None)
                 continue
-            place = {"group": group, "topic": topic, "queue": fields["queue"], "offset": offset, "tag": tag}
-            said = {"client": client, "subscription": own.sub_string, "version": own.sub_version}
-            self._drop((queue, offset), Fact(t, client, "client_filtered", place | said))
+            drop = ClientFiltered(client, *queue, offset, tag, own.sub_string, own.sub_version)
+            self._drop((queue, offset), Fact(t, client, drop))
 
     def _tag(self, topic: str, queue: int, offset: int) -> str | None:
         store = self._broker.message_store
@@ -165,8 +176,9 @@ class ServedWatch:
         for message in sent:
             client = self._got.get(((group, topic, message.queue), message.offset))
             if client is not None:
-                got = {"group": group, "message_id": message.message_id, "success": True}
-                facts.append(Fact(message.t, client, "consumed", got))
+                place = client, topic, message.tag, message.queue, message.offset, message.body
+                got = Consumed(*place, reconsume=0, message_id=message.message_id, group=group, success=True)
+                facts.append(Fact(message.t, client, got))
         # what an owner has pulled and not committed is not passed
         state = FinalState(owners={queue: {client: 0} for queue, client in self._owners.items()})
         members = [one for one in (*self._members.values(), *self._gone) if one.group == group]

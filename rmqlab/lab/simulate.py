@@ -10,10 +10,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.errors import BadInput
+from rmqlab.events import (
+    OffsetAsked,
+    OffsetReset,
+    Owned,
+    Resized,
+    ScenarioBegins,
+    Started,
+    StartFailed,
+    Starting,
+    StepFailed,
+    Stopped,
+    Stopping,
+    Subscribed,
+    UnderWay,
+)
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
@@ -123,7 +140,7 @@ class Simulation:
         if lanes is not None:
             broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
             lanes.free = PartialOrderReduction(self.cluster, self.consumers, lanes, broadcasting=broadcasting).free
-        self.witness.event("scenario", scenario=scenario.to_builtins(), epochMs=self.cluster.config.epoch_ms)
+        self.witness.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
         node = self._node(PRODUCER)
         self.producer = DefaultMQProducer(
             self.witness.long(settings.producer_group),
@@ -212,7 +229,7 @@ class Simulation:
         try:
             await self._do(step)
         except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
-            self.witness.event("error", do=type(step).__name__.lower(), **_thrown(error))
+            self.witness.event(StepFailed(type(step).__name__.lower(), *_thrown(error)))
 
     async def _end(self, node: VirtualNode) -> None:
         """Note how things stand, then shut everybody down."""
@@ -244,7 +261,7 @@ class Simulation:
                 last_us = self.world.scheduler.now_us
             elif self.world.scheduler.now_us - last_us > LONGEST_REST_MS * US_PER_MS:
                 self.under_way = under_way
-                self.witness.event("underWay", what=under_way)
+                self.witness.event(UnderWay(under_way))
                 return
             await node.sleep(LOOK_MS)
 
@@ -253,20 +270,20 @@ class Simulation:
             case Start():
                 await self._start(step)
             case Stop(who=who):
-                self.witness.event("stopping", who=who)
+                self.witness.event(Stopping(who))
                 consumer = self._running(who)
                 await self._awake(who)
                 del self.consumers[who]
                 await self._shutdown(consumer)
                 consumer.member.until = self.world.now_ms()
-                self.witness.event("stopped", who=who)
+                self.witness.event(Stopped(who))
             case Subscribe(who=who, topic=topic, expr=expression, type=kind):
                 consumer = self._running(who)
                 await self._awake(who)
                 since = self.world.now_ms()
                 await consumer.client.subscribe(self.witness.long(topic), expression, kind)
                 consumer.member.asked.append((since, topic, kind, expression))
-                self.witness.event("subscribed", who=who, expr=expression)
+                self.witness.event(Subscribed(who, expression))
             case Send():
                 await self._send(step)
             case FaultStep():
@@ -275,7 +292,7 @@ class Simulation:
                 self._ask(step)
             case Resize(topic=topic, queues=queues):
                 await self._create(topic, queues)
-                self.witness.event("resized", topic=topic, queues=queues)
+                self.witness.event(Resized(topic, queues))
             case ResetOffset():
                 await self._reset_offset(step)
 
@@ -288,7 +305,7 @@ class Simulation:
         group, topic = self.witness.long(step.group), self.witness.long(step.topic)
         offsets = await reset_offset_by_time(self.producer.instance, group, topic, timestamp, direct=step.direct)
         told = {str(queue): offset for queue, offset in offsets.items()}
-        self.witness.event("offsetReset", group=step.group, topic=step.topic, offsets=told)
+        self.witness.event(OffsetReset(step.group, step.topic, told))
 
     def _killed(self, who: str) -> None:
         consumer = self.consumers.pop(who, None)
@@ -324,8 +341,7 @@ class Simulation:
             await client.subscribe(self.witness.long(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
         self.members.append(member)
-        kind = {} if step.kind == "push" else {"kind": step.kind}
-        self.witness.event("starting", who=step.who, **kind)
+        self.witness.event(Starting(step.who, UNSET if step.kind == "push" else step.kind))
         consumer = Consumer(step, node, client, member)
         times = self.world.timing.start_ms
         starts_after = times[node.choose("start", len(times))]
@@ -335,13 +351,13 @@ class Simulation:
             await client.start()
         except CALL_ERRORS as error:
             # 4.8.0 throws although timers and heartbeats live already (row F-98): the consumer goes on.
-            self.witness.event("startFailed", who=step.who, **_thrown(error))
+            self.witness.event(StartFailed(step.who, *_thrown(error)))
             return
         self.consumers[step.who] = consumer
         if consumer.pushes:
-            self.witness.event("started", who=step.who, clientId=instance.client_id)
+            self.witness.event(Started(step.who, instance.client_id))
         else:
-            self.witness.event("started", who=step.who)
+            self.witness.event(Started(step.who))
             consumer.application = node.spawn(poll_for_ever(consumer, self.witness), "application")
 
     async def _send(self, step: Send) -> None:
@@ -367,7 +383,7 @@ class Simulation:
             return
         for who, consumer in self.consumers.items():
             if consumer.pushes:
-                self.witness.event("alloc", who=who, queues=self._owned(consumer))
+                self.witness.event(Owned(who, self._owned(consumer)))
 
     def _owned(self, consumer: Consumer) -> dict[str, list[int]]:
         owned: dict[str, list[int]] = {}
@@ -383,9 +399,7 @@ class Simulation:
                 for queue in range(queues):
                     committed = stats.get(queue) if stats else "MQClientException"
                     maximum = broker.message_store.get_max_offset_in_queue(self.witness.long(topic), queue)
-                    self.witness.event(
-                        "offset", group=group, topic=topic, queue=queue, committed=committed, max=maximum
-                    )
+                    self.witness.event(OffsetAsked(group, topic, queue, committed, maximum))
 
     def _queues(self) -> dict[str, int]:
         table = self.cluster.broker.topic_config_manager.topic_config_table
@@ -428,10 +442,10 @@ class _NotRunningError(Exception):
     java_name = "NullPointerException"
 
 
-def _thrown(error: Exception) -> dict[str, str]:
-    """The fields that tell of an exception in an event, with the name Java has for it."""
+def _thrown(error: Exception) -> tuple[str, str]:
+    """The name Java has for an exception, and what it says."""
     name = getattr(error, "java_name", type(error).__name__.replace("Error", "Exception"))
-    return {"error": name, "message": _first_line(error)}
+    return name, _first_line(error)
 
 
 def _first_line(error: Exception) -> str:

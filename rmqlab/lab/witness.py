@@ -1,20 +1,22 @@
-"""The witness of a run: writes events as recordings have them and keeps the facts, under the scenario's short names."""
+"""The witness of a run: keeps what happens as facts, under the scenario's short names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.facts import BROKER, Fact
+from msgspec.structs import astuple, replace
+
+from rmqlab.events import Consumed, Event, GroupViewed, MessageSent, Recorded, Restamp
+from rmqlab.lab.facts import BROKER, SCENARIO, Fact
 from rmqlab.lab.fates import SentMessage
 from rmqlab.lab.group_view import GroupView, group_view
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from rmqlab.client.client_config import Observer
     from rmqlab.client.send_result import SendResult
+    from rmqlab.events import Observer
     from rmqlab.lab.cluster import Cluster
-    from rmqlab.lab.run import Event
     from rmqlab.lab.scenario import OutgoingMessage, Scenario, Start
     from rmqlab.message.message import Message, MessageExt
 
@@ -23,7 +25,7 @@ NOT_ONLINE: GroupView = {"offline": 206}
 
 
 class Witness:
-    """Sees one scenario on one cluster. ``events`` are as recorded ones, ``sent`` are the messages sent, in order.
+    """Sees one scenario on one cluster. ``sent`` are the messages sent, in order.
 
     On the wire topics, groups and clients carry the scenario's id unless ``plain``; ``long`` adds it and ``short``
     takes it off. ``client_ids`` are those that do not tell the name a client was started under.
@@ -32,7 +34,6 @@ class Witness:
     def __init__(
         self, scenario: Scenario, cluster: Cluster, client_ids: dict[str, str] | None = None, *, plain: bool = False
     ) -> None:
-        self.events: list[Event] = []
         self.sent: list[SentMessage] = []
         self.results: list[SendResult] = []
         self.timing = cluster.world.timing
@@ -54,32 +55,38 @@ class Witness:
         """The name in the scenario."""
         return name.replace(self._suffix, "") if self._suffix else name
 
-    def event(self, kind: str, /, **fields: Any) -> None:
-        """Write one event, stamped with the ms since the run began."""
-        t = round(self._cluster.world.now_ms())
-        self.events.append({"id": self._scenario.id, "t": t, "ev": kind, **fields})
+    def event(self, event: Recorded, source: str = SCENARIO) -> None:
+        """Keep an event that recordings have; its names are short."""
+        self._facts.append(Fact(self._cluster.world.now_ms(), source, event))
 
-    def fact(self, source: str, kind: str, fields: dict[str, Any]) -> None:
-        """Keep one fact."""
-        if self._suffix:
-            fields = {k: v.replace(self._suffix, "") if v.__class__ is str else v for k, v in fields.items()}
-        self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, source, kind, fields))
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The events that recordings have, as they write them."""
+        scenario = self._scenario.id
+        return [fact.event.as_json(scenario, fact.t) for fact in self._facts if isinstance(fact.event, Recorded)]
 
     def observer(self, who: str) -> Observer:
         """A hook for one client; the facts carry its short name as their source."""
 
-        def observe(kind: str, fields: dict[str, Any]) -> None:
-            if kind == "restamp":
+        def observe(event: Event) -> None:
+            if event.__class__ is Restamp:
                 self._cluster.world.stamped()
-            self.fact(who, kind, {k: v for k, v in fields.items() if k != "who"})
+            self._fact(who, event)
 
         return observe
 
-    def _at_broker(self, kind: str, fields: dict[str, Any]) -> None:
-        if "client" in fields:
-            fields = fields | {"client": self._started_as(fields["client"])}
-        self.fact(BROKER, kind, fields)
-        if kind in VIEW_FACTS and not self._view_pending:
+    def _fact(self, source: str, event: Event) -> None:
+        if self._suffix:
+            values = astuple(event)
+            event = event.__class__(*[v.replace(self._suffix, "") if v.__class__ is str else v for v in values])
+        self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, source, event))
+
+    def _at_broker(self, event: Event) -> None:
+        client = getattr(event, "client", None)
+        if client is not None:
+            event = replace(event, client=self._started_as(client))
+        self._fact(BROKER, event)
+        if event.kind in VIEW_FACTS and not self._view_pending:
             self._view_pending = True
             scheduler = self._cluster.world.scheduler
             scheduler.at(scheduler.now_us, self.look, priority=1)
@@ -92,15 +99,16 @@ class Witness:
             view = group_view(self._cluster.broker, self.long(group), self.short, epoch)
             if view != self._views.get(group, NOT_ONLINE):
                 self._views[group] = view
-                self.event("broker", group=group, view=view)
+                self.event(GroupViewed(group, view))
 
     def sends(self, number: int, topic: str, outgoing: OutgoingMessage, message: Message, result: SendResult) -> None:
         """Write a send result."""
         self.results.append(result)
         queue = result.message_queue.queue_id
         self.event(
-            "sent", i=number, tag=outgoing.tag, body=outgoing.body, queue=queue, offset=result.queue_offset,
-            msgId=result.msg_id, offsetMsgId=result.offset_msg_id,
+            MessageSent(
+                number, outgoing.tag, outgoing.body, queue, result.queue_offset, result.msg_id, result.offset_msg_id,
+            ),
         )  # fmt: skip
         self.sent.append(
             SentMessage(
@@ -112,19 +120,16 @@ class Witness:
     def consumes(self, step: Start, message: MessageExt, *, success: bool) -> None:
         """Write that a listener got a message, and whether it took it."""
         body = from_utf8(message.body or b"")
-        place = {"topic": message.topic, "tag": message.tags, "queue": message.queue_id, "offset": message.queue_offset}
         self.event(
-            "consume", who=step.who, **(place | {"topic": self.short(message.topic)}), body=body,
-            reconsume=message.reconsume_times, msgId=message.unique_id,
+            Consumed(
+                step.who, self.short(message.topic), message.tags, message.queue_id, message.queue_offset, body,
+                message.reconsume_times, message.unique_id, step.group, success, message,
+            ),
+            step.who,
         )  # fmt: skip
-        self.fact(step.who, "consumed", place | {
-            "group": step.group, "message_id": message.unique_id, "success": success, "message": message, "body": body,
-        })  # fmt: skip
 
-    def _started_as(self, client_id: object) -> object:
+    def _started_as(self, client_id: str) -> str:
         """The name a client was started under, from its client id or the address of its connection."""
-        if not isinstance(client_id, str):
-            return client_id
         if "@" not in client_id and client_id not in self._names:
             connections = self._cluster.world.servers[self._cluster.broker_address].connections.values()
             self._names.update({connection.remote_address: connection.node.name for connection in connections})

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
+from rmqlab.events import Consumed, Recorded
 from rmqlab.lab.facts import BROKER
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
     from rmqlab.lab.facts import Fact
-    from rmqlab.lab.run import Event
     from rmqlab.protocol.command import RemotingCommand
 
 STAGES = {"tags_code": "the tags code of its queue entry", "bitmap": "the bit map", "sql": "the SQL92 condition"}
@@ -19,11 +21,14 @@ STAGES = {"tags_code": "the tags code of its queue entry", "bitmap": "the bit ma
 def fact_in_words(fact: Fact) -> str:
     """A fact as a sentence: who did what.
 
+    >>> from rmqlab.events import Rebalance
     >>> from rmqlab.lab.facts import Fact
-    >>> fact_in_words(Fact(0, "A", "rebalance", {"group": "G", "topic": "T", "queues": [0, 1]}))
+    >>> fact_in_words(Fact(0, "A", Rebalance("A", "G", "T", [0, 1])))
     'A owns queues 0, 1 of T'
     """
-    f, who = fact.fields, fact.source
+    f, who = fact, fact.source
+    if isinstance(fact.event, Recorded) and not isinstance(fact.event, Consumed):
+        return f"{fact.kind} {json.dumps(fact.event.columns())}"
     place = f"{f.get('topic')} queue {f.get('queue')}"
     client, group = f.get("client"), f.get("group")
     match (who == BROKER, fact.kind):
@@ -61,12 +66,12 @@ def fact_in_words(fact: Fact) -> str:
             return (
                 f"{who} drops offset {f['offset']} of {place} itself: tag {f['tag']}, but it asked {f['subscription']}"
             )
-        case False, "consumed":
+        case False, "consume":
             return (
                 f"{who}'s listener {'takes' if f['success'] else 'refuses'} {f['body']} ({place}, offset {f['offset']})"
             )
         case _:
-            return f"{who}: {fact.kind} {', '.join(f'{name} {value}' for name, value in f.items())}"
+            return f"{who}: {fact.kind} {', '.join(f'{name} {value}' for name, value in asdict(fact.event).items())}"
 
 
 def name_of(command: RemotingCommand) -> str:
@@ -76,9 +81,3 @@ def name_of(command: RemotingCommand) -> str:
         return str(codes(command.code).name)
     except ValueError:
         return f"code {command.code}"
-
-
-def event_in_words(event: Event) -> str:
-    """An event of the recordings' kind: its name, and its fields as they stand."""
-    rest = {name: value for name, value in event.items() if name not in {"id", "t", "ev"}}
-    return f"{event['ev']} {json.dumps(rest)}"

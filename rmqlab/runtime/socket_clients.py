@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from rmqlab.client.client_config import ClientConfig, Observer
+    from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
     from rmqlab.client.transaction_producer import TransactionListener
+    from rmqlab.events import Observer
     from rmqlab.protocol.command import RemotingCommand, SerializeType
     from rmqlab.runtime.sockets import Hook
 

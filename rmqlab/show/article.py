@@ -95,7 +95,7 @@ def provenance(experiment: EightMessages, body: str = "MsgStr4") -> Table:
     """Who wrote each property of a message that was consumed: program, producer, broker or consumer."""
     simulation = experiment.simulation()
     run = simulation.run()
-    consumed = next(fact["message"] for fact in run.facts.of("consumed") if fact["body"] == body)
+    consumed = next(fact["message"] for fact in run.facts.of("consume") if fact["body"] == body)
     number = next(n for n, event in enumerate(e for e in run.events if e["ev"] == "sent") if event["body"] == body)
     stored = simulation.cluster.broker.message_store.look_message_by_offset(consumed.commit_log_offset)
     stages = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from msgspec.structs import asdict
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
@@ -67,7 +68,7 @@ class Bench:
             self.store,
             now=START,
             choose=self._choose,
-            observe=lambda kind, facts: self.facts.append((kind, facts)),
+            observe=lambda event: self.facts.append((event.kind, asdict(event))),
             on_register=self.registrations.append,
         )
         self.extras = register_extras(self.broker)

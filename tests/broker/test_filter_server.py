@@ -6,6 +6,7 @@ import ast
 import inspect
 
 import pytest
+from msgspec.structs import asdict
 
 from rmqlab.broker.extra import filter_server
 from rmqlab.broker.extra.filter_server import FilterServer
@@ -40,7 +41,7 @@ class Beside:
             now=bench.now,
             ask_broker=self._ask,
             on_exit=self._exit,
-            observe=lambda kind, fields: self.facts.append((kind, fields)),
+            observe=lambda event: self.facts.append((event.kind, asdict(event))),
         )
 
     def _ask(self, request, timeout_ms, answered):

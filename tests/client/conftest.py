@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import asdict
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
@@ -107,7 +108,7 @@ class World:
 
     def manager(self, node):
         if not hasattr(node, "manager"):
-            observe = lambda kind, fields: self.facts.append((self.time.now_ms(), kind, fields))  # noqa: E731
+            observe = lambda event: self.facts.append((self.time.now_ms(), event.kind, asdict(event)))  # noqa: E731
             node.manager = MQClientManager(node, UniqueIdMaker("10.0.0.1", 1, 2), observe)
         return node.manager
 
@@ -116,6 +117,7 @@ class World:
         instance = self.instance(who, config, **(node or {}))
 
         def consume(messages, context):
+            self.facts.append((self.time.now_ms(), "consume", {"messages": messages}))
             status = ConsumeConcurrentlyStatus.CONSUME_SUCCESS if listener is None else listener(messages, context)
             self.consumed += [(who, message) for message in messages]
             return status

@@ -18,7 +18,7 @@ def numbers(texts):
 def test_e10_of_201_messages_ten_pass_the_class():
     run = ClassFilter().run()
     assert numbers(run.delivered["A"]) == list(range(110, 201, 10))
-    times = [run.first(kind).t for kind in ("start_filter_server", "filter_server", "filter_class", "consumed")]
+    times = [run.first(kind).t for kind in ("start_filter_server", "filter_server", "filter_class", "consume")]
     assert times == sorted(times)
     (started,) = run.of("start_filter_server")
     assert run.first("filter_server").t - started.t == pytest.approx(4_000, abs=10)

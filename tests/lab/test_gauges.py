@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.events import SubscriptionChanged
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.gauges import Flips, gauges
 from rmqlab.lab.scenario import parse_scenario
@@ -107,8 +108,8 @@ def test_flips_are_other_expressions_not_other_stamps():
 
 def test_a_topic_that_comes_or_goes_is_no_flip():
     flips, data = Flips(), SubscriptionData("T", "a", tags_set={"a"})
-    flips.saw(0, {"group": "G", "old": None, "new": data})
-    flips.saw(0, {"group": "G", "old": data, "new": None})
+    flips.saw(0, SubscriptionChanged("G", "T", "A", None, data))
+    flips.saw(0, SubscriptionChanged("G", "T", "A", data, None))
     assert flips.a_minute("G", 1) == {}
 
 

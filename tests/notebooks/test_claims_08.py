@@ -390,7 +390,7 @@ def test_who_takes_queues_over_reads_on_from_the_committed_offset(rare):
     )
     assert any(f.source == "A" and taken.t <= f.t < taken.t + 50 for f in of_topic(run, "restamp"))
     passed = {(f["queue"], f["offset"]) for f in of_topic(run, "filtered") if f.t < taken.t and f["client"] == "B"}
-    got = {(f["queue"], f["offset"]) for f in of_topic(run, "consumed") if f.t > taken.t and f.source == "A"}
+    got = {(f["queue"], f["offset"]) for f in of_topic(run, "consume") if f.t > taken.t and f.source == "A"}
     assert got == passed == {(2, 0), (3, 0)}
     assert not [f for f in of_topic(run, "commit") if f["queue"] in (2, 3) and f["offset"] and f.t < taken.t]
 

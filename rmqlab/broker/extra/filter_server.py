@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.timers import Timers
+from rmqlab.events import ClassAsked, FilterClassUploaded
 from rmqlab.message.compression import compress
 from rmqlab.message.message import MessageExt
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET
@@ -31,7 +32,7 @@ from rmqlab.protocol.consumer_headers import (
 )
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Observer
+    from rmqlab.events import Event, Observer
     from rmqlab.protocol.channel import Channel
 
 FILTERSRV_CONSUMER_GROUP: Final = "FILTERSRV_CONSUMER"
@@ -106,8 +107,7 @@ class FilterServer:
     """A filter server at `address` ("ip:port"). It is called with the time, as a broker is, and asks the broker back.
 
     `ask_broker` sends a request to the one broker it belongs to. `on_exit` is called when that broker cannot be
-    reached: the process ended itself then. `observe` hears of "filter_class" {group, topic, class_name, crc, stored}
-    and "class_filter" {group, topic, queue, offset, class_name, passed}.
+    reached: the process ended itself then. `observe` hears of `FilterClass` and `ClassFilter`.
     """
 
     def __init__(
@@ -168,10 +168,8 @@ class FilterServer:
             )
         except FilterClassRefused as refused:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, f"registerFilterClass error: {refused}")
-        self._report(
-            "filter_class", header.consumer_group, header.topic, class_name=header.class_name, crc=header.class_crc,
-            stored=stored,
-        )  # fmt: skip
+        group, topic = header.consumer_group, header.topic
+        self._tell(FilterClassUploaded(group, topic, header.class_name, header.class_crc, stored))
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _pull(self, channel: Channel, command: RemotingCommand) -> RemotingCommand | None:
@@ -213,19 +211,17 @@ class FilterServer:
                     f"{type(error).__name__}: {error}"
                 )
                 return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark, offsets)
-            self._report(
-                "class_filter", header.consumer_group, header.topic, queue=message.queue_id,
-                offset=message.queue_offset, class_name=class_name, passed=passed,
-            )  # fmt: skip
+            group, topic = header.consumer_group, header.topic
+            self._tell(ClassAsked(group, topic, message.queue_id, message.queue_offset, class_name, passed))
             if passed:
                 kept.append(_encoded(message, offsets))
         if not kept:
             return RemotingCommand.response(ResponseCode.PULL_RETRY_IMMEDIATELY, None, offsets)
         return RemotingCommand.response(ResponseCode.SUCCESS, None, offsets, b"".join(kept))
 
-    def _report(self, kind: str, group: str, topic: str, **fields: object) -> None:
+    def _tell(self, event: Event) -> None:
         if self._observe is not None:
-            self._observe(kind, {"group": group, "topic": topic, **fields})
+            self._observe(event)
 
 
 _PASSED_ON: Final = frozenset({

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import success
+from rmqlab.events import StartFilterServer
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import RegisterFilterServerRequestHeader, RegisterFilterServerResponseHeader
 
@@ -56,7 +57,7 @@ class FilterServerManager:
         missing = self._broker.config.filter_server_nums - len(self.filter_server_table)
         for _ in range(missing):
             if self._broker.observe is not None:
-                self._broker.observe("start_filter_server", {})
+                self._broker.observe(StartFilterServer())
             if self.start_filter_server is not None:
                 self.start_filter_server()
 

@@ -81,7 +81,7 @@ def send_figures(run: Run) -> list[Figure]:
 
 def lines_of(run: Run, who: str) -> list[str]:
     """What a consumer's listener printed, as the article's program prints it."""
-    consumed = [fact for fact in run.facts.of("consumed") if fact.source == who]
+    consumed = [fact for fact in run.facts.of("consume") if fact.source == who]
     return [f"Receive New Messages: [{fact['message']}]" for fact in consumed]
 
 

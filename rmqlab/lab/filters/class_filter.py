@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.extra.filter_server import FilterServer
@@ -20,15 +21,17 @@ from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
+from rmqlab.events import Consumed, FilterServerUp, MainClassNotFound
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.message.ids import UniqueIdMaker
-from rmqlab.message.java import parse_int
+from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
 
 if TYPE_CHECKING:
     from rmqlab.broker.extra.filter_server import FilterClass, FilterContext
     from rmqlab.client.client_config import ClientConfig
+    from rmqlab.events import Event, Observer
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.virtual import VirtualNode
@@ -170,7 +173,13 @@ class _World:
         def listen(messages: list[MessageExt], _context: object) -> ConsumeConcurrentlyStatus:
             for message in messages:
                 self.delivered[who].append(message.properties[SEQUENCE_ID])
-                self._fact(who, "consumed", {"sequence": message.properties[SEQUENCE_ID]})
+                self._fact(
+                    who,
+                    Consumed(
+                        who, message.topic, message.tags, message.queue_id, message.queue_offset,
+                        from_utf8(message.body or b""), message.reconsume_times, message.unique_id, GROUP, success=True,
+                    ),
+                )  # fmt: skip
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
         consumer = DefaultMQPushConsumer(GROUP, instance, listen, config)
@@ -187,7 +196,7 @@ class _World:
     def _start_filter_server(self) -> None:
         """What stands for `startfsrv.sh`: a process that comes up after a while; with 4.8.0, one that ends at once."""
         if self.settings.removed:
-            self._fact(BROKER, "main_class_not_found", {})
+            self._fact(BROKER, MainClassNotFound())
             return
         self._servers += 1
         number = self._servers
@@ -209,7 +218,7 @@ class _World:
                 answered(None)
                 return
             if not server.registered:
-                observe("filter_server", {"addr": address})
+                observe(FilterServerUp(address))
             answered(answer)
 
         def ask(request: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | None], None]) -> None:
@@ -225,8 +234,8 @@ class _World:
 
     # ---- facts
 
-    def _observer(self, who: str) -> Callable[[str, dict[str, Any]], None]:
-        return lambda kind, fields: self._fact(who, kind, fields)
+    def _observer(self, who: str) -> Observer:
+        return partial(self._fact, who)
 
-    def _fact(self, who: str, kind: str, fields: dict[str, Any]) -> None:
-        self.cluster.facts.facts.append(Fact(self.cluster.world.now_ms(), who, kind, fields))
+    def _fact(self, who: str, event: Event) -> None:
+        self.cluster.facts.facts.append(Fact(self.cluster.world.now_ms(), who, event))

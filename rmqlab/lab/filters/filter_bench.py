@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
+from rmqlab.events import Filtered
 from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
@@ -34,6 +35,7 @@ from rmqlab.store.message_store import MessageStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rmqlab.events import Event
     from rmqlab.filter.consumer_filter_data import CompiledExpression, ConsumerFilterData
     from rmqlab.protocol.header import CommandHeader
 
@@ -131,7 +133,7 @@ class FilterBench:
         self.now = EPOCH_MS
         self.counts = Counts()
         self.sent: list[Sent] = []
-        self.facts: list[tuple[str, dict[str, object]]] = []
+        self.facts: list[Event] = []
         self._groups: dict[str, _Group] = {}
         self._pulling = False
         self._last_version = 0
@@ -149,9 +151,7 @@ class FilterBench:
         self.broker.topic_config_manager.update_topic_config(TopicConfig(topic, 1, 1))
 
     def _started(self) -> Broker:
-        return Broker(
-            self.config, self.store, now=self.now, observe=lambda kind, fields: self.facts.append((kind, fields))
-        )
+        return Broker(self.config, self.store, now=self.now, observe=self.facts.append)
 
     # ---- groups
 
@@ -252,9 +252,9 @@ class FilterBench:
         while offset < end:
             before = len(self.facts)
             answer = self._pull(one, group, offset)
-            for kind, fields in self.facts[before:]:
-                if kind == "filtered":
-                    fates[int(str(fields["offset"]))] = OF_STAGE[str(fields["stage"])]
+            for event in self.facts[before:]:
+                if isinstance(event, Filtered):
+                    fates[event.offset] = OF_STAGE[event.stage]
             for message in decode_records(answer.body or b""):
                 keeps = client_keeps(one.subscription, message.tags)
                 fates[message.queue_offset] = Fate.DELIVERED if keeps else Fate.DROPPED_BY_CLIENT

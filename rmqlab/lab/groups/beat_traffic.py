@@ -44,7 +44,7 @@ def beat_traffic(minutes: int = MINUTES) -> BeatTraffic:
     name_server = simulation.cluster.config.namesrv_address
 
     def on_frame(connection: Connection, direction: str, command: RemotingCommand, _sent: int, _due: int) -> None:
-        if command.is_response or any(event["ev"] == "alloc" for event in simulation.witness.events):
+        if command.is_response or any(simulation.cluster.facts.of("alloc")):
             return  # after the last look everybody is shut down
         far = "name server" if connection.server.address == name_server else "broker"
         ends = (connection.node.name, far)

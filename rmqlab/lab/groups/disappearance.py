@@ -230,7 +230,7 @@ class Disappeared:
 
     def _of(self, kind: str) -> list[Fact]:
         end = self.until
-        return [fact for fact in self.run.facts.of(kind) if fact.t < end and fact.fields.get("group", GROUP) == GROUP]
+        return [fact for fact in self.run.facts.of(kind) if fact.t < end and fact.get("group", GROUP) == GROUP]
 
     @property
     def until(self) -> float:

@@ -33,7 +33,7 @@ def heartbeat_way() -> dict[str, Call]:
     simulation = Simulation(Disappearance(second_ms=5_000).scenario(), timing=Timing())
     register_filter_servers(simulation.cluster.broker)  # the scan looks after them too
     world = simulation.world
-    while not any(event["ev"] == "starting" and event["who"] == "B" for event in simulation.witness.events):
+    while not any(fact["who"] == "B" for fact in simulation.cluster.facts.of("starting")):
         world.step()
     found: dict[str, Call] = {}
     calls = trace(lambda: world.run_for_ms(10_000), WATCHED)

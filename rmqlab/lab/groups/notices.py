@@ -104,7 +104,7 @@ def notice_of(cause: Cause) -> Notice:
 
 def _until_started(simulation: Simulation) -> float:
     """Run up to the first step; when that was (ms since the run began)."""
-    while not any(event["ev"] == "starting" for event in simulation.witness.events):
+    while not any(simulation.cluster.facts.of("starting")):
         simulation.world.step()
     return simulation.world.now_ms()
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import asdict
+
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.reading import Reading, seconds
@@ -61,13 +63,12 @@ def way_of(reading: Reading, body: str) -> list[Line]:
 def _met(reading: Reading, fate: MessageFate) -> Iterator[Line]:
     """Everything that names the message's queue and offset, and the first commit behind it."""
     for fact in reading.facts():
-        fields = fact.fields
-        if fields.get("queue") != fate.queue:
+        if fact.get("queue") != fate.queue:
             continue
         match fact.kind:
-            case "filtered" | "client_filtered" | "consumed" if fields["offset"] == fate.offset:
+            case "filtered" | "client_filtered" | "consume" if fact["offset"] == fate.offset:
                 yield line(fact, reading)
-            case "pull" if fields["next"] is not None and fields["offset"] <= fate.offset < fields["next"]:
+            case "pull" if fact["next"] is not None and fact["offset"] <= fate.offset < fact["next"]:
                 yield line(fact, reading)
     passed = (fact for fact in reading.facts("commit") if fact["queue"] == fate.queue and fact["offset"] > fate.offset)
     first = next(passed, None)
@@ -76,7 +77,7 @@ def _met(reading: Reading, fate: MessageFate) -> Iterator[Line]:
 
 
 def _words(fact: Fact, reading: Reading) -> str:
-    f = fact.fields
+    f = fact
     match fact.kind:
         case "subscription":
             new, old = f["new"], f["old"]
@@ -100,7 +101,7 @@ def _words(fact: Fact, reading: Reading) -> str:
         case "client_filtered":
             tag, own = f["tag"], f["subscription"]
             return f"drops queue {f['queue']} offset {f['offset']} itself: {tag} is not among its own tags ({own})"
-        case "consumed":
+        case "consume":
             return f"its listener gets {f['body']} ({f['tag']})"
         case "pull_result":
             return f"gets {f['status']} for queue {f['queue']}: {_messages(f['count'])}, goes on from {f['next']}"
@@ -114,7 +115,7 @@ def _words(fact: Fact, reading: Reading) -> str:
             old, new = (seconds(reading.version(f[name])) for name in ("old", "version"))
             return f"stamps its subscription: version {old} becomes {new}"
         case _:
-            return f"{fact.kind} {f}"
+            return f"{fact.kind} {asdict(fact.event)}"
 
 
 def _messages(count: int) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.events import Consumed
 from rmqlab.lab.account import Account, sent_messages
 from rmqlab.lab.facts import Fact
 from rmqlab.lab.ledger import Ledger, Member
@@ -102,12 +103,12 @@ def _account(one: _Recorded) -> Account:
     for event in consumed:
         group = group_of[event["who"]]
         one.facts.append(
-            Fact(event["t"], event["who"], "consumed", {
-                "group": group, "topic": event["topic"], "tag": event["tag"], "queue": event["queue"],
-                "offset": event["offset"], "message_id": event["msgId"], "body": event["body"],
+            Fact(event["t"], event["who"], Consumed(
+                event["who"], event["topic"], event["tag"], event["queue"], event["offset"], event["body"],
+                event["reconsume"], event["msgId"], group,
                 # it came again: this time was not the last
-                "success": event["reconsume"] == last[group, event["msgId"]],
-            })
+                success=event["reconsume"] == last[group, event["msgId"]],
+            ))
         )  # fmt: skip
     one.facts.sort(key=lambda fact: fact.t)
     sent = sent_messages(one.scenario, one.events)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.events import ClientFiltered, Commit, Filtered, Given, Heartbeat, Rebalance, SubscriptionChanged, Unregister
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.lab.facts import BROKER, Fact
@@ -29,6 +30,7 @@ from rmqlab.rules import client_keeps
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rmqlab.events import Event, Stage
     from rmqlab.lab.replay.frames import Line
     from rmqlab.protocol.command import RemotingCommand
 
@@ -66,9 +68,9 @@ class Told:
         """Return a name as this account calls it."""
         return str(name).replace(self.suffix, "")
 
-    def fact(self, t: float, source: str, kind: str, **fields: Any) -> None:
+    def fact(self, t: float, source: str, event: Event) -> None:
         """Note a fact at recorder's time `t`."""
-        self.facts.append(Fact(round(t - self.zero, 1), source, kind, fields))
+        self.facts.append(Fact(round(t - self.zero, 1), source, event))
 
     def broadcasts(self, group: str) -> bool:
         """Tell whether every member of a group gets every message, as its last heartbeat said."""
@@ -135,9 +137,10 @@ class Frames:
                 subscriptions, int(line.t), lambda *change, group=group: changes.append((group, *change))
             )
         groups = [one.short(consumer.group_name) for consumer in data.consumer_data_set]
-        one.fact(line.t, BROKER, "heartbeat", client=who, consumers=groups, subscriptions=told)
+        producers = [one.short(producer.group_name) for producer in data.producer_data_set]
+        one.fact(line.t, BROKER, Heartbeat(who, groups, producers, told))
         for group, topic, old, new in changes:
-            one.fact(line.t, BROKER, "subscription", group=group, topic=one.short(topic), client=who, old=old, new=new)
+            one.fact(line.t, BROKER, SubscriptionChanged(group, one.short(topic), who, old, new))
 
     def _request(self, line: Line, command: RemotingCommand, one: Told, who: str) -> None:
         if command.code == RequestCode.UNREGISTER_CLIENT:
@@ -154,11 +157,9 @@ class Frames:
             self._pulls[line.conn, command.opaque] = pull
             self._owns(one, line.t, pull)
         elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
-            one.fact(
-                line.t, BROKER, "commit", client=who, group=one.short(fields["consumerGroup"]),
-                topic=one.short(fields["topic"]), queue=int(fields["queueId"] or 0),
-                offset=int(fields["commitOffset"] or 0),
-            )  # fmt: skip
+            group, topic = one.short(fields["consumerGroup"]), one.short(fields["topic"])
+            queue, offset = int(fields["queueId"] or 0), int(fields["commitOffset"] or 0)
+            one.fact(line.t, BROKER, Commit(who, group, topic, queue, offset))
 
     def _owns(self, one: Told, t: float, pull: _Pull) -> None:
         """Who pulls a queue owns it, and in a clustering group it is nobody else's any more."""
@@ -169,10 +170,10 @@ class Frames:
             for (who, group, topic), queues in one.held.items():
                 if (group, topic) == (pull.group, pull.topic) and pull.queue in queues:
                     queues.discard(pull.queue)
-                    one.fact(t, who, "rebalance", group=group, topic=topic, queues=sorted(queues))
+                    one.fact(t, who, Rebalance(who, group, topic, sorted(queues)))
                     one.state.owners.get((group, topic, pull.queue), {}).pop(who, None)
         mine.add(pull.queue)
-        one.fact(t, pull.who, "rebalance", group=pull.group, topic=pull.topic, queues=sorted(mine))
+        one.fact(t, pull.who, Rebalance(pull.who, pull.group, pull.topic, sorted(mine)))
 
     def _leave(self, one: Told, t: float, who: str, group: str) -> None:
         for (holder, held_by, topic), queues in list(one.held.items()):
@@ -181,7 +182,7 @@ class Frames:
                     one.state.owners.get((group, topic, queue), {}).pop(who, None)
                 del one.held[holder, held_by, topic]
         if one.own.pop((who, group), None) is not None:
-            one.fact(t, BROKER, "unregister", group=group, client=who)
+            one.fact(t, BROKER, Unregister(group, who))
             if not any(other == group for _, other in one.own):
                 one.groups.pop(group, None)
 
@@ -195,28 +196,25 @@ class Frames:
         }  # fmt: skip
         info = one.groups.get(pull.group)
         slot = pull.posted or (info.find_subscription_data(pull.topic + one.suffix) if info else None)
-        place = {"group": pull.group, "topic": pull.topic, "queue": pull.queue}
         for offset in range(pull.offset, int(following)):
             if offset not in found and slot is not None:
-                one.fact(
-                    t, BROKER, "filtered", **place, offset=offset, client=pull.who,
-                    stage="tags_code" if is_tag_type(slot.expression_type) else "sql",
-                    subscription=slot.sub_string, version=slot.sub_version,
-                )  # fmt: skip
+                stage: Stage = "tags_code" if is_tag_type(slot.expression_type) else "sql"
+                by = stage, slot.sub_string, slot.sub_version
+                one.fact(t, BROKER, Filtered(pull.who, pull.group, pull.topic, pull.queue, offset, *by))
         queue = pull.group, pull.topic, pull.queue
         one.reached[queue] = max(one.reached.get(queue, 0), int(following))
         own = pull.own
         for offset, message in found.items():
-            told = {**place, "offset": offset, "tag": message.tags}
+            at = pull.who, *queue, offset, message.tags
             # the sets of codes and tags do not always travel: they follow from the text
             if (
                 own is None
                 or not is_tag_type(own.expression_type)
                 or client_keeps(filter_api.build(pull.topic, own.sub_string, own.expression_type), message.tags)
             ):
-                one.given.append(Fact(round(t - one.zero, 1), pull.who, "given", told))
+                one.given.append(Fact(round(t - one.zero, 1), pull.who, Given(*at)))
             else:
-                one.fact(t, pull.who, "client_filtered", **told, subscription=own.sub_string, version=own.sub_version)
+                one.fact(t, pull.who, ClientFiltered(*at, own.sub_string, own.sub_version))
 
 
 def _posted(fields: Mapping[str, str | None]) -> SubscriptionData | None:

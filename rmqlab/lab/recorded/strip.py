@@ -230,7 +230,7 @@ def simulated_strip(run: Run) -> Strip:
     """The strip of a simulated run."""
     strip, zero = _blank(run.scenario, "our broker and clients in virtual time", run.events)
     for fact in run.facts.of("heartbeat", "notify", "pull"):
-        t, who = fact.t - zero, fact.fields.get("client")
+        t, who = fact.t - zero, fact.get("client")
         if fact.source != BROKER or t > strip.end or who not in strip.names:
             continue
         if fact.kind == "heartbeat":

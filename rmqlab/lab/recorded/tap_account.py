@@ -11,7 +11,10 @@ import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import astuple
+
 from rmqlab.errors import BadInput
+from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
 from rmqlab.lab.account import Account
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.lab.ledger import Ledger, Member
@@ -70,10 +73,8 @@ def tap_account(folder: Path) -> Account:
     facts = sorted([*told.facts, *told.given], key=lambda fact: fact.t)
     fates = [_as_known(fate, told) for fate in Ledger(facts, told.state).fates(sent, members)]
     events = [event for _, event in sends] + [
-        {"t": fact.t, "ev": "commit", "who": fact["client"], "group": fact["group"], "topic": fact["topic"],
-         "queue": fact["queue"], "offset": fact["offset"]}
-        for fact in told.facts if fact.kind == "commit"
-    ]  # fmt: skip
+        _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
+    ]
     scenario = Scenario(recording.name, topics={}, steps=[])
     return Account(scenario, "", sent, sorted(events, key=lambda event: event["t"]), facts, fates)
 
@@ -148,13 +149,18 @@ def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iter
         unique = message.unique_id or offset_id
         yield (
             SentMessage(message.topic, told.queue_id, offset, body, message.tags, unique, t, properties),
-            {"t": t, "ev": "sent", "topic": message.topic, "queue": told.queue_id, "offset": offset, "body": body,
-             "tag": message.tags, "msgId": unique, "offsetMsgId": offset_id, "producerGroup": header.producer_group},
+            _line(t, TapSent(
+                message.topic, told.queue_id, offset, body, message.tags, unique, offset_id, header.producer_group,
+            )),
         )  # fmt: skip
 
 
 def _unplaced(t: float, message: Message) -> tuple[None, Event]:
-    return None, {"t": t, "ev": "unplaced", "topic": message.topic, "tag": message.tags}
+    return None, _line(t, Unplaced(message.topic, message.tags))
+
+
+def _line(t: float, event: Recorded) -> Event:
+    return {"t": t, "ev": event.kind} | event.columns()
 
 
 def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[Message]]:

@@ -79,7 +79,7 @@ def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
 
 def _taken_over(run: Run, gone: Fact, who: str) -> Iterator[str]:
     for fact in run.facts.of("rebalance"):
-        mine = fact.fields.get("group") == gone["group"] and not fact["topic"].startswith("%RETRY%")
+        mine = fact.get("group") == gone["group"] and not fact["topic"].startswith("%RETRY%")
         if mine and fact.source != who and gone.t <= fact.t <= _until(run, None) and fact["queues"]:
             queues = ", ".join(map(str, fact["queues"]))
             yield f"{fact.source} held {fact['topic']}'s queues {queues} from {fact.t:.0f} ms on"
@@ -102,7 +102,7 @@ def _until(run: Run, who: str | None) -> float:
 def _first(run: Run, since: float, until: float, *kinds: str, client: str) -> Fact | None:
     groups = run.scenario.groups()
     for fact in run.facts.of(*kinds):
-        mine = fact.source == BROKER and fact.fields.get("client") == client and fact.fields.get("group") in groups
+        mine = fact.source == BROKER and fact.get("client") == client and fact.get("group") in groups
         if mine and since <= round(fact.t) and fact.t <= until:
             return fact
     return None

@@ -1,13 +1,15 @@
 """What of a run's past its outcome and its fates are read from; the rest of it is in the present state or nowhere.
 
 That is: who consumed what how often, what was dropped and by whom last, how far offsets were ever committed and asked
-for, what died, the messages stored, the offsets that were looked at, and when members asked for what.
+for, the messages stored, the offsets that were looked at, and when members asked for what.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, OffsetAsked, PullAnswered
 
 if TYPE_CHECKING:
     from rmqlab.lab.facts import Fact
@@ -24,12 +26,11 @@ class History:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._store = simulation.cluster.broker.message_store
-        self._facts_read = self._events_read = 0
+        self._facts_read = 0
         self._consumed: Counter[tuple[Any, ...]] = Counter()
         self._dropped: dict[tuple[Any, ...], dict[Any, Any]] = {}
         self._furthest: dict[tuple[Any, ...], int] = {}
         self._asked: dict[tuple[Any, ...], int] = {}
-        self._dead: set[tuple[Any, ...]] = set()
         self._looked_at: list[tuple[Any, ...]] = []
         self._arrived: list[DispatchRequest] = []
         self._stored: list[tuple[Any, ...]] = []
@@ -37,21 +38,15 @@ class History:
 
     def state(self) -> Canonical:
         """All of it up to now."""
-        facts, events = self._simulation.cluster.facts.facts, self._simulation.witness.events
+        facts = self._simulation.cluster.facts.facts
         for index in range(self._facts_read, len(facts)):
             self._read(facts[index])
         self._facts_read = len(facts)
-        for index in range(self._events_read, len(events)):
-            event = events[index]
-            if event["ev"] == "offset":
-                self._looked_at.append((event["group"], event["topic"], event["queue"], event["committed"]))
-        self._events_read = len(events)
         return (
             tuple(sorted(self._consumed.items())),
             tuple(sorted((message, tuple(by.items())) for message, by in self._dropped.items())),
             tuple(sorted(self._furthest.items())),
             tuple(sorted(self._asked.items())),
-            tuple(sorted(self._dead)),
             tuple(self._looked_at),
             self._messages(),
             tuple(
@@ -61,24 +56,23 @@ class History:
         )
 
     def _read(self, fact: Fact) -> None:
-        f = fact.fields
-        match fact.kind:
-            case "consumed":
+        match event := fact.event:
+            case Consumed():
                 self._consumed[
-                    fact.source, f["group"], f["topic"], f["queue"], f["offset"], f["body"], f["success"]
+                    fact.source, event.group, event.topic, event.queue, event.offset, event.body, event.success
                 ] += 1
-            case "filtered" | "client_filtered":
-                by = self._dropped.setdefault((f["group"], f["topic"], f["queue"], f["offset"]), {})
-                who = f.get("client", fact.source)
+            case Filtered() | ClientFiltered():
+                by = self._dropped.setdefault((event.group, event.topic, event.queue, event.offset), {})
+                who, stage = (event.client, event.stage) if isinstance(event, Filtered) else (fact.source, None)
                 by.pop(who, None)  # the last to drop it comes last
-                by[who] = (fact.kind, f.get("stage"))
-            case "commit":
-                queue = (f["group"], f["topic"], f["queue"])
-                self._furthest[queue] = max(self._furthest.get(queue, -1), f["offset"])
-            case "pull_result":
-                self._asked[fact.source, f["topic"], f["queue"]] = f["next"]
-            case "dead_letter":
-                self._dead.add((f["group"], f["message_id"]))
+                by[who] = (event.kind, stage)
+            case Commit():
+                queue = (event.group, event.topic, event.queue)
+                self._furthest[queue] = max(self._furthest.get(queue, -1), event.offset)
+            case PullAnswered():
+                self._asked[fact.source, event.topic, event.queue] = event.next
+            case OffsetAsked():
+                self._looked_at.append((event.group, event.topic, event.queue, event.committed))
             case _:
                 pass
 

@@ -61,7 +61,7 @@ def _notified(reading: Reading) -> Iterator[Violation]:
     causes = {
         fact.t
         for fact in reading.run.facts.facts
-        if fact.fields.get("group") == reading.group
+        if fact.get("group") == reading.group
         and (
             fact.kind in GROUP_CHANGES or (fact.kind == "subscription" and (fact["old"] is None or fact["new"] is None))
         )
@@ -109,7 +109,7 @@ def _passed(reading: Reading) -> Iterator[Violation]:
 
 
 def _client_check(reading: Reading) -> Iterator[Violation]:
-    for fact in reading.facts("consumed"):
+    for fact in reading.facts("consume"):
         asked = list(_asked(reading, fact.source))
         if not all(is_tag_type(kind) for kind, _ in asked):
             continue

@@ -59,11 +59,11 @@ def duplicates(run: Run) -> list[str]:
         step.group for step in run.scenario.steps if isinstance(step, Start) and step.mode == "broadcasting"
     }
     seen: dict[tuple[str, str], int] = {}
-    for fact in run.facts.of("consumed"):
+    for fact in run.facts.of("consume"):
         if fact["success"] and fact["group"] not in broadcasting:
             key = (fact["group"], fact["message_id"])
             seen[key] = seen.get(key, 0) + 1
-    bodies = {fact["message_id"]: fact["body"] for fact in run.facts.of("consumed")}
+    bodies = {fact["message_id"]: fact["body"] for fact in run.facts.of("consume")}
     return [bodies[message] for (_, message), times in seen.items() if times > 1]
 
 

@@ -162,7 +162,7 @@ def class_filter_moments(run: ClassFilterRun) -> Table:
         "filter_server": "registers with the broker (301), and will again every 10 s",
         "filter_class": "gets the uploaded text (302) after a heartbeat, and keeps it",
         "class_filter": "asks the class about a message for the first time",
-        "consumed": "gets its first message",
+        "consume": "gets its first message",
     }
     failed = run.first("pull_failed")
     moments = [(run.first(kind), text) for kind, text in told.items()]
