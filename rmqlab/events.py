@@ -33,6 +33,33 @@ class Event(Struct, frozen=True, rename="camel", tag_field="ev", tag=_snake):
 Observer = Callable[[Event], None]
 
 
+class OfGroup(Event, frozen=True):
+    """Something that befalls a member of a group."""
+
+    group: str
+    client: str
+
+
+class AtBroker(Event, frozen=True):
+    """Something about an offset of a queue that the broker tells of a client."""
+
+    client: str
+    group: str
+    topic: str
+    queue: int
+    offset: int
+
+
+class AtClient(Event, frozen=True):
+    """Something about an offset of a queue that a client tells of itself."""
+
+    who: str
+    group: str
+    topic: str
+    queue: int
+    offset: int
+
+
 # What the broker tells. `client` is a client id, or the address of a connection where no id is known.
 
 
@@ -45,25 +72,16 @@ class Heartbeat(Event, frozen=True):
     subscriptions: list[tuple[str, SubscriptionData]]
 
 
-class Register(Event, frozen=True):
+class Register(OfGroup, frozen=True):
     """A consumer or a producer is new in its group."""
 
-    group: str
-    client: str
 
-
-class Unregister(Event, frozen=True):
+class Unregister(OfGroup, frozen=True):
     """A consumer or a producer said goodbye, or its connection ended."""
 
-    group: str
-    client: str
 
-
-class Expired(Event, frozen=True):
+class Expired(OfGroup, frozen=True):
     """A scan forgot a consumer or a producer that was silent for too long."""
-
-    group: str
-    client: str
 
 
 class SubscriptionChanged(Event, frozen=True, tag="subscription"):
@@ -76,21 +94,13 @@ class SubscriptionChanged(Event, frozen=True, tag="subscription"):
     new: SubscriptionData | None
 
 
-class Notify(Event, frozen=True):
+class Notify(OfGroup, frozen=True):
     """A member is told that the members of its group changed."""
 
-    group: str
-    client: str
 
-
-class Pull(Event, frozen=True):
+class Pull(AtBroker, frozen=True):
     """The broker made up its answer to a pull; `status` and `next` are None for one that it refused."""
 
-    client: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
     code: int
     status: str | None
     next: int | None
@@ -98,14 +108,9 @@ class Pull(Event, frozen=True):
     held: bool
 
 
-class Filtered(Event, frozen=True):
+class Filtered(AtBroker, frozen=True):
     """The broker's filter dropped a message from a pull's answer, by this subscription of that version."""
 
-    client: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
     stage: Stage
     subscription: str | None
     version: int
@@ -120,14 +125,8 @@ class Wake(Event, frozen=True):
     why: str
 
 
-class Commit(Event, frozen=True):
+class Commit(AtBroker, frozen=True):
     """A group's offset of a queue is committed."""
-
-    client: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
 
 
 class Registration(Event, frozen=True):
@@ -202,72 +201,40 @@ class Rebalance(Event, frozen=True):
     queues: list[int]
 
 
-class PullAnswered(Event, frozen=True, tag="pull_result"):
+class PullAnswered(AtClient, frozen=True, tag="pull_result"):
     """A client takes in the answer to a pull from `offset`; `count` of its messages are left after its own check."""
 
-    who: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
     status: str
     next: int
     count: int
 
 
-class PullFailed(Event, frozen=True):
+class PullFailed(AtClient, frozen=True):
     """A pull could not be made or was refused."""
 
-    who: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
     error: str
 
 
-class ClientFiltered(Event, frozen=True):
+class ClientFiltered(AtClient, frozen=True):
     """A client drops a message that its own subscription does not name."""
 
-    who: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
     tag: str | None
     subscription: str | None
     version: int
 
 
-class Given(Event, frozen=True):
+class Given(AtClient, frozen=True):
     """A client keeps a message of an answer; whether its listener got it, nobody saw."""
 
-    who: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
     tag: str | None
 
 
-class CorrectOffset(Event, frozen=True):
+class CorrectOffset(AtClient, frozen=True):
     """A client moves its offset of a queue although it consumed nothing."""
 
-    who: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
 
-
-class OffsetPersist(Event, frozen=True):
+class OffsetPersist(AtClient, frozen=True):
     """A client sent an offset to the broker."""
-
-    who: str
-    group: str
-    topic: str
-    queue: int
-    offset: int
 
 
 class ListenerError(Event, frozen=True):
