@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.events import Commit
+from rmqlab.message.java import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
