@@ -92,14 +92,14 @@ def run(args: Namespace) -> int:
     from rmqlab.spark.audit.subscriptions import both
     from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session, require_address
-    from rmqlab.spark.watched import watched
+    from rmqlab.spark.tasks import reporting_tasks
 
     require_address(args.spark)
     with open_store(args.store) as (store, events, conf):
         given = NOTHING
         for path in filter(None, (events, args.subscriptions)):
             given = both(given, read_subscriptions(path))
-        # Frames tell nothing of what was stored before the recorder ran, or after.
+        # Frames report nothing of what was stored before the recorder ran, or after.
         since, until = given.span or (LONG_MIN, LONG_MAX)
         options = AuditOptions(
             groups=tuple(args.group),
@@ -116,10 +116,10 @@ def run(args: Namespace) -> int:
         try:
             with Progress("audit: Spark starts") as progress:
 
-                def tell(done: int, tasks: int) -> None:
+                def report(done: int, tasks: int) -> None:
                     progress.now(f"audit: {done} of {tasks} tasks")
 
-                with watched(audit.session, tell):
+                with reporting_tasks(audit.session, report):
                     audit.compute()
             for line in (*summary_lines(audit.summary), *damage_lines(audit.damage)):
                 print(line, file=text_stream(args))
@@ -137,9 +137,11 @@ def run(args: Namespace) -> int:
 
 def _in_memory_percent(conf: Path | None) -> int:
     from rmqlab.lab.broker_conf import read_cluster_config
-    from rmqlab.spark.audit.beginning import PERCENT
+    from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT
 
-    return read_cluster_config(conf, strict=False).store.access_message_in_memory_max_ratio if conf else PERCENT
+    return (
+        read_cluster_config(conf, strict=False).store.access_message_in_memory_max_ratio if conf else IN_MEMORY_PERCENT
+    )
 
 
 def _time(text: str) -> int:
@@ -157,7 +159,7 @@ def _write(audit: Audit, folder: Path, name: str) -> None:
 
     from rmqlab.files import atomic_write
     from rmqlab.show.audit.page import audit_page
-    from rmqlab.spark.audit.resend import resend_plan
+    from rmqlab.spark.audit.totals import resend_plan
 
     plan = resend_plan(audit.lost_table)
     page = audit_page(name, audit.summary, audit.counts.to_pylist(), audit.damage, plan)

@@ -139,8 +139,8 @@ def _value(text: str, kind: type, given: str) -> Any:
 
 
 def _again(args: Namespace, out: TextIO) -> int:
-    from rmqlab.spark.sweeps.again import parameters_of, row_again, row_of
-    from rmqlab.spark.sweeps.stored import kept_rows
+    from rmqlab.spark.sweeps.rerun import parameters_of, rerun_row, row_of
+    from rmqlab.spark.sweeps.results import kept_rows
 
     if args.run is not None and args.schedules is None:
         raise BadInput("--run: say where with --schedules DIR")
@@ -150,7 +150,7 @@ def _again(args: Namespace, out: TextIO) -> int:
     print(
         f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}", file=out
     )
-    figures = row_again(args.name, record)
+    figures = rerun_row(args.name, record)
     width = max(len(one.name) for one in figures)
     for one in figures:
         note = "" if one.same else "  differs"
@@ -165,11 +165,11 @@ def _again(args: Namespace, out: TextIO) -> int:
 
 
 def _write_runs(args: Namespace, record: Mapping[str, Any], out: TextIO) -> None:
-    from rmqlab.spark.sweeps.again import BEST, WORST, explore_options, run_again_of
     from rmqlab.spark.sweeps.catalogue import SCHEDULES
+    from rmqlab.spark.sweeps.rerun import BEST, WORST, explore_options, run_of_row
 
     for which in args.run or (WORST, BEST):
-        run = run_again_of(args.name, record, which)
+        run = run_of_row(args.name, record, which)
         stem = args.schedules / f"{record['row']}-{which}"
         scenario, schedule = stem.with_suffix(".jsonl"), stem.with_suffix(".json")
         replace_file(scenario, run.scenario.to_json() + "\n")

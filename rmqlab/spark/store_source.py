@@ -37,7 +37,7 @@ from rmqlab.spark.files.log_end import log_end
 from rmqlab.spark.files.pushed_filters import Pushed
 from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader
 from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
-from rmqlab.spark.loaded import settle
+from rmqlab.spark.tasks import freeze_loaded
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -231,7 +231,7 @@ class LogTable(DataSourceReader):
         part = partition.part  # type: ignore[attr-defined]
         if part is not None:
             yield from self._options.log_reader().read(part)
-        settle()
+        freeze_loaded()
 
 
 class PushingLogTable(LogTable):
@@ -313,4 +313,4 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         part = partition.part  # type: ignore[attr-defined]
         if part is not None:
             yield from self._options.log_reader().read(part)
-        settle()
+        freeze_loaded()

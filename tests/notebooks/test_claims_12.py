@@ -13,11 +13,11 @@ from rmqlab.lab.recorded.races import SETS, recorded_races
 from rmqlab.show.play.sweep import AXES, USUAL
 from rmqlab.show.sweeps.sweep_tables import CHANGES
 from rmqlab.show.sweeps.whole_pictures import cell_of, differences
-from rmqlab.spark.sweeps.again import run_again_of
-from rmqlab.spark.sweeps.reduced_check import agreement
+from rmqlab.spark.sweeps.rerun import run_of_row
+from rmqlab.spark.sweeps.whole_group import agreement
 from rmqlab.spark.sweeps.reduced_group import GroupStart
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats
-from rmqlab.spark.sweeps.stored import stored_sweep
+from rmqlab.spark.sweeps.results import stored_sweep
 
 LESSON = "12_distributions"
 SETTING = (
@@ -303,7 +303,7 @@ def test_a_run_of_a_row_comes_out_of_its_choices():
     chosen = cell_of(
         stored_sweep("loss_whole").good, members=2, queues=4, shared=1, gap_ms=100, delay_us=1_000, traffic="starting"
     )
-    assert {which: sum(fate.lost for fate in run_again_of("loss_whole", chosen, which).fates)
+    assert {which: sum(fate.lost for fate in run_of_row("loss_whole", chosen, which).fates)
             for which in ("worst", "best")} == {"worst": chosen["lost_max"], "best": chosen["lost_min"]}  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from rmqlab.errors import BadInput
 from rmqlab.show.play.sweep import loss_picture, play_sweep
 from rmqlab.show.sweeps.sweep_tables import alarms, detection, guessed, notifications, storms
 from rmqlab.show.sweeps.whole_pictures import kept_and_now
-from rmqlab.spark.sweeps.again import row_again
-from rmqlab.spark.sweeps.stored import stored_sweep
+from rmqlab.spark.sweeps.rerun import rerun_row
+from rmqlab.spark.sweeps.results import stored_sweep
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_only_shared_tags_help(rows):
 )
 def test_kept_rows_come_out_again(name, number):
     """The committed files are what the code says today; `./lab sweep NAME --table` makes them anew when it changes."""
-    found = row_again(name, stored_sweep(name).good[number])
+    found = rerun_row(name, stored_sweep(name).good[number])
     assert [one.name for one in found if not one.same] == []
     assert len(kept_and_now(name, stored_sweep(name).good[number], lambda *_: found).rows) == len(found) > 5
 

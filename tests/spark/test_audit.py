@@ -18,10 +18,10 @@ from rmqlab.spark.files.log_maker import LogMaker
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.spark.audit.auditing import Audit, AuditError, AuditOptions
-from rmqlab.spark.audit.evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
+from rmqlab.spark.audit.delivery_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
-from rmqlab.spark.audit.resend import resend_plan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
+from rmqlab.spark.audit.totals import resend_plan
 
 
 @pytest.fixture(scope="session")

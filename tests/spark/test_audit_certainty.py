@@ -76,7 +76,7 @@ class Recorded:
         """Every message of every group with its fate."""
         audit = Audit(None, self.store, AuditOptions(subscriptions=subscriptions))
         # A copy is what a worker gets.
-        scan = Scan(deepcopy(audit.judges()), (), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
+        scan = Scan(deepcopy(audit.inferences()), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
         batches = [batch for part in log_ranges(log_files(self.store), 1 << 40) for batch in scan.run(part)]
         return [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
 
@@ -199,7 +199,7 @@ def test_what_all_members_ask_for_is_delivered_whoever_looked_at_it(tmp_path):
     asked = {("G", "T"): [Asked("", "TAG", "*"), Asked("", "TAG", "tagA")]}
     audit = Audit(None, tmp_path, AuditOptions(subscriptions=Subscriptions(asked, {}, frozenset(asked), {})))
     (part,) = log_ranges(log_files(tmp_path), 1 << 40)
-    batches = Scan(audit.judges(), (), LONG_MIN, LONG_MAX, check_crc=False, each_message=True).run(part)
+    batches = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True).run(part)
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert [(row["fate"], row["certainty"]) for row in rows] == [("delivered", "implied"), ("passed", "unknown")]
 

@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit import beginning
+from rmqlab.spark.audit import log_extent
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.evidence import read_log
+from rmqlab.spark.audit.delivery_evidence import read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
@@ -28,7 +28,7 @@ def written(path, *lines):
 def judged(store, subscriptions):
     """Fate, certainty and reason of every message, in order; no Spark is needed for it."""
     audit = Audit(None, store, AuditOptions(subscriptions=subscriptions))
-    scan = Scan(audit.judges(), (), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
+    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
     batches = [batch for part in log_ranges(log_files(store), 1 << 40) for batch in scan.run(part)]
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
     return [(row["fate"], row["certainty"], row["reason"]) for row in rows]
@@ -84,14 +84,14 @@ def test_a_new_group_begins_with_the_first_message_while_the_broker_has_that_in_
     unseen = read_subscriptions(written(tmp_path / "unseen.jsonl", AWAY[0]))
     delivered, dropped = ("delivered", "implied", None), ("dropped_by_broker_tag", "implied", None)
     assert judged(store, seen) == judged(store, unseen) == [delivered, delivered, dropped, delivered]
-    monkeypatch.setattr(beginning, "MEMORY", 100)
+    monkeypatch.setattr(log_extent, "MEMORY", 100)
     perhaps = ("passed", "unknown", LATE)
     assert judged(store, seen) == [perhaps, perhaps, dropped, delivered]
     assert judged(store, unseen) == [perhaps, perhaps, dropped, perhaps]
 
 
 def test_what_was_deleted_and_what_is_not_written_yet(tmp_path):
-    limit = beginning.MEMORY * beginning.PERCENT // 100
+    limit = log_extent.MEMORY * log_extent.IN_MEMORY_PERCENT // 100
 
     def files(*found):
         return [LogFile(str(path), base, path.stat().st_size, base + 1, last) for path, base, last in found]
@@ -100,15 +100,15 @@ def test_what_was_deleted_and_what_is_not_written_yet(tmp_path):
     with log.open("wb") as stream:
         stream.write(b"message")
         stream.truncate(limit + 1)
-    assert beginning.begins_at_first(files((log, 0, True)))
-    assert not beginning.begins_at_first(files((log, 1 << 20, True)))
-    assert not beginning.begins_at_first(files((log, 0, False), (log, limit + 1, True)))
+    assert log_extent.begins_at_first(files((log, 0, True)))
+    assert not log_extent.begins_at_first(files((log, 1 << 20, True)))
+    assert not log_extent.begins_at_first(files((log, 0, False), (log, limit + 1, True)))
     with log.open("r+b") as stream:
         stream.seek(limit)
         stream.write(b"m")
-    assert not beginning.begins_at_first(files((log, 0, True)))
-    assert beginning.begins_at_first(files((log, 0, True)), 41)
-    assert not beginning.begins_at_first([])
+    assert not log_extent.begins_at_first(files((log, 0, True)))
+    assert log_extent.begins_at_first(files((log, 0, True)), 41)
+    assert not log_extent.begins_at_first([])
 
 
 def scenario(**more):

@@ -67,7 +67,7 @@ async def converse(broker, folder):
 def judged(store, subscriptions):
     """What an audit says of every message in the group: its fate and certainty by queue and offset."""
     audit = Audit(None, store, AuditOptions(groups=("G",), subscriptions=subscriptions))
-    scan = Scan(audit.judges(), (), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
+    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
     batches = [batch for part in log_ranges(log_files(store), 1 << 40) for batch in scan.run(part)]
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL and row["topic"] == "T"]
     return {(row["queueId"], row["queueOffset"]): (row["fate"], row["certainty"]) for row in rows}

@@ -14,7 +14,7 @@ from rmqlab.lab.fates import LOSING
 from rmqlab.lab.recorded.store import RecordedStore
 from rmqlab.spark import session
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.nothing import AuditError, require_messages
+from rmqlab.spark.audit.log_extent import AuditError, require_messages
 from rmqlab.spark.audit.scan import Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import Asked, Held, Present, Subscriptions, both
@@ -145,7 +145,7 @@ def test_events_beside_a_store_stay_when_a_line_about_another_group_is_given(tmp
 
     def dropped(subscriptions):
         audit = Audit(None, recording.store, AuditOptions(subscriptions=subscriptions))
-        scan = Scan(audit.judges(), (), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
+        scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
         batches = [batch for part in log_ranges(log_files(recording.store), 1 << 40) for batch in scan.run(part)]
         rows = [row for batch in batches for row in batch.to_pylist() if row["group"] == line["group"]]
         return sum(row["fate"] in set(map(str, LOSING)) for row in rows)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit.judge import Judge
+from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import GONE
 from rmqlab.spark.audit.scan import DAMAGE, Scan
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
@@ -46,7 +46,7 @@ def log(store):
 
 
 def damage(store, split=1 << 40, **window):
-    scan = Scan({}, (), window.get("since", LONG_MIN), window.get("until", LONG_MAX), True, str(store))
+    scan = Scan({}, window.get("since", LONG_MIN), window.get("until", LONG_MAX), True, str(store))
     batches = [batch for part in log_ranges(log_files(store), split) for batch in scan.run(part)]
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DAMAGE]
     return sorted(rows, key=lambda row: (row["physicalOffset"], row["reason"]))
@@ -105,9 +105,9 @@ def test_no_record_that_was_hit_is_passed_over_in_silence(store, log, records, s
 
 
 def test_a_judge_sees_the_same_messages_with_and_without_the_check(store):
-    judge = Judge("G_p-audit-006", "T_p-audit-006", {}, [], [], complete=False, has_evidence=False)
+    inference = FateInference("G_p-audit-006", "T_p-audit-006", {}, [], [], complete=False, has_evidence=False)
     found = []
     for root in (None, str(store)):
-        scan = Scan({judge.topic: [judge]}, (), LONG_MIN, LONG_MAX, True, root)
+        scan = Scan({inference.topic: [inference]}, LONG_MIN, LONG_MAX, True, root)
         found.append([row for part in log_ranges(log_files(store), 1 << 40) for row in scan.run(part)])
     assert found[0] == found[1] != []

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import find_java
-from rmqlab.spark.sweeps.files import SweepFiles
+from rmqlab.spark.sweeps.results import SweepFiles
 from rmqlab.spark.sweeps.running import SparkLostError, WorkersError, run_sweep
-from rmqlab.spark.sweeps.sweep import Outcome, Sweep, grid
+from rmqlab.spark.sweeps.sweep import RowOutcome, Sweep, grid
 
 
 def counting(calls=None, *, fails=()):
@@ -144,7 +144,7 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_values_of_several_kinds_are_kept(tmp_path):
     sweep = Sweep("s", counting(), AXES[:3])
     files = SweepFiles(tmp_path, sweep)
-    files.add([Outcome(row, {"x": x}) for row, x in zip(sweep.rows(), [1, "one", None], strict=True)])
+    files.add([RowOutcome(row, {"x": x}) for row, x in zip(sweep.rows(), [1, "one", None], strict=True)])
     assert [record["x"] for record in files.read().values()] == ["1", "one", None]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

@@ -10,11 +10,11 @@ import pytest
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.tag_group import counts
-from rmqlab.spark.sweeps.again import parameters_of, row_again, row_of, run_again_of
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
+from rmqlab.spark.sweeps.rerun import parameters_of, rerun_row, row_of, run_of_row
+from rmqlab.spark.sweeps.results import kept_rows, stored_sweep
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.searched_group import schedules, weighted_median
-from rmqlab.spark.sweeps.stored import kept_rows, stored_sweep
 from rmqlab.spark.sweeps.whole_group import ChosenBefore, group_start, loss_whole, whole_run_of, winner_of
 
 WHOLE = {
@@ -49,10 +49,10 @@ def test_a_row_of_the_whole_core_tells_its_distribution(kept):
 
 def test_each_run_of_a_row_comes_again(kept):
     for record in kept_rows("loss_whole", table=kept["loss_whole"]):
-        runs = [run_again_of("loss_whole", record, str(number)) for number in range(5)]
+        runs = [run_of_row("loss_whole", record, str(number)) for number in range(5)]
         assert [counts(run)["delivered"] for run in runs] == record["each"]
         for which in ("worst", "best"):
-            again = run_again_of("loss_whole", record, which)
+            again = run_of_row("loss_whole", record, which)
             assert again.lines() == runs[record[f"{which}_run"]].lines()
             assert sum(fate.lost for fate in again.fates) == record["lost_max" if which == "worst" else "lost_min"]
 
@@ -62,7 +62,7 @@ def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
         assert record["outcomes"] == len(record["lost_counts"]) == len(record["lost_shares"])
         assert sum(record["lost_shares"]) == pytest.approx(1)
         for which, count in (("worst", record["lost_max"]), ("best", record["lost_min"])):
-            assert sum(fate.lost for fate in run_again_of("schedules", record, which).fates) == count
+            assert sum(fate.lost for fate in run_of_row("schedules", record, which).fates) == count
     lost = [(record["queues"], record["lost_min"], record["lost_max"]) for record in kept_rows(
         "schedules", table=kept["schedules"]
     )]  # fmt: skip
@@ -85,7 +85,7 @@ def test_the_verb_runs_a_row_again_and_simulate_repeats_its_runs(kept, name, tmp
         assert command[:2] == ["rmqlab", "simulate"]
         assert main([*command[1:], "--out", str(tmp_path / "events.jsonl")]) == 0
         events = (tmp_path / "events.jsonl").read_text()
-        assert events == run_again_of(name, record, which).lines()
+        assert events == run_of_row(name, record, which).lines()
         assert sum(json.loads(line).get("lost", False) for line in events.splitlines()) == lost
         assert f"{lost} lost" in capsys.readouterr().out
 
@@ -124,11 +124,11 @@ def test_spark_finds_what_this_process_finds(kept, spark, tmp_path):
 def test_a_storm_comes_again_by_its_seed():
     sweep = CATALOGUE["storms"].sweep("storms", axes={"members": [3], "queues": [4]})
     record = sweep.run_row(sweep.rows()[0]).record()
-    assert [one for one in row_again("storms", record) if not one.same] == []
-    run = run_again_of("storms", record, "0")
+    assert [one for one in rerun_row("storms", record) if not one.same] == []
+    run = run_of_row("storms", record, "0")
     assert sum(fact.kind == "notify" for fact in run.facts.facts if fact.t < 25_000) >= record["notifications"] > 0
     with pytest.raises(BadInput, match="run 1: give worst, best, or a number from 0 to 0"):
-        run_again_of("storms", record, "1")
+        run_of_row("storms", record, "1")
 
 
 def test_winner_is_the_one_whose_tag_arrives():
@@ -145,7 +145,7 @@ def test_what_is_no_row_is_refused(kept, capsys):
     with pytest.raises(BadInput, match="this is no row of sweep 'storms': it has no strategy"):
         parameters_of("storms", records[0])
     with pytest.raises(BadInput, match="sweep 'loss' has no run 'worst'"):
-        run_again_of("loss", stored_sweep("loss").records[0], "worst")
+        run_of_row("loss", stored_sweep("loss").records[0], "worst")
     with pytest.raises(BadInput, match="runs is 0; at least one"):
         loss_whole(1, members=2, queues=4, shared=0, gap_ms=0, delay_us=1, traffic="settled", runs=0)
     with pytest.raises(BadInput, match="traffic is 'never'; it is one of starting, settled"):

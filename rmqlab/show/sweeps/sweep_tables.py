@@ -52,7 +52,7 @@ def guessed(records: Records, guess: Sequence[str]) -> Table:
 
 
 def agreement_table(found: Any) -> Table:
-    """What `rmqlab.spark.sweeps.reduced_check.agreement` counted."""
+    """What `rmqlab.spark.sweeps.whole_group.agreement` counted."""
     rows = [
         ("runs", found.runs, f"{found.same} agree in every count"),
         ("messages", found.messages, f"{found.otherwise} fare otherwise"),

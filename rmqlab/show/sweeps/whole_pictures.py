@@ -196,13 +196,13 @@ def orders(records: Sequence[Record], **fixed: object) -> Table:
     return Table("What the orders of frames lose that a budget of runs reached", headers, rows, marked)
 
 
-def kept_and_now(name: str, record: Record, row_again: Callable[..., Sequence[Any]]) -> Table:
+def kept_and_now(name: str, record: Record, rerun_row: Callable[..., Sequence[Any]]) -> Table:
     """A kept row of the sweep `name` beside the same row run now; of long figures their number and sum.
 
     Raises:
         BadInput: the row cannot be run.
     """
-    found = row_again(name, record)
+    found = rerun_row(name, record)
     rows = [(one.name, _short(one.kept), _short(one.now), "same" if one.same else "differs") for one in found]
     marked = frozenset(number for number, one in enumerate(found) if not one.same)
     return Table(f"Row {record['row']}, seed {record['seed']}", ("figure", "kept", "now", ""), rows, marked)

@@ -1,1 +1,1 @@
-"""The audit of a store: evidence, judgement, totals, what to send again."""
+"""The audit of a store: what is known, what follows for each message, totals, what to send again."""

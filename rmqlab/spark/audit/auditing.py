@@ -1,8 +1,9 @@
 """Which messages of a store directory did which group lose, by which stage, and how certain is that.
 
-The commit log is read once, in tasks that judge each message where they read it and send back counts; rows travel only
-for what may be lost, and, for groups whose consumers wrote a trace (or of which a log is given), for what must be
-looked up in it. Memory does not grow with the store.
+The commit log is read once, in tasks that infer the fate of each message where they read it and send back counts; rows
+travel only for what may be lost, and, for groups whose consumers wrote a trace (or of which a log is given), for what
+must be looked up in it. Memory does not grow with the store. The tasks read the files themselves, not through the data
+source: from there every row would go to Spark and back to Python, which costs more than inferring its fate.
 """
 
 from __future__ import annotations
@@ -20,21 +21,18 @@ from rmqlab.message.topics import (
     TRACE_TOPIC,
     is_system_group,
 )
-from rmqlab.spark.audit import evidence as audit_evidence
 from rmqlab.spark.audit import scan as audit_scan
-from rmqlab.spark.audit.beginning import PERCENT, begins_at_first
-from rmqlab.spark.audit.judge import Judge
-from rmqlab.spark.audit.lookup import looked_up
-from rmqlab.spark.audit.nothing import AuditError, require_messages
+from rmqlab.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
+from rmqlab.spark.audit.fate_codes import NO
+from rmqlab.spark.audit.fate_inference import FateInference
+from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, AuditError, begins_at_first, require_messages
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
-from rmqlab.spark.audit.tasks import over_ranges
 from rmqlab.spark.audit.totals import totals
-from rmqlab.spark.audit.verdict import NO
-from rmqlab.spark.audit.witnesses import Witnesses
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_end import log_end
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.store_config import StoreConfig
+from rmqlab.spark.tasks import over_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -70,7 +68,7 @@ class AuditOptions:
     check_crc: bool = True
     check_queues: bool = True
     split_bytes: int | None = None
-    in_memory_percent: int = PERCENT
+    in_memory_percent: int = IN_MEMORY_PERCENT
     each_message: bool = False
 
 
@@ -99,7 +97,7 @@ class Audit:
         self._end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
         self._subscriptions = merged(self.options.subscriptions, from_config(self._config))
         self._known_topics = {*self._config.topics(), *_queue_folders(root)}
-        self._telling = audit_evidence.evidence_topics(self._known_topics, self.options.trace_topic)
+        self._telling = evidence_topics(self._known_topics, self.options.trace_topic)
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
         split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
@@ -110,7 +108,7 @@ class Audit:
             if topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
             for queue, offset in offsets.items()
         }
-        self._witnesses = Witnesses(
+        self._evidence = DeliveryEvidence(
             self._open, self._ranges, self._telling, self.options.trace_topic, self.options.delivered, retried
         )
         self._require_names()
@@ -133,9 +131,9 @@ class Audit:
                     f"the subscriptions name topic {topic!r} (group {group!r}), which the store does not have; there "
                     f"are {_some({one for one in topics if _is_audited(group, one)})}"
                 )
-        if self._witnesses.told_of and not self._witnesses.told_of & groups:
+        if self._evidence.told_of and not self._evidence.told_of & groups:
             raise AuditError(
-                f"the delivery log names {_some(self._witnesses.told_of)}, of which nothing is known here; there are "
+                f"the delivery log names {_some(self._evidence.told_of)}, of which nothing is known here; there are "
                 f"{_some(groups)}"
             )
 
@@ -151,7 +149,7 @@ class Audit:
         return sorted(key for key in found if _is_audited(*key))
 
     @cached_property
-    def _judged(self) -> list[Key]:
+    def _inferred(self) -> list[Key]:
         """What is audited, and the other groups of its topics: they may have got what one lost."""
         topics = {topic for _, topic in self.keys}
         return [key for key in self._known if key[1] in topics]
@@ -159,17 +157,17 @@ class Audit:
     @property
     def witnessed(self) -> dict[str, tuple[str, ...]]:
         """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
-        return self._witnesses.clients
+        return self._evidence.clients
 
-    def judges(
+    def inferences(
         self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
-    ) -> dict[str, list[Judge]]:
-        """The judges of each topic; `witnessed` has, of groups with evidence, the clients in it and what it tells."""
+    ) -> dict[str, list[FateInference]]:
+        """How fates are inferred, by topic; `witnessed` has, of groups with evidence, its clients and what it tells."""
         config, topics = self._committed, self._config.topics()
-        judges: dict[str, list[Judge]] = {}
-        for group, topic in self._judged:
+        inferences: dict[str, list[FateInference]] = {}
+        for group, topic in self._inferred:
             clients, telling = witnessed.get(group, ((), NO))
-            judge = Judge(
+            inference = FateInference(
                 group,
                 topic,
                 config.get((group, topic), {}),
@@ -184,19 +182,18 @@ class Audit:
                 self._subscriptions.reset.get((group, topic), ()),
                 self._at_first,
             )
-            judges.setdefault(topic, []).append(judge)
-        return judges
+            inferences.setdefault(topic, []).append(inference)
+        return inferences
 
     @cached_property
     def scan(self) -> audit_scan.Scan:
         """What each task does with its part of the log."""
-        judges = self.judges(
-            {group: (clients, self._witnesses.telling_of(group)) for group, clients in self.witnessed.items()}
+        inferences = self.inferences(
+            {group: (clients, self._evidence.telling_of(group)) for group, clients in self.witnessed.items()}
         )
         options = self.options
         return audit_scan.Scan(
-            judges,
-            self._telling,
+            inferences,
             options.since,
             options.until,
             options.check_crc,
@@ -212,7 +209,7 @@ class Audit:
 
         frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCHEMA)
         if self.witnessed:
-            frame = looked_up(frame, self._witnesses.evidence)
+            frame = with_evidence(frame, self._evidence.best)
         return frame.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
@@ -295,7 +292,7 @@ class Audit:
         """
         from pyspark.sql import functions as F  # noqa: N812
 
-        logs = self._witnesses.named
+        logs = self._evidence.named
         if not len(logs) or (self.options.since, self.options.until) != (LONG_MIN, LONG_MAX):
             return  # deliveries outside the time asked for are none of these messages
         detail, named = self.rows.where(F.col("kind") == audit_scan.DETAIL), self.session.createDataFrame(logs)
@@ -334,7 +331,7 @@ class Audit:
         """Let go of what Spark keeps on disk."""
         if "rows" in self.__dict__:
             self.__dict__.pop("rows").unpersist()
-        self._witnesses.close()
+        self._evidence.close()
 
 
 MESSAGE_COLUMNS: Final = (

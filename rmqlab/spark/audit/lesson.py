@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.audited import Audited, Slot
 from rmqlab.spark import read_store
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
-from rmqlab.spark.audit.resend import resend_plan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.totals import is_lost
+from rmqlab.spark.audit.totals import is_lost, resend_plan
 from rmqlab.spark.files.store_config import StoreConfig
 
 if TYPE_CHECKING:

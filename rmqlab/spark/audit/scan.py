@@ -1,10 +1,10 @@
-"""One range of the commit log judged inside a Spark task: counts leave it, and rows only of what may be lost."""
+"""One range of the commit log inside a Spark task: counts of fates leave it, and rows only of what may be lost."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from rmqlab.lab.fates import Fate
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.spark.audit.batch import Batch
-from rmqlab.spark.audit.judge import Judge
+from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
+from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import QueueCheck
-from rmqlab.spark.audit.verdict import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
 from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
 
 if TYPE_CHECKING:
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rmqlab.spark.audit.verdict import Verdict
+    from rmqlab.spark.audit.fate_codes import InferredFates
     from rmqlab.spark.files.commit_log_files import LogRange
 
-COUNT, DETAIL, LOST, DAMAGE, TOLD = "count", "detail", "lost", "damage", "told"
-"""Kinds of rows: so many messages; a message to be looked up in the evidence; a lost one; a damaged part of the log; so
-many records of topics that tell about deliveries."""
+COUNT, DETAIL, LOST, DAMAGE = "count", "detail", "lost", "damage"
+"""Kinds of rows: so many messages; a message to be looked up in the evidence; a lost one; a damaged part of the log."""
 _LONG, _TEXT = pa.int64(), pa.string()
 SCHEMA: Final = pa.schema(
     [
@@ -70,15 +69,14 @@ _Cell = tuple[str, str, int, str | None, int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a task needs to know: the judges by topic, the topics that tell, store times, whether to check bodies.
+    """What a task needs to know: the inferences by topic, store times, whether to check bodies.
 
     With `root` the consume queues of that store directory are compared with the records. What is stored at commit log
-    offset `end` or behind it came after the audit began, and is not judged. With `each_message` every message and group
+    offset `end` or behind it came after the audit began, and is left out. With `each_message` every message and group
     has a row of its own.
     """
 
-    judges: dict[str, list[Judge]]
-    telling: tuple[str, ...]
+    inferences: dict[str, list[FateInference]]
     since: int
     until: int
     check_crc: bool
@@ -89,9 +87,9 @@ class Scan:
     def run(self, part: LogRange) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
         cells: Counter[_Cell] = Counter()
-        names = {name for judges in self.judges.values() for judge in judges for name in judge.property_names()}
+        each = chain.from_iterable(self.inferences.values())
+        names = {name for inference in each for name in inference.property_names()}
         columns = (*_COLUMNS, *(PROPERTY_PREFIX + name for name in sorted(names)))
-        told = 0
         check = QueueCheck(self.root, part) if self.root else None
         for batch in LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc).read(part):
             yield from _damage(batch, check)
@@ -100,11 +98,9 @@ class Scan:
             counts = batch["physicalOffset"].to_numpy() < self.end
             counts &= ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
             for code, topic in enumerate(topics.dictionary.to_pylist()):
-                if topic in self.telling:
-                    told += int((codes == code).sum())
                 mine = np.flatnonzero((codes == code) & counts)
-                if topic in self.judges and len(mine):
-                    yield from self._judge(topic, batch, mine, Batch(batch, tags, mine), cells)
+                if topic in self.inferences and len(mine):
+                    yield from self._infer(topic, batch, mine, Batch(batch, tags, mine), cells)
             if len(cells) > 1 << 17:
                 yield _counts(cells)
                 cells.clear()
@@ -112,36 +108,34 @@ class Scan:
             yield from _damaged(check.gone())
         if cells:
             yield _counts(cells)
-        if told:
-            yield _rows(1, kind=TOLD, messages=told)
 
-    def _judge(
+    def _infer(
         self, topic: str, rows: pa.RecordBatch, mine: NDArray[np.int64], batch: Batch, cells: Counter[_Cell]
     ) -> Iterator[pa.RecordBatch]:
-        judges = self.judges[topic]
-        verdicts = [judge.judge(batch) for judge in judges]
+        inferences = self.inferences[topic]
+        inferred_fates = [inference.infer(batch) for inference in inferences]
         delivered = [
-            np.zeros(len(batch), np.bool_) if self._is_each(judge) else verdict.fate == CODE[Fate.DELIVERED]
-            for judge, verdict in zip(judges, verdicts, strict=True)
+            np.zeros(len(batch), np.bool_) if self._is_each(inference) else inferred.fate == CODE[Fate.DELIVERED]
+            for inference, inferred in zip(inferences, inferred_fates, strict=True)
         ]
         everywhere = np.sum(delivered, axis=0)
-        for judge, verdict, got in zip(judges, verdicts, delivered, strict=True):
-            if self._is_each(judge):
-                yield _details(DETAIL, judge, rows, mine, verdict, np.arange(len(batch)), everywhere - got)
+        for inference, inferred, got in zip(inferences, inferred_fates, delivered, strict=True):
+            if self._is_each(inference):
+                yield _details(DETAIL, inference, rows, mine, inferred, np.arange(len(batch)), everywhere - got)
                 continue
-            _count(cells, judge, batch, verdict)
+            _count(cells, inference, batch, inferred)
             # A store alone knows nothing of most: of what nobody is known to have asked for, the counts will do.
-            passed = (verdict.fate == CODE[Fate.PASSED]) & (verdict.asked == YES)
-            lost = np.flatnonzero((LOST_CODES[verdict.fate] & (verdict.asked != NO)) | passed)
+            passed = (inferred.fate == CODE[Fate.PASSED]) & (inferred.asked == YES)
+            lost = np.flatnonzero((LOST_CODES[inferred.fate] & (inferred.asked != NO)) | passed)
             if len(lost):
-                yield _details(LOST, judge, rows, mine, verdict, lost, everywhere - got)
+                yield _details(LOST, inference, rows, mine, inferred, lost, everywhere - got)
 
-    def _is_each(self, judge: Judge) -> bool:
+    def _is_each(self, inference: FateInference) -> bool:
         """Tell whether the rows of a group travel one by one: what they are may be looked up, or asked for."""
-        return judge.has_evidence or self.each_message
+        return inference.has_evidence or self.each_message
 
 
-def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) -> None:
+def _count(cells: Counter[_Cell], inference: FateInference, batch: Batch, inferred: InferredFates) -> None:
     """Add the messages to the cell of their queue, tag, minute, fate, certainty, if they were asked for, and why."""
     minutes = batch.times // MINUTE_MS
     first = int(minutes.min())
@@ -150,7 +144,7 @@ def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) 
         len(FATES), len(CERTAINTIES), len(ASKED), len(WHY),
     )  # fmt: skip
     parts = (
-        batch.queues, batch.tag_codes, minutes - first, verdict.fate, verdict.certainty, verdict.asked, verdict.why
+        batch.queues, batch.tag_codes, minutes - first, inferred.fate, inferred.certainty, inferred.asked, inferred.why
     )  # fmt: skip
     cell = np.zeros(len(batch), np.int64)
     for part, size in zip(parts, sizes, strict=True):
@@ -166,7 +160,7 @@ def _count(cells: Counter[_Cell], judge: Judge, batch: Batch, verdict: Verdict) 
         *(one.tolist() for one in (*places, numbers)), strict=True
     ):
         name = batch.tag_names[tag]
-        cells[judge.group, judge.topic, queue, name, first + minute, fate, certainty, asked, why] += number
+        cells[inference.group, inference.topic, queue, name, first + minute, fate, certainty, asked, why] += number
 
 
 def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
@@ -189,27 +183,27 @@ def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
 
 def _details(
     kind: str,
-    judge: Judge,
+    inference: FateInference,
     rows: pa.RecordBatch,
     mine: NDArray[np.int64],
-    verdict: Verdict,
+    inferred: InferredFates,
     chosen: NDArray[np.int64],
     elsewhere: Any,
 ) -> pa.RecordBatch:
-    """Give rows for `chosen` of the judged ones, which are at the places `mine` of `rows`."""
+    """Give rows for `chosen` of the rows inferred, which are at the places `mine` of `rows`."""
     picked = rows.take(pa.array(mine[chosen]))
     times = picked["storeTimestamp"].to_numpy()
     return _rows(
         len(chosen),
         kind=kind,
-        group=judge.group,
-        topic=judge.topic,
+        group=inference.group,
+        topic=inference.topic,
         queueId=picked["queueId"],
         tag=picked["tags"],
         minute=times // MINUTE_MS,
-        fate=_FATE_NAMES.take(pa.array(verdict.fate[chosen])),
-        certainty=_CERTAINTY_NAMES.take(pa.array(verdict.certainty[chosen])),
-        asked=_ASKED_NAMES.take(pa.array(verdict.asked[chosen])),
+        fate=_FATE_NAMES.take(pa.array(inferred.fate[chosen])),
+        certainty=_CERTAINTY_NAMES.take(pa.array(inferred.certainty[chosen])),
+        asked=_ASKED_NAMES.take(pa.array(inferred.asked[chosen])),
         messages=1,
         elsewhere=elsewhere[chosen].astype(np.int64),
         queueOffset=picked["queueOffset"],
@@ -219,9 +213,9 @@ def _details(
         key=pc.coalesce(picked["uniqKey"], picked["offsetMsgId"]),
         keys=picked["keys"],
         storeTimestamp=times,
-        covered=_ASKED_NAMES.take(pa.array(verdict.covered[chosen])),
-        subscription=judge.subscriptions_at(times),
-        reason=_WHY_NAMES.take(pa.array(verdict.why[chosen])),
+        covered=_ASKED_NAMES.take(pa.array(inferred.covered[chosen])),
+        subscription=inference.subscriptions_at(times),
+        reason=_WHY_NAMES.take(pa.array(inferred.why[chosen])),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweeps.counter_random import drawn, run_key, seed_of
+from rmqlab.spark.sweeps.counter_rng import drawn, run_key, seed_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

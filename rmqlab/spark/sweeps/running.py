@@ -16,8 +16,8 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweeps.files import SweepFiles, SweepResult
-from rmqlab.spark.sweeps.sweep import ERROR, Outcome, SweepRow, run_row
+from rmqlab.spark.sweeps.results import SweepFiles, SweepResult
+from rmqlab.spark.sweeps.sweep import ERROR, RowOutcome, SweepRow, run_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -84,14 +84,14 @@ def run_sweep(
     return SweepResult(kept[row.id] for row in rows if row.id in kept)
 
 
-def _here(sweep: Sweep, rows: Sequence[SweepRow], rows_a_file: int) -> Iterator[list[Outcome]]:
+def _here(sweep: Sweep, rows: Sequence[SweepRow], rows_a_file: int) -> Iterator[list[RowOutcome]]:
     for start in range(0, len(rows), rows_a_file):
         yield [run_row(sweep.run, row) for row in rows[start : start + rows_a_file]]
 
 
 def _in_spark(
     sweep: Sweep, rows: Sequence[SweepRow], session: SparkSession, rows_a_task: int
-) -> Iterator[list[Outcome]]:
+) -> Iterator[list[RowOutcome]]:
     size = _parallelism(session) * TASKS_A_WAVE_AND_CORE * rows_a_task
     waves = [rows[start : start + size] for start in range(0, len(rows), size)]
     over = Event()
@@ -124,7 +124,7 @@ def _parallelism(session: SparkSession) -> int:
         return max(1, int(session.conf.get("spark.sql.shuffle.partitions") or 1))
 
 
-def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task: int, over: Event) -> list[Outcome]:
+def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task: int, over: Event) -> list[RowOutcome]:
     tasks = [list(rows[start : start + rows_a_task]) for start in range(0, len(rows), rows_a_task)]
     frame = session.range(0, len(tasks), 1, len(tasks)).mapInArrow(partial(_task, run, tasks), _SCHEMA)
     try:
@@ -134,12 +134,12 @@ def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task
             raise
         _require_alive(session, error)
         if len(rows) == 1:
-            return [Outcome(rows[0], {}, f"the task died: {_reason(error)}")]
+            return [RowOutcome(rows[0], {}, f"the task died: {_reason(error)}")]
         half = len(rows) // 2
         parts = (rows[:half], rows[half:])
         return [outcome for part in parts for outcome in _wave(session, run, part, rows_a_task, over)]
     found = {one["row"]: one for one in answers}
-    return [Outcome(row, json.loads(found[row.id]["figures"]), found[row.id]["error"]) for row in rows]
+    return [RowOutcome(row, json.loads(found[row.id]["figures"]), found[row.id]["error"]) for row in rows]
 
 
 def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -49,7 +49,7 @@ class SweepRow(NamedTuple):
     parameters: dict[str, Scalar]
 
 
-class Outcome(NamedTuple):
+class RowOutcome(NamedTuple):
     """What became of a row: figures by name, or the error that took their place."""
 
     row: SweepRow
@@ -95,7 +95,7 @@ class Sweep:
             found[row.id] = row
         return list(found.values())
 
-    def run_row(self, row: SweepRow | Mapping[str, Scalar]) -> Outcome:
+    def run_row(self, row: SweepRow | Mapping[str, Scalar]) -> RowOutcome:
         """Run one row here: a row of `rows`, or parameters (a line of a result will do; what is no parameter is left).
 
         What `run` raises becomes the outcome's error.
@@ -113,16 +113,18 @@ class Sweep:
         return SweepRow(_hash(f"{self.name}\n{self.version}\n{self.seed}\n{text}").hex(), seed, parameters)
 
 
-def run_row(run: Run, row: SweepRow) -> Outcome:
+def run_row(run: Run, row: SweepRow) -> RowOutcome:
     """Call `run` for one row; an exception, or figures that cannot be kept, becomes the outcome's error."""
     try:
         figures = dict(run(seed=row.seed, **row.parameters))
         if taken := (_RESERVED | set(row.parameters)) & set(figures):
-            return Outcome(row, {}, f"ValueError: the run returns {', '.join(sorted(taken))}, which the row has itself")
-        return Outcome(row, json.loads(json.dumps(figures, default=_plain)))
+            return RowOutcome(
+                row, {}, f"ValueError: the run returns {', '.join(sorted(taken))}, which the row has itself"
+            )
+        return RowOutcome(row, json.loads(json.dumps(figures, default=_plain)))
     except Exception as error:  # noqa: BLE001 - a row that fails is a result, and the others go on
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        return Outcome(row, {}, f"{type(error).__name__}: {error} (in {frame.name}, line {frame.lineno})")
+        return RowOutcome(row, {}, f"{type(error).__name__}: {error} (in {frame.name}, line {frame.lineno})")
 
 
 def _plain(value: Any) -> Any:

@@ -236,8 +236,8 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         import pyarrow as pa
 
-        from rmqlab.spark.audit.tasks import over_ranges
         from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+        from rmqlab.spark.tasks import over_ranges
 
         one = bench(size)
         path, records = one.store(kind)

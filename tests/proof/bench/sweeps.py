@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rmqlab.spark.sweeps.files import SweepResult
+    from rmqlab.spark.sweeps.results import SweepResult
     from rmqlab.spark.sweeps.sweep import Sweep
 
 RUNS: Final = 200_000

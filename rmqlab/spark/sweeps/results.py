@@ -1,4 +1,7 @@
-"""What a sweep has found so far, on disk: `sweep.json`, and one Parquet file for each handful of rows that finished."""
+"""Results of sweeps on disk: the folder of one that runs (`sweep.json`, Parquet files of finished rows), whole tables.
+
+Some sweeps of the catalogue are kept in data/sweeps/, so that a reader sees them without running them.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rmqlab import checkout
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.sweep import ERROR, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rmqlab.spark.sweeps.sweep import Outcome, Sweep
+    from rmqlab.spark.sweeps.sweep import RowOutcome, Sweep
 
 ABOUT: Final = "sweep.json"
 
@@ -51,7 +56,7 @@ class SweepFiles:
                 f"{self.folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
             )
 
-    def add(self, outcomes: Sequence[Outcome]) -> None:
+    def add(self, outcomes: Sequence[RowOutcome]) -> None:
         """Keep finished rows, in a new file behind the others."""
         last = max((int(path.stem.partition("-")[2]) for path in self._parts()), default=0)
         path = self.folder / f"part-{last + 1:06d}.parquet"
@@ -71,7 +76,7 @@ class SweepFiles:
         return _parts(self.folder)
 
 
-def kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
+def _kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
     """Give the rows that a sweep called `name` has kept in `folder`, in the order they finished.
 
     Raises:
@@ -105,7 +110,7 @@ class SweepResult:
     """The rows of a sweep that are there, in the sweep's order."""
 
     def __init__(self, records: Iterable[dict[str, Any]]) -> None:
-        """`records` as `Outcome.record` makes them."""
+        """`records` as `RowOutcome.record` makes them."""
         self.records = _square(list(records))
 
     @property
@@ -147,3 +152,40 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
+
+
+def stored_path(name: str) -> Path:
+    """Where the rows of a sweep are kept; ``./lab sweep NAME --table`` with this path makes them anew."""
+    return checkout.folder("data") / "sweeps" / f"{name}.parquet"
+
+
+def stored_sweep(name: str) -> SweepResult:
+    """The kept rows of a sweep of the catalogue.
+
+    Raises:
+        BadInput: no such sweep, or none kept; the text says how to make it.
+    """
+    if name not in CATALOGUE:
+        raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
+    path = stored_path(name)
+    return SweepResult(_records(path, f"./lab sweep {name} --table {path} makes it"))
+
+
+def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = None) -> list[dict[str, Any]]:
+    """Rows that somebody has kept: in a Parquet file, in the folder of a sweep, else those of `stored_sweep`.
+
+    Raises:
+        BadInput: they cannot be read, or are rows of another sweep.
+    """
+    if table is not None:
+        return _records(table, "give a file that sweep --table has written")
+    return stored_sweep(name).records if folder is None else _kept_in(folder, name)
+
+
+def _records(path: Path, right: str) -> list[dict[str, Any]]:
+    """The rows of a Parquet file; `right` says how to have one."""
+    try:
+        records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{path} cannot be read ({error}); {right}") from error
+    return records

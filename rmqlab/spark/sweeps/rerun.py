@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WORST, BEST = "worst", "best"
 
 
-class Figure(NamedTuple):
+class RerunFigure(NamedTuple):
     """A figure of a row: as it is kept, and as it came out now."""
 
     name: str
@@ -66,7 +66,7 @@ def parameters_of(name: str, record: Record) -> dict[str, Any]:
     return {one: record[one] for one in names}
 
 
-def row_again(name: str, record: Record) -> list[Figure]:
+def rerun_row(name: str, record: Record) -> list[RerunFigure]:
     """Run a row here, with its seed and parameters; every figure beside the one kept.
 
     Raises:
@@ -78,10 +78,10 @@ def row_again(name: str, record: Record) -> list[Figure]:
         raise BadInput(f"sweep {name!r}, row {record.get(ROW, '')}: {outcome.error}")
     known = [figure for figure in record if figure not in parameters and figure not in (ROW, SEED, ERROR)]
     names = dict.fromkeys((*known, *outcome.figures))
-    return [Figure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]
+    return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]
 
 
-def run_again_of(name: str, record: Record, which: str) -> Run:
+def run_of_row(name: str, record: Record, which: str) -> Run:
     """One run of a row of the whole core: "worst", "best", or of `loss_whole` and `storms` a number from 0 on.
 
     Raises:

@@ -11,9 +11,7 @@ import pyarrow as pa
 
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.batch import Batch, Filter
-from rmqlab.spark.audit.owners import HELD_MS, Owners
-from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, Held, Present
-from rmqlab.spark.audit.verdict import (
+from rmqlab.spark.audit.fate_codes import (
     CHANGED,
     CODE,
     EARLY,
@@ -27,8 +25,10 @@ from rmqlab.spark.audit.verdict import (
     UNKNOWN,
     UNTOLD,
     YES,
-    Verdict,
+    InferredFates,
 )
+from rmqlab.spark.audit.owners import HELD_MS, Owners
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, Held, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +50,8 @@ class _Broker(NamedTuple):
 
 
 @dataclass(slots=True)
-class Judge:
-    """Judges one topic in one group.
+class FateInference:
+    """Infers the fates of the messages of one topic in one group.
 
     `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `has_evidence`: there is a
     trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
@@ -93,8 +93,8 @@ class Judge:
         place = np.searchsorted([since for since, _, _ in slots], times, "right") - 1
         return pa.array(texts, pa.string()).take(pa.array(place)) if slots else pa.nulls(len(times), pa.string())
 
-    def judge(self, batch: Batch) -> Verdict:
-        """Return the verdict on messages of which no evidence says that they were delivered.
+    def infer(self, batch: Batch) -> InferredFates:
+        """Infer the fates of messages of which no evidence says that they were delivered.
 
         A fate is implied where whoever may have looked at the message, with whatever subscription may have been in
         force then, would have decided alike; otherwise nothing is known but that the offset passed it.
@@ -131,7 +131,7 @@ class Judge:
             why[here] = NOT_PASSED
         why[sure] = 0
         certainty = np.where(sure, IMPLIED, UNKNOWN).astype(np.int8)
-        return Verdict(fate, certainty, self._asked(batch), covered, why)
+        return InferredFates(fate, certainty, self._asked(batch), covered, why)
 
     def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
         """Return when each message could be looked at, and which may have come before the group began."""
@@ -154,7 +154,7 @@ class Judge:
         return found
 
     def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _Broker:
-        """Judge by what the broker held for the group when the message was looked at first, and soon after."""
+        """FateInference by what the broker held for the group when the message was looked at first, and soon after."""
         rows = len(batch)
         slots = self._slot_texts()
         passes, known, some = np.zeros((3, rows), np.bool_)

@@ -8,15 +8,15 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark import loaded
+from rmqlab.spark import tasks
 from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.store_source import LogTable, Options
 
 
-def test_a_process_settles_once_at_the_end_of_its_first_task(tmp_path, monkeypatch):
+def test_a_process_freezes_what_it_loaded_once_at_the_end_of_its_first_task(tmp_path, monkeypatch):
     table = LogTable(Options({"path": str(LogMaker().add().write(tmp_path))}))
     frozen = []
-    monkeypatch.setattr(loaded, "_settled", False)
+    monkeypatch.setattr(tasks, "_frozen", False)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
     rows = table.read(table.partitions()[0])
     next(rows)

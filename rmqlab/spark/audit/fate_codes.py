@@ -1,4 +1,4 @@
-"""A verdict on many messages at once: fates, how certain they are and why not, as small numbers."""
+"""Fates of many messages at once, how certain they are and why not, as small numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
 CODE: Final = {fate: code for code, fate in enumerate(FATES)}
 
 
-class Verdict(NamedTuple):
+class InferredFates(NamedTuple):
     """For each row: its fate, how certain that is, and whether a member asked for the message (codes).
 
     A fate that is unknown is `passed`, `waiting` or `no_owner`: where the offset is, and no more. `covered`: the
