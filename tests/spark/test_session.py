@@ -191,10 +191,8 @@ from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
 from rmqlab.spark.session import open_session
-from rmqlab.spark.filters.sql92_columns import matches
-from rmqlab.spark.filters.sql92_files import count_matches, select_matches
-from rmqlab.spark.filters.tag_columns import tags_code
-from rmqlab.spark.filters.property_source import from_columns
+from rmqlab.spark.filters.pivoted_files import count_matches, select_matches
+from rmqlab.spark.filters.subscription_columns import broker_keeps, wants
 from pathlib import Path
 from pyspark.sql import functions as F
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
@@ -220,6 +218,7 @@ deaths = run_sweep(Sweep("deaths", deadly, grid(number=range(3))), folder / "dea
 path = make_file(Path(sys.argv[1]), 0, 5000).path
 frame = spark.read.parquet(path)
 deep = "(a = 1 OR NOT (" * 45 + "a = 3" + "))" * 45
+tag = build_subscription_data("", "", "TagA")
 log = LogMaker()
 for number in range(12):
     log.add("AB"[number % 2], queue=number % 3)
@@ -232,9 +231,9 @@ print(json.dumps({
     "differing": [dict(one.differing) for one in agreements],
     "files": count_matches(spark, [path], "a > 5"),
     "selected": select_matches(spark, [path], "a > 5", ["a"], "a string").count(),
-    "columns": frame.filter(matches("a > 5", from_columns(frame.columns))).count(),
-    "deep": frame.filter(matches(deep, from_columns(frame.columns))).count(),
-    "codes": frame.filter(tags_code(F.col("TAGS")) != F.col("tagsCode")).count(),
+    "columns": frame.filter(wants("a > 5", "SQL92", properties=F.col)).count(),
+    "deep": frame.filter(wants(deep, "SQL92", properties=F.col)).count(),
+    "tags": [frame.filter(one).count() for one in (wants("TagA", tags="TAGS"), broker_keeps(tag, F.col("tagsCode")))],
 }))
 """
 
@@ -257,7 +256,7 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     assert messages == 5_000
     assert 0 < matched == result["selected"] == result["columns"]
     assert result["deep"] > 0
-    assert result["codes"] == 0
+    assert result["tags"][0] == result["tags"][1] > 0
 
 
 @pytest.mark.parametrize(

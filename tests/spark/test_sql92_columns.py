@@ -13,13 +13,27 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 # ruff: noqa: E402 - the modules below need what was looked for above
 
+from pyspark.sql import functions as F  # noqa: N812
+
+from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
+from tests.proof.agree.adversarial import rows
 from rmqlab.message.properties import properties_to_string, string_to_properties
-from rmqlab.spark.filters.property_source import PropertyColumnsError, from_columns, from_map, from_text
-from rmqlab.spark.filters.sql92_columns import DEEPEST_TREE, code_of, matches, outcome, outcome_code
-from rmqlab.spark.filters.sql92_leaves import OUTCOMES
-from tests.proof.agree.adversarial import row, rows
+from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, code_of
+from rmqlab.spark.filters.subscription_columns import outcome_code, wants
+
+MAP = "map"
+
+
+def own_column(name):
+    """A property in a column of its name."""
+    return F.col(f"`{name}`")
+
+
+def passes(expression, properties):
+    return wants(expression, "SQL92", properties=properties)
+
 
 RECORDED = {"False": "false", "True": "true", "None": "null"}
 # Every so many expressions of the recorded ones; `rmqlab agree` and the dictionary tests take all.
@@ -71,8 +85,7 @@ def test_recorded_evaluations(spark, golden):
         asked_of = [case for expression in part for case in cases[expression]]
         places = {id(case): place for place, case in enumerate(asked_of)}
         frame = frame_of(spark, [case["props"] or {} for case in asked_of])
-        source = from_map("map")
-        values = collect(frame, [outcome_code(expression, source) for expression in part])
+        values = collect(frame, [outcome_code(expression, MAP) for expression in part])
         for expression, codes in zip(part, values, strict=True):
             for case in cases[expression]:
                 asked += 1
@@ -96,41 +109,45 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("kind", ["columns", "map", "text"])
-def test_odd_messages_from_every_source(spark, kind):
-    texts = list(rows(300, 9))
-    messages = [string_to_properties(text) for text in texts]
-    names = ["a", "b", "c", "TAGS"]
-    frame = frame_of(spark, messages, names)
-    if kind == "text":
-        # The text as the commit log has it, not one that was made from the map.
-        table = pa.table({"#": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
-        frame = spark.createDataFrame(table)
-    source = {"columns": lambda: from_columns(names), "map": lambda: from_map("map"), "text": from_text_column}[kind]()
+@pytest.mark.parametrize("properties", [MAP, own_column])
+def test_odd_messages_in_a_map_and_in_columns(spark, properties):
+    messages = [string_to_properties(text) for text in rows(300, 9)]
+    frame = frame_of(spark, messages, ["a", "b", "c", "TAGS"])
     compiled = [compile_sql92(expression) for expression in ODD]
-    told = collect(frame, [outcome_code(one, source) for one in compiled])
-    passing = collect(frame, [matches(one, source) for one in compiled])
+    told = collect(frame, [outcome_code(one.text, properties) for one in compiled])
+    passing = collect(frame, [passes(one.text, properties) for one in compiled])
     for one, codes, passed in zip(compiled, told, passing, strict=True):
         expected = [code_of(one, message) for message in messages]
         assert codes == expected, one.text
         assert passed == [code == 1 for code in expected], one.text
 
 
-def from_text_column():
-    return from_text("text")
-
-
-def test_outcomes_have_names(spark):
+def test_each_value_has_a_code(spark):
     frame = frame_of(spark, [{"a": "6"}, {"a": "5"}, {}, {"a": "x"}])
-    assert collect(frame, [outcome("a > 5", from_map("map"))]) == [["true", "false", "null", "error"]]
+    (codes,) = collect(frame, [outcome_code("a > 5", MAP)])
+    assert [OUTCOMES[code] for code in codes] == ["true", "false", "null", "error"]
 
 
-@pytest.mark.parametrize("depth", [DEEPEST_TREE - 20, DEEPEST_TREE + 20])
-def test_deep_trees_go_to_the_evaluator_itself(spark, depth):
+def test_a_condition_without_a_property_is_the_same_for_all(spark):
+    frame = frame_of(spark, [{}, {"a": "1"}])
+    assert collect(frame, [passes("1 = 1", MAP), passes("1 > 2", MAP), outcome_code("-1 > 2", MAP)]) == [
+        [True, True],
+        [False, False],
+        [0, 0],
+    ]
+
+
+def test_other_types_are_refused():
+    with pytest.raises(BadInput, match="type 'JSON' is neither TAG nor SQL92"):
+        wants("a", "JSON")
+
+
+@pytest.mark.parametrize("depth", [40, 80])
+def test_deep_trees(spark, depth):
     text = "(a = 1 AND (b = 2 OR " * (depth // 2) + "b = 3" + "))" * (depth // 2)
     messages = [{"a": "1", "b": "2"}, {"a": "1", "b": "3"}, {"a": "2", "b": "3"}, {"b": "x"}, {"a": "x"}, {}]
     compiled = compile_sql92(text)
-    told = collect(frame_of(spark, messages), [outcome_code(compiled, from_map("map"))])
+    told = collect(frame_of(spark, messages), [outcome_code(text, MAP)])
     assert told == [[code_of(compiled, one) for one in messages]]
 
 
@@ -138,7 +155,7 @@ def test_long_chains_and_what_is_too_deep_for_the_jvm(spark):
     messages = [{"a": "99"}, {"a": "1000"}, {}, {"a": "x"}]
     chain = compile_sql92(" OR ".join(f"a = {number}" for number in range(100)))
     too_deep = compile_sql92("a = 1" + " OR a = 2" * (DEEPEST_EVALUATION + 1))
-    told = collect(frame_of(spark, messages), [outcome_code(one, from_map("map")) for one in (chain, too_deep)])
+    told = collect(frame_of(spark, messages), [outcome_code(one.text, MAP) for one in (chain, too_deep)])
     assert told == [[code_of(chain, one) for one in messages], [3, 3, 3, 3]]
 
 
@@ -146,42 +163,27 @@ def test_operators_of_5_3_3(spark):
     messages = [{"a": "hello"}, {"a": "world"}, {}]
     for text in ("a CONTAINS 'ell'", "a NOT CONTAINS 'ell'", "a STARTSWITH 'w'", "a ENDSWITH 'd' OR a IS NULL"):
         compiled = compile_sql92(text, "5.3.3")
-        told = collect(frame_of(spark, messages), [outcome_code(text, from_map("map"), "5.3.3")])
+        told = collect(frame_of(spark, messages), [outcome_code(text, MAP, "5.3.3")])
         assert told == [[code_of(compiled, one) for one in messages]], text
 
 
 def test_what_the_broker_refuses_is_refused_when_it_is_compiled(spark):
     with pytest.raises(MQFilterException):
-        matches("a >", from_map("map"))
+        passes("a >", MAP)
 
 
 @pytest.mark.row("F-07")
 def test_names_are_case_sensitive(spark):
     frame = frame_of(spark, [{"a": "1", "A": "2"}, {"A": "1"}], ["a", "A"])
-    source = from_columns(["a", "A"])
-    assert collect(frame, [matches("a = 1", source), matches("A = 1", source)]) == [[True, False], [False, True]]
-    with pytest.raises(PropertyColumnsError, match=r"differ in case only: A, a; set spark\.sql\.caseSensitive to true"):
-        from_columns(["a", "A"], case_sensitive=False)
+    for properties in (MAP, own_column):
+        assert collect(frame, [passes("a = 1", properties), passes("A = 1", properties)]) == [
+            [True, False],
+            [False, True],
+        ]
 
 
 def test_names_and_prefixes_of_columns(spark):
     messages = [{"$y": "1", "_x": "2"}, {}]
     frame = frame_of(spark, messages).selectExpr("`#`", "map['$y'] as `p.$y`", "map['_x'] as `p._x`")
-    source = from_columns(frame.columns, "p.")
-    told = collect(frame, [matches("$y = 1 AND _x = 2", source), matches("missing IS NULL", source)])
-    assert told == [[True, False], [True, True]]
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_the_text_is_read_as_the_commit_logs_reader_does(spark, number):
-    texts = [row(number * 200 + at, 11) for at in range(200)] + [
-        "a\x01",
-        "\x01",
-        "a\x01b\x01c",
-        "a\x01b\x01\x02",
-        "\x02\x02",
-    ]
-    table = pa.table({"#": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
-    source = from_text("text")
-    (told,) = collect(spark.createDataFrame(table), [source.text("a")])
-    assert told == [string_to_properties(text).get("a") for text in texts]
+    prefixed = lambda name: F.col(f"`p.{name}`")  # noqa: E731
+    assert collect(frame, [passes("$y = 1 AND _x = 2", prefixed)]) == [[True, False]]

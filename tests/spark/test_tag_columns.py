@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.tags import both_steps
+from tests.proof.agree.adversarial import row
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
-from rmqlab.spark.filters.tag_columns import broker_keeps, client_keeps, delivered, tags_code
-from tests.proof.agree.adversarial import row
+from rmqlab.spark.filters.subscription_columns import broker_keeps, client_keeps, wants
 
 
 def subscribe(text, *, class_filter=False):
@@ -38,15 +38,6 @@ def storable(text):
 
 def frame_of(spark, tags, codes):
     return spark.createDataFrame(pa.table({"tag": pa.array(tags, pa.string()), "code": pa.array(codes, pa.int64())}))
-
-
-@pytest.mark.row("F-50", "F-51")
-def test_recorded_hashes(spark, golden):
-    cases = [case for case in recorded(golden, "hash") if storable(case["tag"])]
-    frame = frame_of(spark, [case["tag"] for case in cases], [None] * len(cases))
-    told = frame.select(tags_code(F.col("tag")).alias("code")).toArrow()["code"].to_pylist()
-    assert told == [case["code"] for case in cases]
-    assert len(cases) > 50
 
 
 @pytest.mark.row("F-53", "F-56", "F-58", "F-95")
@@ -76,19 +67,14 @@ def test_both_steps_on_odd_tags(spark, text, class_filter):
     tags = ["BB", "BBBB", "AaBB", "Aa", "", None, *(string_to_properties(row(at, 3)).get("TAGS") for at in range(300))]
     frame = frame_of(spark, tags, [0 if tag is None else string_hash(tag) for tag in tags])
     told = frame.select(
-        tags_code(F.col("tag")).alias("code"),
         broker_keeps(subscription, F.col("code")).alias("broker"),
         client_keeps(subscription, F.col("tag")).alias("client"),
-        delivered(subscription, F.col("tag")).alias("delivered"),
+        (F.lit(False) if class_filter else wants(text, tags="tag")).alias("wanted"),
     ).toArrow()
     for tag, one in zip(tags, told.to_pylist(), strict=True):
         steps = both_steps(subscription, tag)
-        expected = {
-            "code": steps.tags_code,
-            "broker": steps.broker,
-            "client": steps.client,
-            "delivered": steps.delivered,
-        }
+        wanted = not class_filter and steps.delivered
+        expected = {"broker": steps.broker, "client": steps.client, "wanted": wanted}
         assert one == expected, tag
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.spark.filters.pivoted_files import PRESENCE
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
     Bits = NDArray[np.uint8]
 
 _BITS = 8
+PRESENCE = "?"
+"""Ends the name of a boolean column that tells where the property of that name is there."""
 
 
 class DictionaryColumn:

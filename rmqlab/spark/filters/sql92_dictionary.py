@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Bits = NDArray[np.uint8]
 
 FALSE, TRUE, NULL, ERROR = range(4)
+OUTCOMES: Final = ("false", "true", "null", "error")
 _REMEMBERED: Final = 1 << 20
 
 
@@ -86,6 +87,15 @@ class DictionaryFilter:
                 self._leaves[id(node)] = _Leaf(self.compiled, node, sorted(names[id(node)]))
 
 
+def code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
+    """Evaluate on one message: a place in `OUTCOMES`."""
+    try:
+        value = part.evaluate(properties)
+    except JavaError:
+        return ERROR
+    return NULL if value is None else int(value is True)
+
+
 class _Leaf:
     """A part of the tree that is evaluated once for each distinct value, or combination of values."""
 
@@ -102,7 +112,7 @@ class _Leaf:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             properties = {name: value for name, value in zip(self.names, values, strict=True) if value is not None}
-            code = self._known[values] = _code_of(self._part, properties)
+            code = self._known[values] = code_of(self._part, properties)
         return code
 
     def codes(self, columns: Sequence[DictionaryColumn]) -> tuple[NDArray[np.uint8], DictionaryColumn]:
@@ -216,11 +226,3 @@ def _asks_for_presence_only(root: Node) -> bool:
             if isinstance(operand, Property) and not (isinstance(node, BooleanCast) or is_null):
                 return False
     return True
-
-
-def _code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
-    try:
-        value = part.evaluate(properties)
-    except JavaError:
-        return ERROR
-    return NULL if value is None else int(value is True)
