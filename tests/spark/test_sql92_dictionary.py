@@ -16,11 +16,11 @@ np = pytest.importorskip("numpy", reason="NumPy is not installed: ./lab test ins
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
-from tests.proof.agree.adversarial import EXPRESSIONS, row
 from rmqlab.message.properties import string_to_properties
 from rmqlab.spark.filters.dictionary_columns import PRESENCE, all_bits, pack, unpack
 from rmqlab.spark.filters.pivoted_files import PivotedFile, write_pivoted
 from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, DictionaryFilter, code_of
+from tests.proof.agree.adversarial import EXPRESSIONS, row
 
 RECORDED = {"False": "false", "True": "true", "None": "null"}
 

@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.tags import both_steps
-from tests.proof.agree.adversarial import row
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
 from rmqlab.spark.filters.subscription_columns import broker_keeps, client_keeps, wants
+from tests.proof.agree.adversarial import row
 
 
 def subscribe(text, *, class_filter=False):

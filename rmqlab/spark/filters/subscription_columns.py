@@ -19,7 +19,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
 from rmqlab.protocol.subscription_data import SUB_ALL
-from rmqlab.spark.filters.pivoted_files import PRESENCE
+from rmqlab.spark.filters.dictionary_columns import PRESENCE
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def _sql92(expression: str, properties: Properties, answer: str, version: Versio
         return pa.array(ready.matches(table) if answer == "boolean" else ready.outcomes(table).astype(np.int8))
 
     if names:
-        return F.arrow_udf(decide, answer)(*columns)
+        column: Column = F.arrow_udf(decide, answer)(*columns)  # type: ignore[attr-defined]  # PySpark's stubs lack it
+        return column
     (same_for_all,) = wanted.outcomes(pa.table({"": pa.nulls(1)})).tolist()
     return F.lit(same_for_all == 1 if answer == "boolean" else same_for_all).cast(answer)
 

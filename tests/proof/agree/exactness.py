@@ -1,7 +1,7 @@
 """One question, several answers: the same filter on the same messages by every way there is, compared row by row.
 
-The evaluator is held against the dictionary path, the Spark columns (on pivoted columns, on a map, on the commit log's
-text) and, where the jars are at hand, the real filter of 4.8.0.
+The evaluator is held against the dictionary path, the Spark columns (of properties in columns of their own and in a
+map) and, where the jars are at hand, the real filter; both steps of TAG against their Spark columns.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
+from rmqlab.filter.sql92.nodes import Property
+from rmqlab.filter.tags import both_steps
 from rmqlab.message.java import to_utf8
 from rmqlab.message.properties import string_to_properties
-from rmqlab.spark.filters.sql92_columns import code_of, matches, outcome_code, property_names
-from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
-from rmqlab.spark.filters.sql92_leaves import OUTCOMES, TRUE
+from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, TRUE, DictionaryFilter, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 BATCH: Final = 250_000
 _COLUMNS_AT_ONCE: Final = 8
 _SHOWN: Final = 3
+_TAGS: Final = [("#", pa.int64()), ("tags", pa.string()), ("code", pa.int64())]
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ def compare(
     compiled = [compile_sql92(expression) for expression in expressions]
     dictionary = [DictionaryFilter(one) for one in compiled]
     agreements = [Agreement(expression) for expression in expressions]
-    names = list(dict.fromkeys(name for one in compiled for name in property_names(one.root)))
+    names = sorted({node.name for one in compiled for node in one.root.walk() if isinstance(node, Property)})
     waiting = iter(texts)
     while part := list(islice(waiting, batch)):
         table, properties = _table(part, names)
@@ -88,7 +89,7 @@ def compare(
             real.load([to_utf8(text) for text in part])
             ways.append(("jar", [np.frombuffer(real.outcomes(one.text), np.uint8) for one in compiled]))
         if session is not None:
-            ways += _on_spark(session, table, compiled, expected, names)
+            ways += _on_spark(session, table, compiled, expected)
         for agreement, codes in zip(agreements, expected, strict=True):
             agreement.rows += len(part)
             counted = np.bincount(codes, minlength=len(OUTCOMES)).tolist()
@@ -100,11 +101,10 @@ def compare(
 
 
 def _table(texts: Sequence[str], names: Sequence[str]) -> tuple[pa.Table, list[dict[str, str]]]:
-    """Put messages into one table: a number, the text, the map, and a column for each property."""
+    """Put messages into one table: a number, the map, and a column for each property."""
     properties = [string_to_properties(text) for text in texts]
     columns = {
         "#": pa.array(range(len(texts)), pa.int64()),
-        "#text": pa.array(texts, pa.string()),
         "#map": pa.array([list(one.items()) for one in properties], pa.map_(pa.string(), pa.string())),
     }
     columns |= {name: pa.array([one.get(name) for one in properties], pa.string()) for name in names}
@@ -116,29 +116,23 @@ def _evaluated(compiled: CompiledSql92, properties: Sequence[dict[str, str]]) ->
 
 
 def _on_spark(
-    session: SparkSession,
-    table: pa.Table,
-    compiled: Sequence[CompiledSql92],
-    expected: Sequence[Codes],
-    names: Sequence[str],
+    session: SparkSession, table: pa.Table, compiled: Sequence[CompiledSql92], expected: Sequence[Codes]
 ) -> Iterator[tuple[str, Sequence[Codes]]]:
-    """Answer by Spark columns; `where` is what a filter keeps, told as the evaluator's code where that agrees.
+    """Answer by Spark columns; `where` is what a filter keeps, told as the evaluator's code where that agrees."""
+    from pyspark.sql import functions as F  # noqa: N812
 
-    `text` is the answer on properties that Spark read out of the commit log's text: it is the one on pivoted columns,
-    unless other properties were read.
-    """
-    from rmqlab.spark.filters.property_source import from_columns, from_map
+    from rmqlab.spark.filters.subscription_columns import outcome_code, wants
 
     frame = session.createDataFrame(table)
-    sources = {"columns": from_columns(table.column_names), "map": from_map("#map")}
-    answers = {
-        way: _collect(frame, {str(i): outcome_code(one, source) for i, one in enumerate(compiled)})
-        for way, source in sources.items()
-    }
-    yield from answers.items()
-    misread = _misread(frame, table, names)
-    yield "text", [np.where(misread, len(OUTCOMES), codes).astype(np.uint8) for codes in answers["columns"]]
-    kept = _collect(frame, {str(i): matches(one, sources["columns"]).cast("int") for i, one in enumerate(compiled)})
+
+    def own_column(name: str) -> Column:
+        return F.col(f"`{name}`")
+
+    for way, properties in (("columns", own_column), ("map", "#map")):
+        yield way, _collect(frame, {str(i): outcome_code(one.text, properties) for i, one in enumerate(compiled)})
+    kept = _collect(
+        frame, {str(i): wants(one.text, "SQL92", properties="#map").cast("int") for i, one in enumerate(compiled)}
+    )
     yield (
         "where",
         [
@@ -148,20 +142,37 @@ def _on_spark(
     )
 
 
-def _misread(frame: DataFrame, table: pa.Table, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Find the rows where Spark reads a property out of the text other than `string_to_properties` does."""
+def compare_tags(texts: Iterable[str], subscriptions: Sequence[str], session: SparkSession) -> list[Agreement]:
+    """Compare the Spark columns of TAG, `broker`, `client` and `where` (both steps), with the core's rules."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from rmqlab.spark.filters.property_source import from_text
+    from rmqlab.spark.filters.subscription_columns import broker_keeps, client_keeps, wants
 
-    source = from_text("#text")
-    read = frame.select(F.col("#"), *(source.text(name).alias(name) for name in names)).toArrow().sort_by("#")
-    wrong = np.zeros(table.num_rows, np.bool_)
-    for name in names:
-        here, there = table[name].combine_chunks(), read[name].combine_chunks()
-        same = pc.if_else(pc.is_null(here), pc.is_null(there), pc.fill_null(pc.equal(here, there), fill_value=False))
-        wrong |= ~np.asarray(same)
-    return wrong
+    agreements = [Agreement(f"TAG {text}") for text in subscriptions]
+    waiting = iter(texts)
+    while part := list(islice(waiting, BATCH)):
+        tags = [string_to_properties(text).get("TAGS") for text in part]
+        for agreement, text in zip(agreements, subscriptions, strict=True):
+            data = build_subscription_data("", "", text)
+            steps = {tag: both_steps(data, tag) for tag in set(tags)}
+            columns = {"#": range(len(tags)), "tags": tags, "code": [steps[tag].tags_code for tag in tags]}
+            frame = session.createDataFrame(pa.table(columns, pa.schema(_TAGS)))
+            answers = _collect(
+                frame,
+                {
+                    "broker": broker_keeps(data, F.col("code")),
+                    "client": client_keeps(data, F.col("tags")),
+                    "where": wants(text),
+                },
+            )
+            agreement.rows += len(part)
+            agreement.outcomes.update(OUTCOMES[steps[tag].delivered] for tag in tags)
+            for way, field_name, got in zip(
+                ("broker", "client", "where"), ("broker", "client", "delivered"), answers, strict=True
+            ):
+                expected = np.array([getattr(steps[tag], field_name) for tag in tags], np.uint8)
+                agreement.add(way, expected, got, part)
+    return agreements
 
 
 def _collect(frame: DataFrame, columns: Mapping[str, Column]) -> list[Codes]:

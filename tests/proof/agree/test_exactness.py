@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 from rmqlab.cli import main
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 from tests.proof.agree.adversarial import EXPRESSIONS, rows
-from tests.proof.agree.exactness import compare
+from tests.proof.agree.exactness import compare, compare_tags
 from tests.proof.real.filter import RealFilter, RealFilterMissingError
 
 
@@ -34,7 +34,7 @@ def test_no_way_differs_from_the_evaluator_by_a_row(spark, real):
     *_, agreements = compare(rows(1_500, 1), some, spark, real, batch=1_000)
     for one in agreements:
         assert one.rows == sum(one.outcomes.values()) == 1_500
-        assert one.differing == dict.fromkeys(("dictionary", "jar", "columns", "map", "text", "where"), 0), one.examples
+        assert one.differing == dict.fromkeys(("dictionary", "jar", "columns", "map", "where"), 0), one.examples
     assert all(sum(one.outcomes[value] for one in agreements) for value in ("true", "false", "null", "error"))
 
 
@@ -44,6 +44,13 @@ def test_every_filter_by_the_real_one_and_by_dictionary(real):
     assert {one.expression: dict(one.differing) for one in agreements} == {
         expression: {"dictionary": 0, "jar": 0} for expression in EXPRESSIONS
     }
+
+
+def test_tags_on_spark_are_the_cores_steps(spark):
+    agreements = compare_tags(rows(1_500, 1), ["*", "5 || TagA", "五"], spark)
+    assert [one.differing.total() for one in agreements] == [0, 0, 0]
+    assert agreements[0].outcomes == {"true": 1_500}
+    assert set(agreements[1].outcomes) == {"true", "false"}
 
 
 def wrong_once(monkeypatch):
@@ -71,9 +78,9 @@ def test_the_verb_tells_counts_and_fails_where_something_differs(spark, monkeypa
     assert main(command) == 0
     result = json.loads(told.read_text())
     assert (result["rows"], result["seed"], result["differing"]) == (200, 4, 0)
-    assert result["ways"] == ["dictionary", "columns", "map", "text", "where"]
+    assert result["ways"] == ["dictionary", "columns", "map", "where"]
     assert sum(result["expressions"]["a > 5"]["outcomes"].values()) == 200
-    assert "the same by dictionary, columns, map, text, where" in capsys.readouterr().out
+    assert "the same by dictionary, columns, map, where" in capsys.readouterr().out
     wrong_once(monkeypatch)
     assert main(command) == 1
     assert "differs: dictionary 1 times" in capsys.readouterr().out

@@ -96,7 +96,7 @@ def _row(name: str, cores: int, address: str, store: Path, small: Path) -> dict[
 def _measured(root: str, address: str, store: str, small: str) -> dict[str, float]:
     """What `measure` runs in its process; `root` is the process below which everything counts."""
     from rmqlab.spark.audit.auditing import Audit
-    from rmqlab.spark.cpu_time import cpu_seconds
+    from tests.proof.bench.cpu_time import cpu_seconds
 
     begin = cpu_seconds(root=int(root))
 

@@ -62,7 +62,7 @@ class SparkBench:
     @cached_property
     def session(self) -> SparkSession:
         """A local session with as few tasks as it has cores: this is about the work, not about starting it."""
-        from rmqlab.spark.filters.sql92_files import count_matches
+        from rmqlab.spark.filters.pivoted_files import count_matches
         from rmqlab.spark.session import open_session
 
         session = open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
@@ -109,7 +109,7 @@ class SparkBench:
 
     def timed(self, wanted: str, work: Callable[[], tuple[int, int]]) -> Measurement:
         """Run Spark `work`, which tells messages and matches, in CPU seconds; check both against the real filter."""
-        from rmqlab.spark.cpu_time import cpu_seconds
+        from tests.proof.bench.cpu_time import cpu_seconds
 
         java = self._java.pid
         begin = cpu_seconds(java)
@@ -124,25 +124,25 @@ class SparkBench:
 
     def on_files(self, expression: str) -> Measurement:
         """Filter by dictionary codes: workers get file names."""
-        from rmqlab.spark.filters.sql92_files import count_matches
+        from rmqlab.spark.filters.pivoted_files import count_matches
 
         paths, session = self.paths, self.session
         return self.timed(expression, lambda: count_matches(session, paths, expression))
 
     def on_columns(self, expression: str) -> Measurement:
         """Filter by a Spark column on pivoted columns."""
-        from rmqlab.spark.filters.property_source import from_columns
-        from rmqlab.spark.filters.sql92_columns import matches
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from rmqlab.spark.filters.subscription_columns import wants
 
         frame = self.session.read.parquet(*self.paths)
-        source = from_columns(frame.columns)
-        return self.timed(expression, lambda: _count(frame, matches(expression, source)))
+        return self.timed(expression, lambda: _count(frame, wants(expression, "SQL92", properties=F.col)))
 
     def on_tags_codes(self) -> Measurement:
         """Filter by tags codes, as the broker's first layer does."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        from rmqlab.spark.filters.tag_columns import broker_keeps
+        from rmqlab.spark.filters.subscription_columns import broker_keeps
         from tests.proof.bench.messages import TAGS_CODE
 
         frame = self.session.read.parquet(*self.paths)

@@ -275,7 +275,7 @@ def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
     """Tell the CPU time of this process and all it started in the place of the time: the real decoder waits by now."""
 
     def measure() -> Measurement:
-        from rmqlab.spark.cpu_time import cpu_seconds
+        from tests.proof.bench.cpu_time import cpu_seconds
 
         begin = cpu_seconds()
         done, _ = work()

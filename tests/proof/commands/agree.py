@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.proof.agree.exactness import Agreement
 
 _ROWS = 100_000
+TAG_SUBSCRIPTIONS = ("*", "TagA || TagB", "Aa || AaAa", "5", "五")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,7 +38,7 @@ def run(args: Namespace) -> int:
         raise BadInput(f"--rows {args.rows}: at least one is needed")
     from rmqlab.filter.sql92.errors import MQFilterException
     from rmqlab.spark.session import open_session
-    from tests.proof.agree.exactness import compare
+    from tests.proof.agree.exactness import compare, compare_tags
     from tests.proof.real.filter import RealFilter
 
     out = text_stream(args)
@@ -51,6 +52,9 @@ def run(args: Namespace) -> int:
                 print(f"{agreements[0].rows:,} messages, {differing} answers differ", file=out, flush=True)
         except MQFilterException as error:
             raise BadInput(f"the broker refuses this filter: {error}") from error
+        ways = list(agreements[0].differing)
+        if not args.expressions:
+            agreements = [*agreements, *compare_tags(rows(args.rows, args.seed), TAG_SUBSCRIPTIONS, session)]
     for one in agreements:
         values = ", ".join(f"{count:,} {value}" for value, count in one.outcomes.items())
         print(f"{one.expression}\n    {values}; {_differing(one)}", file=out)
@@ -59,7 +63,7 @@ def run(args: Namespace) -> int:
     told = {
         "seed": args.seed,
         "rows": args.rows,
-        "ways": list(agreements[0].differing),
+        "ways": ways,
         "differing": sum(sum(one.differing.values()) for one in agreements),
         "expressions": {one.expression: one.as_json() for one in agreements},
     }
