@@ -1,12 +1,19 @@
-"""Settings that every client has (4.8.0 `ClientConfig`). All times in ms."""
+"""Settings of clients, by their RocketMQ names (`ClientConfig`, `DefaultMQProducer`, `DefaultMQPushConsumer`, ...).
+
+Times in ms. Sizes of cached messages are in MiB, thresholds in messages; -1 means not set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
-MASTER_ID = 0
+from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
+from rmqlab.client.client_error import MQClientError
+from rmqlab.client.validators import check_range
+from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 
 class ServiceState(Enum):
@@ -51,3 +58,87 @@ class ClientConfig:
         """Two processes of one host must not share the id `ip@DEFAULT`."""
         if self.instance_name == "DEFAULT":
             self.instance_name = str(self.pid)
+
+
+@dataclass(kw_only=True)
+class ProducerConfig(ClientConfig):
+    """Settings of a producer; sizes in bytes. A body of the compression size or more is compressed."""
+
+    create_topic_key: str = AUTO_CREATE_TOPIC_KEY_TOPIC
+    default_topic_queue_nums: int = 4
+    send_msg_timeout: int = 3_000
+    compress_msg_body_over_howmuch: int = 4_096
+    retry_times_when_send_failed: int = 2
+    retry_times_when_send_async_failed: int = 2
+    retry_another_broker_when_not_store_ok: bool = False
+    max_message_size: int = 4 * 1024 * 1024
+
+
+@dataclass(kw_only=True)
+class ConsumerConfig(ClientConfig):
+    """`consume_timestamp` ("yyyyMMddHHmmss"; None: half an hour before the start) is for CONSUME_FROM_TIMESTAMP."""
+
+    message_model: MessageModel = MessageModel.CLUSTERING
+    consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    consume_timestamp: str | None = None
+    allocate_strategy: AllocateMessageQueueStrategy = field(default_factory=AllocateMessageQueueAveragely)
+
+
+@dataclass(kw_only=True)
+class PushConsumerConfig(ConsumerConfig):
+    """`orderly` says what kind of listener it is, `consume_ms` how long a listener takes."""
+
+    subscription: dict[str, str] = field(default_factory=dict)
+    orderly: bool = False
+    consume_ms: int = 0
+    consume_thread_min: int = 20
+    consume_thread_max: int = 20
+    consume_concurrently_max_span: int = 2_000
+    pull_threshold_for_queue: int = 1_000
+    pull_threshold_size_for_queue: int = 100
+    pull_threshold_for_topic: int = -1
+    pull_threshold_size_for_topic: int = -1
+    pull_interval: int = 0
+    consume_message_batch_max_size: int = 1
+    pull_batch_size: int = 32
+    post_subscription_when_pull: bool = False
+    max_reconsume_times: int = -1
+    suspend_current_queue_time_millis: int = 1_000
+    consume_timeout: int = 15 * 60 * 1_000
+
+    def check(self) -> None:
+        """Raise `MQClientError` for a setting that `checkConfig` refuses to start with, in its order."""
+        check_range("consumeThreadMin", self.consume_thread_min, 1, 1_000)
+        check_range("consumeThreadMax", self.consume_thread_max, 1, 1_000)
+        if self.consume_thread_min > self.consume_thread_max:
+            raise MQClientError(
+                f"consumeThreadMin ({self.consume_thread_min}) is larger than consumeThreadMax "
+                f"({self.consume_thread_max})"
+            )
+        check_range("consumeConcurrentlyMaxSpan", self.consume_concurrently_max_span, 1, 65_535)
+        check_range("pullThresholdForQueue", self.pull_threshold_for_queue, 1, 65_535)
+        if self.pull_threshold_for_topic != -1:
+            check_range("pullThresholdForTopic", self.pull_threshold_for_topic, 1, 6_553_500)
+        check_range("pullThresholdSizeForQueue", self.pull_threshold_size_for_queue, 1, 1_024)
+        if self.pull_threshold_size_for_topic != -1:
+            check_range("pullThresholdSizeForTopic", self.pull_threshold_size_for_topic, 1, 102_400)
+        check_range("pullInterval", self.pull_interval, 0, 65_535)
+        check_range("consumeMessageBatchMaxSize", self.consume_message_batch_max_size, 1, 1_024)
+        check_range("pullBatchSize", self.pull_batch_size, 1, 1_024)
+
+
+@dataclass(kw_only=True)
+class LitePullConsumerConfig(ConsumerConfig):
+    """Settings of a lite pull consumer."""
+
+    broker_suspend_max_time: int = 20_000
+    consumer_timeout_when_suspend: int = 30_000
+    auto_commit: bool = True
+    auto_commit_interval: int = 5_000
+    pull_thread_nums: int = 20
+    pull_batch_size: int = 10
+    pull_threshold_for_all: int = 10_000
+    consume_max_span: int = 2_000
+    pull_threshold_for_queue: int = 1_000
+    pull_threshold_size_for_queue: int = 100
+    poll_timeout: int = 5_000

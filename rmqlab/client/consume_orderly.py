@@ -1,41 +1,39 @@
-"""ConsumeMessageOrderlyService: one queue at a time, under the broker's lock (4.8.0, same name)."""
+"""ConsumeMessageOrderlyService: one queue at a time, under the broker's lock (same name)."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_error import CALL_ERRORS
-from rmqlab.client.executor import Lock, ScheduledExecutor, ThreadPool
+from rmqlab.client.consume_message_service import ConsumeMessageService, reset_retry_topic
+from rmqlab.client.executor import Lock
 from rmqlab.client.listener import ConsumeOrderlyContext, ConsumeOrderlyStatus
 from rmqlab.client.process_queue import REBALANCE_LOCK_INTERVAL
-from rmqlab.client.retry import reset_retry_topic, retry_message
-from rmqlab.client.trace_data import return_code
 from rmqlab.message.java import INT_MAX
 from rmqlab.message.properties import PROPERTY_RECONSUME_TIME
 from rmqlab.protocol.heartbeat import MessageModel
 
 if TYPE_CHECKING:
-    from rmqlab.client.listener import MessageListenerOrderly
+    from rmqlab.client.client_config import PushConsumerConfig
+    from rmqlab.client.consumer import Consumer
+    from rmqlab.client.listener import MessageListener
     from rmqlab.client.process_queue import ProcessQueue
-    from rmqlab.client.push_consumer import DefaultMQPushConsumer
+    from rmqlab.client.rebalance_impl import RebalanceImpl
     from rmqlab.message.message import MessageExt, MessageQueue
 
 MAX_TIME_CONSUME_CONTINUOUSLY = 60_000
 SUSPEND = ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
 
 
-class ConsumeMessageOrderlyService:
+class ConsumeMessageOrderlyService(ConsumeMessageService):
     """Consumes each queue in order; in clustering mode only while the broker's lock on it is fresh (30 s)."""
 
-    def __init__(self, consumer: DefaultMQPushConsumer, listener: MessageListenerOrderly) -> None:
+    def __init__(
+        self, consumer: Consumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+    ) -> None:
         """Starts no thread yet."""
-        self._consumer = consumer
-        self._listener = listener
-        self._runtime = consumer.instance.runtime
-        self._clustering = consumer.message_model is MessageModel.CLUSTERING
-        self._pool = ThreadPool(self._runtime, consumer.config.consume_thread_min, "ConsumeMessageThread")
-        self._later = ScheduledExecutor(self._runtime, "ConsumeMessageScheduledThread")
+        super().__init__(consumer, config, rebalance_impl, listener)
+        self._clustering = self._consumer.message_model is MessageModel.CLUSTERING
         self._queue_locks: dict[MessageQueue, Lock] = {}
         self._stopped = False
 
@@ -47,10 +45,9 @@ class ConsumeMessageOrderlyService:
     async def shutdown(self) -> None:
         """Begin nothing new and give all locks back."""
         self._stopped = True
-        self._later.shutdown()
-        self._pool.shutdown_now()
+        await super().shutdown()
         if self._clustering:
-            await self._consumer.rebalance_impl.unlock_all(oneway=False)
+            await self._rebalance_impl.unlock_all(oneway=False)
 
     def submit(
         self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, *, dispatch: bool
@@ -61,10 +58,10 @@ class ConsumeMessageOrderlyService:
 
     async def _lock_all(self) -> None:
         if not self._stopped:
-            await self._consumer.rebalance_impl.lock_all()
+            await self._rebalance_impl.lock_all()
 
     def _submit_later(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
-        delay = self._consumer.config.suspend_current_queue_time_millis if delay_ms == -1 else delay_ms
+        delay = self._config.suspend_current_queue_time_millis if delay_ms == -1 else delay_ms
         self._later.schedule(partial(self._submit, process_queue, queue), min(max(delay, 10), 30_000))
 
     async def _submit(self, process_queue: ProcessQueue, queue: MessageQueue) -> None:
@@ -72,7 +69,7 @@ class ConsumeMessageOrderlyService:
 
     def _try_lock_later_and_reconsume(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
         async def lock() -> None:
-            locked = not self._stopped and await self._consumer.rebalance_impl.lock(queue)
+            locked = not self._stopped and await self._rebalance_impl.lock(queue)
             self._submit_later(process_queue, queue, 10 if locked else 3_000)
 
         self._later.schedule(lock, delay_ms)
@@ -104,36 +101,20 @@ class ConsumeMessageOrderlyService:
             queue_lock.release()
 
     async def _consume_batch(self, process_queue: ProcessQueue, queue: MessageQueue) -> bool:
-        consumer, runtime = self._consumer, self._runtime
-        messages = process_queue.take_messages(consumer.config.consume_message_batch_max_size, runtime.now())
+        size = self._config.consume_message_batch_max_size
+        messages = process_queue.take_messages(size, self._runtime.now())
         if not messages:
             return False
-        reset_retry_topic(messages, consumer.group_name)
-        context = ConsumeOrderlyContext(queue, consumer.config.consume_ms)
-        status: ConsumeOrderlyStatus | None = None
+        reset_retry_topic(messages, self._consumer.group_name)
+        context = ConsumeOrderlyContext(queue, self._config.consume_ms)
         lock = process_queue.lock_consume
-        if lock is not None:
-            await lock.acquire()
+        await lock.acquire()
         try:
             if process_queue.dropped:
                 return False
-            traced = None if consumer.trace is None else consumer.trace.consuming(consumer.group_name, messages)
-            began, raised = runtime.now(), False
-            try:
-                status = self._listener(messages, context)
-            except Exception as error:  # noqa: BLE001 - whatever a listener raises means: a moment later
-                consumer.observe_listener_error(messages, error)
-                raised = True
-            if context.consume_ms > 0:
-                await runtime.sleep(context.consume_ms)
-            if consumer.trace is not None and traced is not None:
-                slow = runtime.now() - began >= consumer.config.consume_timeout
-                code = return_code(nothing=status is None, raised=raised, slow=slow, failed=status is SUSPEND)
-                success = status in {ConsumeOrderlyStatus.SUCCESS, ConsumeOrderlyStatus.COMMIT}
-                consumer.trace.consumed(consumer.group_name, traced, len(messages), code, success=success)
+            status = await self._call_listener(messages, context)
         finally:
-            if lock is not None:
-                lock.release()
+            lock.release()
         return await self._process_result(messages, status or SUSPEND, context, process_queue)
 
     async def _process_result(
@@ -153,7 +134,7 @@ class ConsumeMessageOrderlyService:
             elif context.auto_commit:
                 commit_offset = process_queue.commit()
         elif context.auto_commit or status is ConsumeOrderlyStatus.COMMIT:
-            # with auto commit ROLLBACK and COMMIT count as SUCCESS (4.8.0 logs that they are not meant here)
+            # with auto commit ROLLBACK and COMMIT count as SUCCESS (Java logs that they are not meant here)
             commit_offset = process_queue.commit()
         elif status is ConsumeOrderlyStatus.ROLLBACK:
             process_queue.rollback()
@@ -164,23 +145,15 @@ class ConsumeMessageOrderlyService:
         return go_on
 
     async def _check_reconsume_times(self, messages: list[MessageExt]) -> bool:
-        configured = self._consumer.config.max_reconsume_times
+        configured = self._config.max_reconsume_times
         maximum = INT_MAX if configured == -1 else configured
         suspend = False
         for message in messages:
             if message.reconsume_times >= maximum:
                 message.properties[PROPERTY_RECONSUME_TIME] = str(message.reconsume_times)
-                if await self._send_back(message, maximum):
+                # the broker finds the count used up and files the message as a dead letter
+                if await self._send_to_retry_topic(message, message.reconsume_times, maximum):
                     continue
             suspend = True
             message.reconsume_times += 1
         return suspend
-
-    async def _send_back(self, message: MessageExt, maximum: int) -> bool:
-        # the broker finds the count used up and files the message as a dead letter
-        back = retry_message(message, self._consumer.group_name, message.reconsume_times, maximum)
-        try:
-            await self._consumer.instance.default_producer.send(back)
-        except CALL_ERRORS:
-            return False
-        return True

@@ -3,50 +3,45 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
-from rmqlab.client.client_config import ClientConfig, ServiceState
+from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import MQClientError, suggest_todo
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
-from rmqlab.client.queue_order import key_order
 from rmqlab.client.validators import check_consumer_group
+from rmqlab.events import ListenerError
 from rmqlab.filter import filter_api
+from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from enum import Enum
+
+    from rmqlab.client.client_config import ConsumerConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import Disk, OffsetStore
-    from rmqlab.client.process_queue import PullRequest
-    from rmqlab.client.rebalance_impl import RebalanceImpl
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.client.process_queue import ProcessQueue, PullRequest
+    from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
+
+    ConsumeMessageHook = Callable[[list[MessageExt]], Callable[[Enum | None, bool], None] | None]
 
 HALF_AN_HOUR = 30 * 60 * 1_000
 
 
-@dataclass(kw_only=True)
-class ConsumerConfig(ClientConfig):
-    """`consume_timestamp` ("yyyyMMddHHmmss"; None: half an hour before the start) is for CONSUME_FROM_TIMESTAMP."""
-
-    message_model: MessageModel = MessageModel.CLUSTERING
-    consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
-    consume_timestamp: str | None = None
-    allocate_strategy: AllocateMessageQueueStrategy = field(default_factory=AllocateMessageQueueAveragely)
-
-
 class Consumer(ABC):
-    """A member of a consumer group on the instance of its client id (4.8.0 `MQConsumerInner`).
+    """A member of a consumer group on the instance of its client id.
 
-    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues}.
+    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
+    `process_queue_table`: {queue: what is held of it}, for the queues that are ours. A hook of `consume_hooks` is
+    called before the listener; what it gives is called after it, with its answer and whether it raised.
     """
 
     kind: str
     consume_type: ConsumeType
-    rebalance_impl: RebalanceImpl
 
     def __init__(
         self, group: str, instance: MQClientInstance, config: ConsumerConfig, disk: Disk | None = None
@@ -61,6 +56,8 @@ class Consumer(ABC):
         self.allocate_strategy = config.allocate_strategy
         self.subscription_inner: dict[str, SubscriptionData] = {}
         self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+        self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
+        self.consume_hooks: list[ConsumeMessageHook] = []
         self.offset_store: OffsetStore
         if config.message_model is MessageModel.BROADCASTING:
             self.offset_store = LocalFileOffsetStore(instance, group, {} if disk is None else disk)
@@ -72,18 +69,18 @@ class Consumer(ABC):
 
     def __repr__(self) -> str:
         """Who it is, what it asks for, which queues it has."""
-        asked = (
-            f"{topic} {one.expression_type} {one.sub_string}"
-            for topic, one in self.subscription_inner.items()
+        wanted = (
+            f"{topic} {data.expression_type} {data.sub_string}"
+            for topic, data in self.subscription_inner.items()
             if not is_retry_topic(topic)
         )
         held: dict[str, list[int]] = {}
-        for queue in self.rebalance_impl.process_queue_table:
+        for queue in self.process_queue_table:
             if not is_retry_topic(queue.topic):
                 held.setdefault(queue.topic, []).append(queue.queue_id)
         owns = "; ".join(f"queues {', '.join(map(str, sorted(ids)))} of {topic}" for topic, ids in held.items())
         name = self.instance.client_id.partition("@")[2] or self.instance.client_id
-        wishes = "; ".join(asked) or "nothing"
+        wishes = "; ".join(wanted) or "nothing"
         return f"<{type(self).__name__} {name} of group {self.group_name}: {wishes}; owns {owns or 'nothing'}>"
 
     @abstractmethod
@@ -125,14 +122,19 @@ class Consumer(ABC):
         self.subscription_inner[topic] = built
         return built
 
+    def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
+        """Report that a listener raised; Java logs it and consumes the messages later."""
+        if self.instance.observe is not None:
+            self.instance.observe(ListenerError(self.instance.client_id, self.group_name, messages, error))
+
     async def update_routes(self) -> None:
         """Ask the name server for the route of every topic subscribed."""
-        for topic in key_order(self.subscription_inner):
+        for topic in hash_map_order(self.subscription_inner):
             await self.instance.update_topic_route_info_from_name_server(topic)
 
     def subscriptions(self) -> list[SubscriptionData]:
         """All subscriptions, in hash table order."""
-        return [self.subscription_inner[topic] for topic in key_order(self.subscription_inner)]
+        return [self.subscription_inner[topic] for topic in hash_map_order(self.subscription_inner)]
 
     def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
         """Take the queues of a topic, if it is subscribed."""
@@ -145,7 +147,7 @@ class Consumer(ABC):
 
 
 def parse_consume_timestamp(text: str) -> int:
-    """Epoch ms of "yyyyMMddHHmmss", read as UTC (4.8.0: the client's time zone); raises `MQClientError`."""
+    """Epoch ms of "yyyyMMddHHmmss", read as UTC (Java: the client's time zone); raises `MQClientError`."""
     try:
         return int(datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp() * 1000)
     except ValueError as error:

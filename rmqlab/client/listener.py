@@ -1,4 +1,4 @@
-"""What a listener is given and what it answers (4.8.0 contexts and statuses of both kinds).
+"""What a listener is given and what it answers (contexts and statuses of both kinds).
 
 A listener is a plain callable: it gets the messages and the context and returns a status. It takes no virtual time
 unless it, or the consumer's settings, say how long (`consume_ms`).
@@ -53,3 +53,4 @@ class ConsumeOrderlyContext:
 
 MessageListenerConcurrently = Callable[[list[MessageExt], ConsumeConcurrentlyContext], ConsumeConcurrentlyStatus | None]
 MessageListenerOrderly = Callable[[list[MessageExt], ConsumeOrderlyContext], ConsumeOrderlyStatus | None]
+MessageListener = MessageListenerConcurrently | MessageListenerOrderly

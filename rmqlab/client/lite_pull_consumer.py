@@ -1,4 +1,4 @@
-"""DefaultLitePullConsumer: pulls by itself, hands out by `poll` (4.8.0 `DefaultLitePullConsumerImpl`; row S-90).
+"""DefaultLitePullConsumer: pulls by itself, hands out by `poll` (`DefaultLitePullConsumerImpl`; row S-90).
 
 Its pulls carry their own expression, so the group's slot in the broker does not matter to it.
 """
@@ -6,23 +6,22 @@ Its pulls carry their own expression, so the group's slot in the broker does not
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.client.client_config import ServiceState
+from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError, suggest_todo
-from rmqlab.client.consumer import Consumer, ConsumerConfig
-from rmqlab.client.executor import ThreadPool
+from rmqlab.client.consumer import Consumer
+from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.offset_store import UNKNOWN_OFFSET, ReadOffsetType
 from rmqlab.client.process_queue import ProcessQueue
 from rmqlab.client.pull_api_wrapper import PullAPIWrapper
-from rmqlab.client.pull_result import PullStatus
-from rmqlab.client.queue_order import queue_order
-from rmqlab.client.rebalance_lite import RebalanceLitePullImpl
+from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
+from rmqlab.client.results import PullStatus
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.message import MessageExt, MessageQueue
+from rmqlab.protocol.bodies import message_queue_order
 from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
@@ -37,23 +36,6 @@ PULL_TIME_DELAY_WHEN_PAUSE = 1_000
 NOT_SET = -1
 MIB = 1024 * 1024
 SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
-
-
-@dataclass(kw_only=True)
-class LitePullConsumerConfig(ConsumerConfig):
-    """Times in ms, the size of cached messages in MiB, thresholds in messages."""
-
-    broker_suspend_max_time: int = 20_000
-    consumer_timeout_when_suspend: int = 30_000
-    auto_commit: bool = True
-    auto_commit_interval: int = 5_000
-    pull_thread_nums: int = 20
-    pull_batch_size: int = 10
-    pull_threshold_for_all: int = 10_000
-    consume_max_span: int = 2_000
-    pull_threshold_for_queue: int = 1_000
-    pull_threshold_size_for_queue: int = 100
-    poll_timeout: int = 5_000
 
 
 class AssignedQueue:
@@ -97,7 +79,7 @@ class DefaultLitePullConsumer(Consumer):
         """A consumer that has not started."""
         self.config = config or LitePullConsumerConfig()
         super().__init__(group, instance, self.config, disk)
-        self.rebalance_impl = RebalanceLitePullImpl(self)
+        self.rebalance_impl = RebalanceLitePullImpl(self, self.assign_topic)
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
         self._pull_api = PullAPIWrapper(instance, group)
         self._pool = ThreadPool(instance.runtime, self.config.pull_thread_nums, "PullMsgThread")
@@ -181,10 +163,10 @@ class DefaultLitePullConsumer(Consumer):
         for queue in lost:
             gone = self.assigned.pop(queue)
             gone.process_queue.dropped = gone.cancelled = True
-        new = [queue for queue in queue_order(queues) if queue not in self.assigned]
+        new = [queue for queue in message_queue_order(queues) if queue not in self.assigned]
         for queue in new:
-            held = self.rebalance_impl.process_queue_table.get(queue)
-            self.assigned[queue] = AssignedQueue(held or ProcessQueue(self.instance.runtime.now()))
+            runtime, held = self.instance.runtime, self.process_queue_table.get(queue)
+            self.assigned[queue] = AssignedQueue(held or ProcessQueue(runtime.now(), Lock(runtime)))
         if self.state is ServiceState.RUNNING:
             self._start_pull_tasks(new)
 
@@ -340,5 +322,5 @@ class DefaultLitePullConsumer(Consumer):
     async def persist_consumer_offset(self) -> None:
         """Commit what `commit_all` noted."""
         if self.state is ServiceState.RUNNING:
-            held = self.rebalance_impl.process_queue_table if self._subscribes else self.assigned
+            held = self.process_queue_table if self._subscribes else self.assigned
             await self.offset_store.persist_all(set(held))

@@ -1,4 +1,4 @@
-"""MQClientManager: the client instances of one process, one for each client id (4.8.0, same name; row H-12)."""
+"""MQClientManager: the client instances of one process, one for each client id (row H-12), and what they answer."""
 
 from __future__ import annotations
 
@@ -6,22 +6,38 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.mq_client_instance import MQClientInstance
+from rmqlab.client.producer import DefaultMQProducer
+from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.message.topics import CLIENT_INNER_PRODUCER_GROUP
+from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
+from rmqlab.protocol.bodies import ResetOffsetBody
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.events import Observer
     from rmqlab.message.ids import UniqueIdMaker
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.rules import Rules
     from rmqlab.runtime.runtime import Runtime
 
 
 class MQClientManager:
     """Hands out instances. A runtime is one node with its own connections: each client id needs one of its own."""
 
-    def __init__(self, runtime: Runtime, unique_ids: UniqueIdMaker, observe: Observer | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        unique_ids: UniqueIdMaker,
+        observe: Observer | None = None,
+        rules: Rules = RULES["4.8.0"],
+    ) -> None:
         """`unique_ids` makes the ids of all messages of this process; `observe` is told what its clients do."""
         self._runtime = runtime
         self._unique_ids = unique_ids
         self._observe = observe
+        self._rules = rules
         self._instances: dict[str, MQClientInstance] = {}
 
     def get_or_create(self, config: ClientConfig, *, instance_name_to_pid: bool = True) -> MQClientInstance:
@@ -31,6 +47,30 @@ class MQClientManager:
         client_id = config.build_mq_client_id()
         instance = self._instances.get(client_id)
         if instance is None or instance.state is ServiceState.SHUTDOWN_ALREADY:
-            instance = MQClientInstance(self._runtime, config, client_id, self._unique_ids, self._observe)
+            instance = MQClientInstance(self._runtime, config, client_id, self._unique_ids, self._observe, self._rules)
+            instance.default_producer = DefaultMQProducer(CLIENT_INNER_PRODUCER_GROUP, instance)
+            ClientRemotingProcessor(instance)
             self._instances[client_id] = instance
         return instance
+
+
+class ClientRemotingProcessor:
+    """What a broker asks of every client: 40 and 220. Extras register for what else there is."""
+
+    def __init__(self, instance: MQClientInstance) -> None:
+        """One for each instance."""
+        self._instance = instance
+        instance.processors[RequestCode.NOTIFY_CONSUMER_IDS_CHANGED] = self.notify_consumer_ids_changed
+        instance.processors[RequestCode.RESET_CONSUMER_CLIENT_OFFSET] = self.reset_offset
+
+    def notify_consumer_ids_changed(self, addr: str, request: RemotingCommand) -> None:
+        """All consumers of the instance rebalance: nobody looks which group it was (row S-84)."""
+        self._instance.rebalance_service.wakeup()
+
+    def reset_offset(self, addr: str, request: RemotingCommand) -> None:
+        """A push consumer goes on at the offsets that the broker says."""
+        header = request.decode_header(ResetOffsetRequestHeader)
+        offsets = ResetOffsetBody.decode(request.body).offset_table if request.body else {}
+        consumer = self._instance.consumer_table.get(header.group)
+        if isinstance(consumer, DefaultMQPushConsumer):
+            self._instance.runtime.spawn(consumer.reset_offset(header.topic, offsets), "ResetOffset")

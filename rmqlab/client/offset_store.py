@@ -1,16 +1,18 @@
 """Where a consumer's progress is kept: at the broker (clustering) or on the client's disk (broadcasting).
 
-Source: 4.8.0 `RemoteBrokerOffsetStore`, `LocalFileOffsetStore`. Offsets are queue offsets.
+Source: `RemoteBrokerOffsetStore`, `LocalFileOffsetStore`. Offsets are queue offsets.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
-from rmqlab.client.queue_order import queue_order
 from rmqlab.events import OffsetPersist
+from rmqlab.protocol.bodies import message_queue_order
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,22 +33,39 @@ class ReadOffsetType(Enum):
     MEMORY_FIRST_THEN_STORE = "MEMORY_FIRST_THEN_STORE"
 
 
-class OffsetStore(Protocol):
-    """A consumer's progress by queue."""
+class OffsetStore:
+    """A consumer's progress by queue, in memory until it is written down."""
 
-    offset_table: dict[MessageQueue, int]
+    def __init__(self, instance: MQClientInstance, group: str) -> None:
+        self._instance = instance
+        self._group = group
+        self.offset_table: dict[MessageQueue, int] = {}
 
     def load(self) -> None:
         """Read what an earlier run of the client left."""
 
     def update_offset(self, queue: MessageQueue, offset: int, *, increase_only: bool) -> None:
         """Note progress in memory; with `increase_only` a lower offset than the present one is ignored."""
+        if not increase_only or offset > self.offset_table.get(queue, -1 << 63):
+            self.offset_table[queue] = offset
 
     async def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
         """The offset of a queue; -1 when there is none, -2 when nobody could be asked."""
+        if read_type is not ReadOffsetType.READ_FROM_STORE and queue in self.offset_table:
+            return self.offset_table[queue]
+        if read_type is ReadOffsetType.READ_FROM_MEMORY:
+            return NO_OFFSET
+        offset = await self._stored(queue)
+        if offset >= 0:
+            self.offset_table[queue] = offset
+        return offset
+
+    async def _stored(self, queue: MessageQueue) -> int:
+        """The offset written down; -1 when there is none, -2 when nobody could be asked."""
+        raise NotImplementedError
 
     async def persist_all(self, queues: Collection[MessageQueue]) -> None:
-        """Write down the progress of these queues; others are forgotten or left out."""
+        """Write down the progress of these queues; others are forgotten or left out. Without queues nothing happens."""
 
     async def persist(self, queue: MessageQueue) -> None:
         """Write down the progress of one queue."""
@@ -55,51 +74,23 @@ class OffsetStore(Protocol):
         """Forget a queue in memory."""
 
 
-class _InMemory:
-    """The part both stores share."""
-
-    def __init__(self, instance: MQClientInstance, group: str) -> None:
-        self._instance = instance
-        self._group = group
-        self.offset_table: dict[MessageQueue, int] = {}
-
-    def update_offset(self, queue: MessageQueue, offset: int, *, increase_only: bool) -> None:
-        """Note progress in memory; with `increase_only` a lower offset than the present one is ignored."""
-        if not increase_only or offset > self.offset_table.get(queue, -1 << 63):
-            self.offset_table[queue] = offset
-
-    def read_memory(self, queue: MessageQueue) -> int:
-        """The offset in memory, or -1."""
-        return self.offset_table.get(queue, NO_OFFSET)
-
-
-class RemoteBrokerOffsetStore(_InMemory):
+class RemoteBrokerOffsetStore(OffsetStore):
     """Progress at the broker: asked when a queue is new, committed one-way every 5 s and when a queue is given up."""
 
-    def load(self) -> None:
-        """Nothing to read."""
-
-    async def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
-        """The offset of a queue; -1 when the broker has none, -2 when the question failed."""
-        if read_type is not ReadOffsetType.READ_FROM_STORE and queue in self.offset_table:
-            return self.offset_table[queue]
-        if read_type is ReadOffsetType.READ_FROM_MEMORY:
-            return NO_OFFSET
+    async def _stored(self, queue: MessageQueue) -> int:
         try:
             addr = await self._broker(queue)
-            offset = await self._instance.api.query_consumer_offset(addr, self._group, queue, OFFSET_TIMEOUT)
+            return await self._instance.api.query_consumer_offset(addr, self._group, queue, OFFSET_TIMEOUT)
         except MQBrokerError:
             return NO_OFFSET
         except CALL_ERRORS:
             return UNKNOWN_OFFSET
-        self.offset_table[queue] = offset
-        return offset
 
     async def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Commit the offsets of these queues and forget all others; without queues nothing happens."""
         if not queues:
             return
-        for queue in queue_order(self.offset_table):
+        for queue in message_queue_order(self.offset_table):
             if queue in queues:
                 await self.persist(queue)
             else:
@@ -112,7 +103,8 @@ class RemoteBrokerOffsetStore(_InMemory):
             return
         try:
             addr = await self._broker(queue)
-            await self._instance.api.update_consumer_offset_oneway(addr, self._group, queue, offset)
+            header = UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
+            await self._instance.api.oneway(addr, RequestCode.UPDATE_CONSUMER_OFFSET, header)
         except CALL_ERRORS:
             return
         observe = self._instance.observe
@@ -137,7 +129,7 @@ Disk = dict[tuple[str, str], dict["MessageQueue", int]]
 """The offset files of a machine: {(client id, group): {queue: offset}}."""
 
 
-class LocalFileOffsetStore(_InMemory):
+class LocalFileOffsetStore(OffsetStore):
     """Progress on the client's own disk, which outlives the client: {(client id, group): offsets}."""
 
     def __init__(self, instance: MQClientInstance, group: str, disk: Disk) -> None:
@@ -150,23 +142,12 @@ class LocalFileOffsetStore(_InMemory):
         """Take what an earlier client of this id and group left."""
         self.offset_table.update(self._disk.get(self._path, {}))
 
-    async def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
-        """The offset of a queue, or -1."""
-        if read_type is not ReadOffsetType.READ_FROM_STORE and queue in self.offset_table:
-            return self.offset_table[queue]
-        stored = self._disk.get(self._path, {}).get(queue)
-        if read_type is ReadOffsetType.READ_FROM_MEMORY or stored is None:
-            return NO_OFFSET
-        self.offset_table[queue] = stored
-        return stored
+    async def _stored(self, queue: MessageQueue) -> int:
+        return self._disk.get(self._path, {}).get(queue, NO_OFFSET)
 
     async def persist_all(self, queues: Collection[MessageQueue]) -> None:
-        """Write the offsets of these queues, and only them; without queues the file stays as it is."""
+        """Write the offsets of these queues, and only them; the file is written as a whole."""
         if queues:
             self._disk[self._path] = {q: offset for q, offset in self.offset_table.items() if q in queues}
 
-    async def persist(self, queue: MessageQueue) -> None:
-        """Nothing: the file is written as a whole."""
-
-    def remove_offset(self, queue: MessageQueue) -> None:
-        """Nothing: 4.8.0 keeps the offset of a queue it gave up."""
+    # one queue is neither written nor forgotten: Java keeps the offset of a queue it gave up

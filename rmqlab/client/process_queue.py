@@ -1,4 +1,4 @@
-"""ProcessQueue: what a consumer holds of one queue, between the pull and the commit (4.8.0 `ProcessQueue`)."""
+"""ProcessQueue: what a consumer holds of one queue, between the pull and the commit (same name)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ProcessQueue:
         "try_unlock_times",
     )  # fmt: skip
 
-    def __init__(self, now: int, lock_consume: Lock | None = None) -> None:
+    def __init__(self, now: int, lock_consume: Lock) -> None:
         """A queue that was given to the client at `now`; `lock_consume` is held while an orderly listener runs."""
         self._messages: dict[int, MessageExt] = {}
         self.consuming_orderly: dict[int, MessageExt] = {}
@@ -127,7 +127,7 @@ class ProcessQueue:
 
     def commit(self) -> int:
         """Forget the messages taken; the offset after the highest of them, -1 when there was none."""
-        # 4.8.0 asks an empty TreeMap for its last key here and throws; an orderly listener never gets that far
+        # Java asks an empty TreeMap for its last key here and throws; an orderly listener never gets that far
         if not self.consuming_orderly:
             return -1
         self.msg_count -= len(self.consuming_orderly)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.client.async_send import AsyncSend
-from rmqlab.client.client_config import ClientConfig, ServiceState
+from rmqlab.client.client_config import ProducerConfig, ServiceState
 from rmqlab.client.client_error import (
     ClientErrorCode,
     MQBrokerError,
@@ -14,8 +13,7 @@ from rmqlab.client.client_error import (
     RemotingTooMuchRequestError,
     suggest_todo,
 )
-from rmqlab.client.request_reply import request
-from rmqlab.client.send_result import SendStatus
+from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.client.topic_publish_info import TopicPublishInfo
 from rmqlab.client.validators import check_message, check_producer_group
 from rmqlab.message.batch import MessageBatch, UnsupportedBatch
@@ -31,7 +29,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE
-from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, is_retry_topic
+from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
@@ -39,14 +37,11 @@ from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, Remoting
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from rmqlab.client.async_send import SendCallback
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.send_result import SendResult
-    from rmqlab.client.trace_dispatcher import TraceDispatcher
-    from rmqlab.message.message import MessageExt, MessageQueue
+    from rmqlab.message.message import MessageQueue
 
     MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
-    Attempt = Callable[[Message, MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
+    Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
 
 _TRY_AGAIN = frozenset(
     {
@@ -60,24 +55,21 @@ _TRY_AGAIN = frozenset(
 )
 
 
-@dataclass(kw_only=True)
-class ProducerConfig(ClientConfig):
-    """Settings of a producer; times in ms, sizes in bytes. A body of the compression size or more is compressed."""
+@dataclass(slots=True)
+class Sent:
+    """A message that a broker took: `body` as it travelled, the broker's address, when (epoch ms) it left."""
 
-    create_topic_key: str = AUTO_CREATE_TOPIC_KEY_TOPIC
-    default_topic_queue_nums: int = 4
-    send_msg_timeout: int = 3_000
-    compress_msg_body_over_howmuch: int = 4_096
-    retry_times_when_send_failed: int = 2
-    retry_times_when_send_async_failed: int = 2
-    retry_another_broker_when_not_store_ok: bool = False
-    max_message_size: int = 4 * 1024 * 1024
+    message: Message
+    body: bytes
+    addr: str
+    result: SendResult
+    began: int
 
 
 class DefaultMQProducer:
     """A producer of one group. `topic_publish_info_table` holds what is known of each topic sent to.
 
-    `trace` notes what was sent, None where no trace is wanted.
+    `send_hooks` hear of each message that a broker took.
     """
 
     def __init__(self, group: str, instance: MQClientInstance, config: ProducerConfig | None = None) -> None:
@@ -87,7 +79,7 @@ class DefaultMQProducer:
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
         self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
-        self.trace: TraceDispatcher | None = None
+        self.send_hooks: list[Callable[[Sent], None]] = []
 
     # ---- life
 
@@ -149,28 +141,6 @@ class DefaultMQProducer:
             raise RuntimeError("a send that waits for its answer has one")
         return result
 
-    def send_async(
-        self,
-        message: Message,
-        callback: SendCallback,
-        queue: MessageQueue | None = None,
-        *,
-        selector: MessageQueueSelector | None = None,
-        arg: object = None,
-        timeout_ms: int | None = None,
-    ) -> None:
-        """Send beside the caller; `callback` hears of the answer, or of the error, `MQClientError` and the like.
-
-        Without an answer it tries again (`retry_times_when_send_async_failed`); what a broker refuses is not tried
-        again. In 4.8.0 batches cannot be sent so.
-        """
-        sending = AsyncSend(self, callback, self.config.send_msg_timeout if timeout_ms is None else timeout_ms)
-        self.instance.runtime.spawn(sending.run(message, queue, selector, arg), "AsyncSenderExecutor_")
-
-    async def request(self, message: Message, timeout_ms: int) -> MessageExt:
-        """Send, and wait for a consumer's answer; raises `MQClientError`, code 10006 when none came in time."""
-        return await request(self, message, timeout_ms)
-
     async def send_oneway(
         self,
         message: Message,
@@ -194,28 +164,29 @@ class DefaultMQProducer:
     ) -> SendResult | None:
         timeout = self.config.send_msg_timeout if timeout_ms is None else timeout_ms
         begin = self.instance.runtime.now()
-        one = message if isinstance(message, Message) else self._batch(message)
+        single = message if isinstance(message, Message) else self._batch(message)
         self.make_sure_state_ok()
-        check_message(one, self.config.max_message_size)
+        check_message(single, self.config.max_message_size)
         if queue is None and selector is None:
             times = 1 if oneway else 1 + self.config.retry_times_when_send_failed
 
-            async def attempt(
-                sent: Message, to: MessageQueue, _info: TopicPublishInfo, left_ms: int
-            ) -> SendResult | None:
-                return await self._send_kernel(sent, to, left_ms, oneway=oneway)
+            async def attempt(to: MessageQueue, _: TopicPublishInfo, left_ms: int) -> SendResult | None:
+                return await self._send_kernel(single, to, left_ms, oneway=oneway)
 
-            return await self._send_default(one, timeout, begin, attempt, times)
-        if queue is None:
-            queue = await self.select(one, selector, arg)
-        elif queue.topic != one.topic:
-            raise MQClientError("message's topic not equal mq's topic")
+            return await self.send_default(single, timeout, begin, attempt, times)
+        queue = await self.queue_of(single, queue, selector, arg)
         if timeout < self.instance.runtime.now() - begin:
             raise RemotingTooMuchRequestError("call timeout")
-        return await self._send_kernel(one, queue, timeout, oneway=oneway)
+        return await self._send_kernel(single, queue, timeout, oneway=oneway)
 
-    async def select(self, message: Message, selector: MessageQueueSelector | None, arg: object) -> MessageQueue:
-        """The queue that a selector picks; raises `MQClientError` when it fails, or picks none."""
+    async def queue_of(
+        self, message: Message, queue: MessageQueue | None, selector: MessageQueueSelector | None, arg: object
+    ) -> MessageQueue:
+        """`queue`, or the one that `selector` picks; raises `MQClientError` when it fails, or picks none."""
+        if queue is not None:
+            if queue.topic != message.topic:
+                raise MQClientError("message's topic not equal mq's topic")
+            return queue
         info = await self.find_topic_publish_info(message.topic)
         if not info.ok():
             raise MQClientError(f"No route info for this topic, {message.topic}")
@@ -227,24 +198,18 @@ class DefaultMQProducer:
             raise MQClientError("select message queue return null.")
         return queue
 
-    async def send_once(self, message: Message, attempt: Attempt, timeout_ms: int) -> None:
-        """Have `attempt` send to the next queue in turn; raises `MQClientError` when it could not."""
-        await self._send_default(message, timeout_ms, self.instance.runtime.now(), attempt, 1)
-
-    async def _send_default(
+    async def send_default(
         self, message: Message, timeout_ms: int, begin: int, attempt: Attempt, times_total: int
     ) -> SendResult | None:
+        """Have `attempt` send to the next queue in turn, up to `times_total` times; raises what the last one raised."""
         runtime = self.instance.runtime
         info = await self.find_topic_publish_info(message.topic)
         if not info.ok():
             if not self.instance.api.name_servers:
-                raise _with_code(
-                    "No name server address, please set it." + suggest_todo(), ClientErrorCode.NO_NAME_SERVER_EXCEPTION
-                )
-            raise _with_code(
-                f"No route info of this topic: {message.topic}{suggest_todo()}",
-                ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION,
-            )
+                text = f"No name server address, please set it.{suggest_todo()}"
+                raise _with_code(text, ClientErrorCode.NO_NAME_SERVER_EXCEPTION)
+            text = f"No route info of this topic: {message.topic}{suggest_todo()}"
+            raise _with_code(text, ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
         brokers_sent: list[str] = []
         failure: Exception | None = None
         result: SendResult | None = None
@@ -255,7 +220,7 @@ class DefaultMQProducer:
                 raise RemotingTooMuchRequestError("sendDefaultImpl call timeout")
             brokers_sent.append(queue.broker_name)
             try:
-                result = await attempt(message, queue, info, timeout_ms - cost)
+                result = await attempt(queue, info, timeout_ms - cost)
             except MQBrokerError as error:
                 if error.response_code not in _TRY_AGAIN:
                     if result is not None:
@@ -286,7 +251,7 @@ class DefaultMQProducer:
             await instance.update_topic_route_info_from_name_server(topic)
             info = table[topic]
         if not (info.have_topic_router_info or info.ok()):
-            await instance.update_topic_route_info_from_name_server(topic, self)
+            await instance.update_topic_route_info_from_name_server(topic, self.config)
         return table[topic]
 
     async def _send_kernel(
@@ -301,8 +266,8 @@ class DefaultMQProducer:
             return None
         began = self.instance.runtime.now()
         result = await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
-        if self.trace is not None:
-            self.trace.sent(self.group, message, body, addr, result, began)
+        for hook in self.send_hooks:
+            hook(Sent(message, body, addr, result, began))
         return result
 
     async def prepare(self, message: Message, queue: MessageQueue) -> tuple[str, bytes, SendMessageRequestHeaderV2]:

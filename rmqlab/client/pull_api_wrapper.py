@@ -5,28 +5,29 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_config import MASTER_ID
 from rmqlab.client.client_error import MQClientError
-from rmqlab.client.pull_result import PullStatus
+from rmqlab.client.results import PullStatus
 from rmqlab.events import ClientFiltered
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
+from rmqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.client.mq_client_instance import FindBrokerResult, MQClientInstance
-    from rmqlab.client.pull_result import PullResult
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.results import PullResult
+    from rmqlab.client.topic_routes import FindBrokerResult
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
     FilterMessageHook = Callable[[list[MessageExt]], None]
 
 V4_1_0_SNAPSHOT = 232
-"""The first broker version that filters by SQL92 (ordinal in 4.8.0 `MQVersion`)."""
+"""The first broker version that filters by SQL92 (ordinal in `MQVersion`)."""
 
 
 class PullAPIWrapper:
@@ -95,7 +96,7 @@ class PullAPIWrapper:
         servers = None if route is None else route.filter_server_table.get(broker_addr)
         if not servers:
             raise MQClientError(f"Find Filter Server Failed, Broker Addr: {broker_addr} topic: {topic}")
-        return servers[self._instance.runtime.choose("filter_server", len(servers)) if len(servers) > 1 else 0]
+        return servers[self._instance.choose("filter_server", len(servers))]
 
     def process_pull_result(
         self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData

@@ -1,35 +1,33 @@
-"""DefaultMQPushConsumer: subscribes, pulls, filters once more, consumes (4.8.0 `DefaultMQPushConsumerImpl`).
+"""DefaultMQPushConsumer: subscribes, pulls, filters once more, consumes (`DefaultMQPushConsumerImpl`).
 
 Rows S-16, S-81, S-83, S-90, S-95..S-98, F-93..F-98, H-17.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from rmqlab.client.client_config import ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, MQClientError
-from rmqlab.client.consume_concurrently import ConsumeMessageConcurrentlyService
+from rmqlab.client.client_config import PushConsumerConfig, ServiceState
+from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
+from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService
 from rmqlab.client.consume_orderly import ConsumeMessageOrderlyService
 from rmqlab.client.consumer import Consumer
 from rmqlab.client.offset_store import ReadOffsetType
 from rmqlab.client.pull_api_wrapper import PullAPIWrapper
-from rmqlab.client.pull_result import PullStatus
-from rmqlab.client.push_consumer_config import PushConsumerConfig, missing_listener
-from rmqlab.client.rebalance_push import RebalancePushImpl
-from rmqlab.client.retry import retry_message
-from rmqlab.events import CorrectOffset, ListenerError, PullAnswered, PullFailed
+from rmqlab.client.rebalance_impl import RebalancePushImpl
+from rmqlab.client.results import PullStatus
+from rmqlab.events import CorrectOffset, PullAnswered, PullFailed
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
-    from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
+    from rmqlab.client.consume_message_service import ConsumeMessageService
+    from rmqlab.client.listener import MessageListener
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import Disk
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
-    from rmqlab.client.pull_result import PullResult
-    from rmqlab.client.trace_dispatcher import TraceDispatcher
-    from rmqlab.message.message import MessageExt, MessageQueue
+    from rmqlab.client.results import PullResult
+    from rmqlab.message.message import MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -38,8 +36,6 @@ PULL_TIME_DELAY_WHEN_SUSPEND = 1_000
 CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
 FIX_OFFSET_DELAY = 10_000
 RESET_OFFSET_WAIT = 10_000
-SEND_BACK_TIMEOUT = 5_000
-DEFAULT_MAX_RECONSUME_TIMES = 16
 MIB = 1024 * 1024
 
 
@@ -53,7 +49,7 @@ class DefaultMQPushConsumer(Consumer):
         self,
         group: str,
         instance: MQClientInstance,
-        listener: MessageListenerConcurrently | MessageListenerOrderly | None,
+        listener: MessageListener | None,
         config: PushConsumerConfig | None = None,
         disk: Disk | None = None,
     ) -> None:
@@ -61,37 +57,32 @@ class DefaultMQPushConsumer(Consumer):
         self.config = config or PushConsumerConfig()
         super().__init__(group, instance, self.config, disk)
         self.paused = False
-        self.trace: TraceDispatcher | None = None
         self.start_timestamp = instance.runtime.now()
-        self.consume_orderly = self.config.orderly
-        self.rebalance_impl = RebalancePushImpl(self)
+        self.rebalance_impl = RebalancePushImpl(self, self.config)
         self.pull_api = PullAPIWrapper(instance, group)
-        self._listener = listener
-        self._service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService | None = None
+        self.listener = listener
+        self._service: ConsumeMessageService | None = None
 
     # ---- life
 
     async def start(self) -> None:
-        """Start, in the order of 4.8.0: register, timers, routes, check of expressions, heartbeat, rebalance.
+        """Start, in Java's order: register, timers, routes, check of expressions, heartbeat, rebalance.
 
         Raises `MQClientError`. When a broker refuses an expression the error comes after the timers have begun: the
         consumer goes on beating and pulling (row F-98).
         """
         self.begin_start()
         instance, config = self.instance, self.config
-        if self._listener is None:
-            raise missing_listener()
+        if self.listener is None:
+            raise MQClientError(f"messageListener is null{suggest_todo()}")
         config.check()
         for topic, expression in config.subscription.items():
             self.put_subscription(topic, expression)
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
         self.offset_store.load()
-        listener = self._listener
-        if config.orderly:
-            self._service = ConsumeMessageOrderlyService(self, cast("MessageListenerOrderly", listener))
-        else:
-            self._service = ConsumeMessageConcurrentlyService(self, cast("MessageListenerConcurrently", listener))
+        service = ConsumeMessageOrderlyService if config.orderly else ConsumeMessageConcurrentlyService
+        self._service = service(self, config, self.rebalance_impl, self.listener)
         self._service.start()
         if not instance.register_consumer(self.group_name, self):
             await self._service.shutdown()
@@ -122,21 +113,14 @@ class DefaultMQPushConsumer(Consumer):
         Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
         """
         self.put_subscription(topic, expression, expression_type)
-        await self._tell_brokers()
-
-    async def subscribe_class(self, topic: str, full_class_name: str, filter_class_source: str | None) -> None:
-        """Subscribe with a filter class that filter servers run (row F-99)."""
-        subscription = self.put_subscription(topic, "*")
-        subscription.sub_string = full_class_name
-        subscription.class_filter_mode = True
-        subscription.filter_class_source = filter_class_source
-        await self._tell_brokers()
+        await self.tell_brokers()
 
     def unsubscribe(self, topic: str) -> None:
         """Forget a topic, silently: brokers learn it with the next heartbeat (row H-17)."""
         self.subscription_inner.pop(topic, None)
 
-    async def _tell_brokers(self) -> None:
+    async def tell_brokers(self) -> None:
+        """Send a heartbeat, unless not started yet."""
         if self.state is not ServiceState.CREATE_JUST:
             await self.instance.send_heartbeat_to_all_broker_with_lock()
 
@@ -145,12 +129,12 @@ class DefaultMQPushConsumer(Consumer):
     async def do_rebalance(self) -> None:
         """Look again which queues are ours, unless suspended."""
         if not self.paused:
-            await self.rebalance_impl.do_rebalance(is_order=self.consume_orderly)
+            await self.rebalance_impl.do_rebalance(is_order=self.config.orderly)
 
     async def persist_consumer_offset(self) -> None:
         """Commit the offsets of the queues held."""
         if self.state is ServiceState.RUNNING:
-            await self.offset_store.persist_all(set(self.rebalance_impl.process_queue_table))
+            await self.offset_store.persist_all(set(self.process_queue_table))
 
     async def pull_message(self, request: PullRequest) -> None:
         """Make one pull, or put it off: not running, suspended, too much cached, not locked, no subscription."""
@@ -158,16 +142,11 @@ class DefaultMQPushConsumer(Consumer):
         if process_queue.dropped:
             return
         process_queue.last_pull_timestamp = self.instance.runtime.now()
-        if self.state is not ServiceState.RUNNING:
-            self._later(request, config.pull_time_delay_when_exception)
+        delay = self._reason_to_wait(process_queue)
+        if delay:
+            self._later(request, delay)
             return
-        if self.paused:
-            self._later(request, PULL_TIME_DELAY_WHEN_SUSPEND)
-            return
-        if self._is_flow_controlled(process_queue):
-            self._later(request, PULL_TIME_DELAY_WHEN_FLOW_CONTROL)
-            return
-        if self.consume_orderly:
+        if config.orderly:
             if not process_queue.locked:
                 self._later(request, config.pull_time_delay_when_exception)
                 return
@@ -187,13 +166,19 @@ class DefaultMQPushConsumer(Consumer):
             return
         self.instance.runtime.spawn(self._pull(request, subscription, addr, header), "pull")
 
-    def _is_flow_controlled(self, process_queue: ProcessQueue) -> bool:
+    def _reason_to_wait(self, process_queue: ProcessQueue) -> int:
+        """How long (ms) a pull has to wait, 0: it may be made."""
         config = self.config
-        return (
+        if self.state is not ServiceState.RUNNING:
+            return config.pull_time_delay_when_exception
+        if self.paused:
+            return PULL_TIME_DELAY_WHEN_SUSPEND
+        full = (
             process_queue.msg_count > config.pull_threshold_for_queue
             or process_queue.msg_size // MIB > config.pull_threshold_size_for_queue
-            or (not self.consume_orderly and process_queue.max_span() > config.consume_concurrently_max_span)
+            or (not config.orderly and process_queue.max_span() > config.consume_concurrently_max_span)
         )
+        return PULL_TIME_DELAY_WHEN_FLOW_CONTROL if full else 0
 
     async def _prepare_pull(
         self, request: PullRequest, subscription: SubscriptionData
@@ -277,32 +262,7 @@ class DefaultMQPushConsumer(Consumer):
     def _later(self, request: PullRequest, delay_ms: int) -> None:
         self.instance.pull_message_service.execute_pull_request_later(request, delay_ms)
 
-    # ---- messages that come back, suspending, resetting
-
-    async def send_message_back(self, message: MessageExt, delay_level: int, broker_name: str | None = None) -> None:
-        """Hand a message back to its broker for a later try; failing that, send it to the retry topic oneself.
-
-        Level 0 leaves the delay to the broker, below 0 means dead letter. Raises one of `CALL_ERRORS` when both fail.
-        """
-        instance, configured = self.instance, self.config.max_reconsume_times
-        maximum = DEFAULT_MAX_RECONSUME_TIMES if configured == -1 else configured
-        try:
-            if broker_name is None:
-                addr: str | None = message.store_host.text
-            else:
-                addr = instance.find_broker_address_in_publish(broker_name)
-            if addr is None:
-                raise MQClientError(f"The broker[{broker_name}] not exist")
-            await instance.api.consumer_send_message_back(
-                addr, message, self.group_name, delay_level, maximum, SEND_BACK_TIMEOUT
-            )
-        except CALL_ERRORS:
-            back = retry_message(message, self.group_name, message.reconsume_times + 1, maximum)
-            await instance.default_producer.send(back)
-
-    def call_listener(self, messages: list[MessageExt], context: Any) -> Any:
-        """Call the listener and return what it says, or raise what it raises."""
-        return None if self._listener is None else self._listener(messages, context)
+    # ---- suspending, resetting
 
     def suspend(self) -> None:
         """Pull and rebalance no more."""
@@ -315,7 +275,7 @@ class DefaultMQPushConsumer(Consumer):
 
     async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:
         """Begin again at `offsets`: drop the queues, wait 10 s for what is being consumed, commit, rebalance."""
-        table = self.rebalance_impl.process_queue_table
+        table = self.process_queue_table
         self.suspend()
         for queue, process_queue in table.items():
             if queue.topic == topic and queue in offsets:
@@ -345,8 +305,3 @@ class DefaultMQPushConsumer(Consumer):
             queue, client_id = request.message_queue, self.instance.client_id
             at = (queue.topic, queue.queue_id, request.next_offset)
             self.instance.observe(PullFailed(client_id, self.group_name, *at, str(error)))
-
-    def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
-        """Report that a listener raised; 4.8.0 logs it and consumes the messages later."""
-        if self.instance.observe is not None:
-            self.instance.observe(ListenerError(self.instance.client_id, self.group_name, messages, error))

@@ -1,44 +1,50 @@
-"""RebalanceImpl: which queues are ours, and what happens to those that come and go (4.8.0, same name).
+"""RebalanceImpl: which queues are ours, and what happens to those that come and go (same name).
 
-`DefaultMQPushConsumer` and the lite pull consumer fill in what differs. Rows S-84, S-85, H-47, H-53.
+`RebalancePushImpl` and `RebalanceLitePullImpl` fill in what differs. Rows S-84..S-87, H-47, H-53.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_config import MASTER_ID
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.executor import Lock
 from rmqlab.client.offset_store import NO_OFFSET, ReadOffsetType
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
-from rmqlab.client.queue_order import PROCESS_QUEUE_TABLE_LENGTH, key_order, queue_order
-from rmqlab.events import Rebalance
-from rmqlab.message.java import utf16_key
+from rmqlab.events import Rebalance, Restamp
+from rmqlab.message.java import hash_map_order, utf16_key
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+from rmqlab.protocol.bodies import message_queue_order
+from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.client.client_config import PushConsumerConfig
     from rmqlab.client.consumer import Consumer
     from rmqlab.message.message import MessageQueue
 
 LOCK_TIMEOUT = 1_000
+UNLOCK_DELAY_TIME = 20_000
+PROCESS_QUEUE_TABLE_LENGTH = 128
+"""Table length of a `ConcurrentHashMap(64)`, which holds the process queues."""
 
 
 class RebalanceImpl(ABC):
-    """The queues of one consumer. `process_queue_table`: {queue: what is held of it}, for the queues that are ours."""
+    """Decides on the queues of one consumer; `process_queue_table` is the consumer's."""
 
-    consume_type: ConsumeType
+    gives_up_stuck_queues = False
     read_offset_type: ReadOffsetType
 
     def __init__(self, consumer: Consumer) -> None:
-        """Nothing is ours yet."""
+        """Works on the consumer's subscriptions, queues and offsets."""
         self.consumer = consumer
         self.instance = consumer.instance
         self.group = consumer.group_name
-        self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
+        self.process_queue_table = consumer.process_queue_table
         self._sorted: dict[str, tuple[list[MessageQueue], list[MessageQueue]]] = {}
 
     @abstractmethod
@@ -49,8 +55,7 @@ class RebalanceImpl(ABC):
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """Give a queue up; False when it cannot be given up now."""
 
-    @abstractmethod
-    def dispatch_pull_request(self, requests: list[PullRequest]) -> None:
+    def dispatch_pull_request(self, requests: list[PullRequest]) -> None:  # noqa: B027 - not every kind does
         """Begin to pull the queues that became ours."""
 
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
@@ -78,7 +83,7 @@ class RebalanceImpl(ABC):
 
     async def do_rebalance(self, *, is_order: bool) -> None:
         """Go over all topics in hash table order, then drop the queues of topics no longer subscribed."""
-        for topic in key_order(self.consumer.subscription_inner):
+        for topic in hash_map_order(self.consumer.subscription_inner):
             if topic in self.consumer.subscription_inner:
                 await self._rebalance_by_topic(topic, is_order=is_order)
         for queue in list(self.process_queue_table):
@@ -86,7 +91,7 @@ class RebalanceImpl(ABC):
                 self.process_queue_table.pop(queue).dropped = True
 
     async def _rebalance_by_topic(self, topic: str, *, is_order: bool) -> None:
-        # taken before the group's clients are asked for: queues learnt meanwhile wait for the next rebalance (as 4.8.0)
+        # taken before the group's clients are asked for: queues learnt meanwhile wait for the next rebalance (as Java)
         all_queues = self.consumer.topic_subscribe_info_table.get(topic)
         if self.consumer.message_model is MessageModel.BROADCASTING:
             ours = all_queues
@@ -94,7 +99,7 @@ class RebalanceImpl(ABC):
             ours = await self._allocate(topic, all_queues)
         if all_queues is None or ours is None:
             return
-        changed = await self._update_process_queue_table(topic, queue_order(ours), is_order=is_order)
+        changed = await self._update_process_queue_table(topic, message_queue_order(ours), is_order=is_order)
         if changed:
             if self.instance.observe is not None:
                 held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
@@ -112,7 +117,7 @@ class RebalanceImpl(ABC):
         strategy, client_id = self.consumer.allocate_strategy, self.instance.client_id
         try:
             return strategy.allocate(self.group, client_id, self._in_order_of(topic, all_queues), client_ids) or []
-        except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (4.8.0 logs it)
+        except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (Java logs it)
             return None
 
     def _in_order_of(self, topic: str, queues: list[MessageQueue]) -> list[MessageQueue]:
@@ -124,12 +129,12 @@ class RebalanceImpl(ABC):
 
     async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue], *, is_order: bool) -> bool:
         changed, now = False, self.instance.runtime.now()
-        for queue in queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
+        for queue in message_queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
             process_queue = self.process_queue_table.get(queue)
             if queue.topic != topic or process_queue is None:
                 continue
             lost = queue not in ours
-            stuck = self.consume_type is ConsumeType.CONSUME_PASSIVELY and process_queue.is_pull_expired(now)
+            stuck = self.gives_up_stuck_queues and process_queue.is_pull_expired(now)
             if lost or stuck:
                 process_queue.dropped = True
                 if await self.remove_unnecessary_message_queue(queue, process_queue):
@@ -140,8 +145,7 @@ class RebalanceImpl(ABC):
             if queue in self.process_queue_table or (is_order and not await self.lock(queue)):
                 continue
             self.consumer.offset_store.remove_offset(queue)
-            runtime = self.instance.runtime
-            process_queue = ProcessQueue(runtime.now(), Lock(runtime))
+            process_queue = ProcessQueue(self.instance.runtime.now(), Lock(self.instance.runtime))
             # one question to the broker for each new queue, one after the other: they delay the stamp (row S-84)
             next_offset = await self.compute_pull_from_where(queue)
             if next_offset >= 0 and queue not in self.process_queue_table:
@@ -229,9 +233,89 @@ class RebalanceImpl(ABC):
 
     def _queues_by_broker(self) -> dict[str, list[MessageQueue]]:
         result: dict[str, list[MessageQueue]] = {}
-        for queue in queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
+        for queue in message_queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
             result.setdefault(queue.broker_name, []).append(queue)
         return result
+
+
+class RebalancePushImpl(RebalanceImpl):
+    """Rebalance of a push consumer: a new stamp on the subscription when queues come or go (rows S-84..S-87)."""
+
+    gives_up_stuck_queues = True
+    read_offset_type = ReadOffsetType.READ_FROM_STORE
+
+    def __init__(self, consumer: Consumer, config: PushConsumerConfig) -> None:
+        """`config` is the consumer's."""
+        super().__init__(consumer)
+        self._config = config
+
+    async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
+        """Stamp the topic's subscription with the client's clock and send a heartbeat (rows S-84..S-86).
+
+        The higher stamp wins the group's slot in the broker, whoever started first.
+        """
+        subscription = self.consumer.subscription_inner.get(topic)
+        if subscription is None:
+            return  # unsubscribed meanwhile: Java runs into a null here
+        old = subscription.sub_version
+        subscription.sub_version = self.instance.rules.stamp_sub_version(old, self.instance.runtime.now())
+        observe = self.instance.observe
+        if observe is not None:
+            observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
+        config, count = self._config, len(self.process_queue_table)
+        if count:
+            if config.pull_threshold_for_topic != -1:
+                config.pull_threshold_for_queue = max(1, config.pull_threshold_for_topic // count)
+            if config.pull_threshold_size_for_topic != -1:
+                config.pull_threshold_size_for_queue = max(1, config.pull_threshold_size_for_topic // count)
+        await self.instance.send_heartbeat_to_all_broker_with_lock()
+
+    async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Commit and forget the offset; an orderly consumer gives the lock back, if its listener lets go within 1 s."""
+        store = self.consumer.offset_store
+        await store.persist(queue)
+        store.remove_offset(queue)
+        lock = process_queue.lock_consume
+        if not self._config.orderly or self.consumer.message_model is not MessageModel.CLUSTERING:
+            return True
+        if not await lock.acquire(1_000):
+            process_queue.try_unlock_times += 1
+            return False
+        try:
+            if process_queue.has_temp_message():
+                self.instance.scheduled.schedule(partial(self.unlock, queue, oneway=True), UNLOCK_DELAY_TIME)
+            else:
+                await self.unlock(queue, oneway=True)
+        finally:
+            lock.release()
+        return True
+
+    def dispatch_pull_request(self, requests: list[PullRequest]) -> None:
+        """Hand them to the pull thread, in order."""
+        for request in requests:
+            self.instance.pull_message_service.execute_pull_request_immediately(request)
+
+
+class RebalanceLitePullImpl(RebalanceImpl):
+    """Rebalance of a lite pull consumer: hands queues to its pull tasks, which find their queues themselves."""
+
+    read_offset_type = ReadOffsetType.MEMORY_FIRST_THEN_STORE
+
+    def __init__(self, consumer: Consumer, assign: Callable[[str, list[MessageQueue]], None]) -> None:
+        """`assign` takes a topic and the queues of it that are ours now."""
+        super().__init__(consumer)
+        self._assign = assign
+
+    async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
+        """Pull what is ours; the subscription keeps its stamp and brokers hear nothing."""
+        broadcasting = self.consumer.message_model is MessageModel.BROADCASTING
+        self._assign(topic, all_queues if broadcasting else ours)
+
+    async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Commit and forget the offset."""
+        await self.consumer.offset_store.persist(queue)
+        self.consumer.offset_store.remove_offset(queue)
+        return True
 
 
 @lru_cache(maxsize=256)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_config import MASTER_ID
 from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.route import MASTER_ID
 from rmqlab.protocol.topic_config import is_readable, is_writeable
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from rmqlab.client.allocate import (
     AllocateMessageQueueConsistentHash,
     AllocateMessageQueueStrategy,
 )
+from rmqlab.client.client_config import LitePullConsumerConfig, PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer, LitePullConsumerConfig
+from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.lab.ledger import Member
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
+from rmqlab.protocol.bodies import ResetOffsetBody
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
 
 if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
@@ -38,11 +41,14 @@ async def reset_offset_by_time(
             raise MQClientError(f"The broker[{broker.broker_name}] not exist")
         if not direct:
             try:
-                told = await instance.api.invoke_broker_to_reset_offset(address, topic, group, timestamp, TIMEOUT_MS)
+                header = ResetOffsetRequestHeader(topic, group, timestamp, is_force=True)
+                code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+                answer = await instance.api.call(address, code, header, TIMEOUT_MS)
             except MQBrokerError as refused:
                 if refused.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
                     raise
             else:
+                told = ResetOffsetBody.decode(answer.body or b"{}").offset_table
                 written.update({queue.queue_id: offset for queue, offset in told.items()})
                 continue
         queues = next(data.read_queue_nums for data in route.queue_datas if data.broker_name == broker.broker_name)
@@ -52,6 +58,7 @@ async def reset_offset_by_time(
                 offset = await instance.api.get_max_offset(address, queue, TIMEOUT_MS)
             else:
                 offset = await instance.api.search_offset(address, queue, timestamp, TIMEOUT_MS)
-            await instance.api.update_consumer_offset(address, group, queue, offset, TIMEOUT_MS)
+            commit = UpdateConsumerOffsetRequestHeader(group, topic, queue_id, offset)
+            await instance.api.call(address, RequestCode.UPDATE_CONSUMER_OFFSET, commit, TIMEOUT_MS)
             written[queue_id] = offset
     return dict(sorted(written.items()))

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
-from rmqlab.client.mq_client_instance import MQClientInstance
-from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
+from rmqlab.client.mq_client_manager import MQClientManager
+from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.errors import BadInput
 from rmqlab.events import (
     OffsetAsked,
@@ -64,6 +65,7 @@ from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
+    from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.runtime.network import Timing
     from rmqlab.runtime.schedule import Chooser
     from rmqlab.runtime.virtual import VirtualNode
@@ -195,8 +197,8 @@ class Simulation:
         config.client_ip, config.instance_name = self.settings.client_ip, self.witness.long(who)
         if who in self.settings.client_ids:
             config.client_ip, _, config.instance_name = self.settings.client_ids[who].partition("@")
-        client_id, observer = config.build_mq_client_id(), self.witness.observer(who)
-        return MQClientInstance(node, config, client_id, self._unique_ids, observer, self.cluster.config.rules)
+        observer = self.witness.observer(who)
+        return MQClientManager(node, self._unique_ids, observer, self.cluster.config.rules).get_or_create(config)
 
     async def _drive(self, node: VirtualNode) -> None:
         await self._begin(node)

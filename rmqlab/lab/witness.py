@@ -14,7 +14,7 @@ from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from rmqlab.client.send_result import SendResult
+    from rmqlab.client.results import SendResult
     from rmqlab.events import Observer
     from rmqlab.lab.cluster import Cluster
     from rmqlab.lab.scenario import OutgoingMessage, Scenario, Start

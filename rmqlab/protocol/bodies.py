@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,12 +45,8 @@ class LockBatchResponseBody(RemotingSerializable):
     lock_ok_mq_set: list[MessageQueue] = msgspec.field(default_factory=list, name="lockOKMQSet")
 
 
-class UnlockBatchRequestBody(RemotingSerializable):
+class UnlockBatchRequestBody(LockBatchRequestBody):
     """UNLOCK_BATCH_MQ 42: these queues are free again."""
-
-    consumer_group: str = NULL
-    client_id: str = NULL
-    mq_set: list[MessageQueue] = msgspec.field(default_factory=list)
 
 
 class ResetOffsetBody(RemotingSerializable):
@@ -91,6 +88,7 @@ def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> l
     return hash_set_order(queues, _message_queue_hash, capacity)
 
 
+@lru_cache(maxsize=65536)
 def _message_queue_hash(queue: MessageQueue) -> int:
     broker = 31 + string_hash(queue.broker_name)
     return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic))

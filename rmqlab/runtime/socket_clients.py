@@ -7,13 +7,14 @@ import socket
 from itertools import count
 from typing import TYPE_CHECKING, Self
 
-from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer, LitePullConsumerConfig
-from rmqlab.client.mq_client_instance import MQClientInstance
-from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
+from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
+from rmqlab.client.extra.message_trace import GROUP_PREFIX, INSTANCE_NAME, MAX_MESSAGE_SIZE, TraceDispatcher
+from rmqlab.client.extra.running_info import ClientAnswers
+from rmqlab.client.extra.transaction_producer import TransactionMQProducer
+from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
+from rmqlab.client.mq_client_manager import MQClientManager
+from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.client.push_consumer_config import PushConsumerConfig
-from rmqlab.client.trace_dispatcher import GROUP_PREFIX, INSTANCE_NAME, MAX_MESSAGE_SIZE, TraceDispatcher
-from rmqlab.client.transaction_producer import TransactionMQProducer
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.runtime.sockets import SocketRuntime
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rmqlab.client.client_config import ClientConfig
+    from rmqlab.client.extra.transaction_producer import TransactionListener
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
-    from rmqlab.client.transaction_producer import TransactionListener
+    from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.events import Observer
     from rmqlab.protocol.command import RemotingCommand, SerializeType
     from rmqlab.runtime.sockets import Hook
@@ -90,7 +92,9 @@ class SocketClients:
         if self._serialize_type is not None:
             runtime.serialize_type = self._serialize_type
         self._runtimes.append(runtime)
-        return MQClientInstance(runtime, config, config.build_mq_client_id(), self._unique_ids, self._observe)
+        instance = MQClientManager(runtime, self._unique_ids, self._observe).get_or_create(config)
+        ClientAnswers(instance)
+        return instance
 
     async def _trace(self, group: str, kind: str, client_id: str) -> TraceDispatcher:
         """Start a trace's producer; all of them share one instance, as in 4.8.0."""
@@ -112,7 +116,7 @@ class SocketClients:
         producer = DefaultMQProducer(group, self.instance(config), config)
         await producer.start()
         if trace:
-            producer.trace = await self._trace(group, "PRODUCE", producer.instance.client_id)
+            (await self._trace(group, "PRODUCE", producer.instance.client_id)).trace_producer(producer)
         self._clients.append(producer)
         return producer
 
@@ -142,7 +146,7 @@ class SocketClients:
         config = config or PushConsumerConfig()
         consumer = DefaultMQPushConsumer(group, self.instance(config), listener, config)
         if trace:
-            consumer.trace = await self._trace(group, "CONSUME", consumer.instance.client_id)
+            (await self._trace(group, "CONSUME", consumer.instance.client_id)).trace_consumer(consumer)
         for topic, expression in subscriptions.items():
             kind, text = (None, expression) if isinstance(expression, str) else expression
             await consumer.subscribe(topic, text, kind)

@@ -8,12 +8,11 @@ from msgspec.structs import asdict
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.extra.registration import register_extras
-from rmqlab.client.client_config import ClientConfig
+from rmqlab.client.client_config import ClientConfig, ProducerConfig, PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.mq_client_manager import MQClientManager
-from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
+from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.message import Host
 from rmqlab.protocol.codes import RequestCode, ResponseCode

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
+from rmqlab.client.extra.async_send import send_async
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.runtime import RemotingError
@@ -57,20 +58,20 @@ def refusing(world, code):
 def test_many_at_once_arrive_and_each_is_told_once(world, producer):
     told = Told()
     for number in range(8):
-        producer.send_async(Message.of("T", b"%d" % number), told)
+        send_async(producer, Message.of("T", b"%d" % number), told)
     assert told.results == []
     world.run(1_000)
     assert told.errors == []
     assert sorted(result.message_queue.queue_id for result in told.results) == [0, 0, 1, 1, 2, 2, 3, 3]
-    producer.send_async(Message.of("T", b"x"), told, MessageQueue("T", told.results[0].message_queue.broker_name, 3))
-    producer.send_async(Message.of("T", b"y"), told, selector=lambda queues, message, arg: queues[arg], arg=2)
+    send_async(producer, Message.of("T", b"x"), told, MessageQueue("T", told.results[0].message_queue.broker_name, 3))
+    send_async(producer, Message.of("T", b"y"), told, selector=lambda queues, message, arg: queues[arg], arg=2)
     world.run(1_000)
     assert [result.message_queue.queue_id for result in told.results[8:]] == [3, 2]
 
 
 def test_a_refusal_is_not_tried_again(world, producer):
     told, sends = Told(), refusing(world, ResponseCode.SYSTEM_ERROR)
-    producer.send_async(Message.of("T", b"x"), told)
+    send_async(producer, Message.of("T", b"x"), told)
     world.run(10_000)
     assert len(sends) == 1
     assert [type(error) for error in told.errors] == [MQBrokerError]
@@ -82,7 +83,7 @@ def test_silence_is_tried_again_as_long_as_there_is_time(world, retries, tries):
     producer = world.producer(retry_times_when_send_async_failed=retries)
     world.do(producer.start())
     told, sends = Told(), refusing(world, None)
-    producer.send_async(Message.of("T", b"x"), told)
+    send_async(producer, Message.of("T", b"x"), told)
     world.run(20_000)
     assert len(sends) == tries
     assert len(told.errors) == 1
@@ -100,7 +101,7 @@ def test_silence_is_tried_again_as_long_as_there_is_time(world, retries, tries):
 )
 def test_what_cannot_be_sent_is_told_to_the_callback(world, producer, message, queue, text):
     told = Told()
-    producer.send_async(message, told, queue)
+    send_async(producer, message, told, queue)
     world.run(5_000)
     assert [type(error) for error in told.errors] == [MQClientError]
     assert text in str(told.errors[0])
@@ -108,9 +109,9 @@ def test_what_cannot_be_sent_is_told_to_the_callback(world, producer, message, q
 
 def test_no_time_and_no_producer(world, producer):
     told = Told()
-    producer.send_async(Message.of("T", b"x"), told, timeout_ms=0)
+    send_async(producer, Message.of("T", b"x"), told, timeout_ms=0)
     world.do(producer.shutdown())
-    producer.send_async(Message.of("T", b"x"), told)
+    send_async(producer, Message.of("T", b"x"), told)
     world.run(1_000)
     assert isinstance(told.errors[0], RemotingError)
     assert "service state not OK" in str(told.errors[1])
@@ -123,8 +124,8 @@ def test_a_callback_that_fails_harms_nobody(world, producer):
             raise ValueError
 
     told = Failing()
-    producer.send_async(Message.of("T", b"1"), told)
-    producer.send_async(Message.of("T", b"2"), told)
+    send_async(producer, Message.of("T", b"1"), told)
+    send_async(producer, Message.of("T", b"2"), told)
     world.run(1_000)
     assert len(told.results) == 2
     assert told.errors == []

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError
-from rmqlab.client.client_remoting_processor import ClientRemotingProcessor
-from rmqlab.client.producer import ProducerConfig
-from rmqlab.client.transaction_producer import LocalTransactionState, TransactionListener, TransactionMQProducer
+from rmqlab.client.extra.running_info import ClientAnswers
+from rmqlab.client.extra.transaction_producer import LocalTransactionState, TransactionListener, TransactionMQProducer
 from rmqlab.message.message import Host, Message, MessageExt, MessageQueue
 from rmqlab.message.record import encode_record
 from rmqlab.protocol.admin_headers import GetConsumerStatusRequestHeader, ResetOffsetRequestHeader
@@ -20,8 +20,9 @@ COMMIT, ROLLBACK, UNKNOW = LocalTransactionState
 
 
 def ask(world, who, code, header, body=None):
-    processor = ClientRemotingProcessor(world.instance(who))
-    return processor.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
+    instance = world.instance(who)
+    ClientAnswers(instance)
+    return instance.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
 
 
 def consumer_of(world, who="A", group="G"):

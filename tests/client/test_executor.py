@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.executor import Lock, ScheduledExecutor
-from rmqlab.client.queue_order import key_order, queue_order
+from rmqlab.message.java import hash_map_order
 from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.bodies import message_queue_order
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_a_lock_is_handed_on_in_order_and_waiting_can_end(world, node):
 def test_queues_come_in_the_order_of_javas_hash_table():
     # the orders in which the recorded clients asked (T_p-article-000) and the real one listed its topics
     queues = [MessageQueue("T_p-article-000", "broker-a", i) for i in range(4)]
-    assert [q.queue_id for q in queue_order(queues)] == [1, 0, 3, 2]
-    assert [q.queue_id for q in queue_order(reversed(queues))] == [1, 0, 3, 2]
-    assert key_order(["T_p-article-000", "%RETRY%G_p-article-000"])[0].startswith("%RETRY%")
-    assert queue_order([]) == []
+    assert [q.queue_id for q in message_queue_order(queues)] == [1, 0, 3, 2]
+    assert [q.queue_id for q in message_queue_order(reversed(queues))] == [1, 0, 3, 2]
+    assert hash_map_order(["T_p-article-000", "%RETRY%G_p-article-000"])[0].startswith("%RETRY%")
+    assert message_queue_order([]) == []

@@ -14,7 +14,7 @@ def message(offset, body=b"xy", **properties):
 
 
 def held(*offsets):
-    queue = ProcessQueue(NOW)
+    queue = ProcessQueue(NOW, None)
     queue.put_message([message(offset) for offset in offsets])
     return queue
 
@@ -43,13 +43,13 @@ def test_the_offset_to_commit_is_the_lowest_that_is_not_consumed(order, batch):
 
 
 def test_a_request_is_due_only_when_nobody_consumes():
-    queue = ProcessQueue(NOW)
+    queue = ProcessQueue(NOW, None)
     assert queue.put_message([message(1)])
     assert not queue.put_message([message(2)])
     assert [m.queue_offset for m in queue.take_messages(8, NOW)] == [1, 2]
     assert queue.take_messages(8, NOW) == []
     assert queue.put_message([message(3)])
-    assert not ProcessQueue(NOW).put_message([])
+    assert not ProcessQueue(NOW, None).put_message([])
 
 
 def test_taking_committing_and_putting_back():
@@ -70,13 +70,13 @@ def test_taking_committing_and_putting_back():
 
 
 def test_a_pull_is_overdue_after_two_minutes_and_a_lock_after_half_a_minute():
-    queue = ProcessQueue(NOW)
+    queue = ProcessQueue(NOW, None)
     assert [queue.is_pull_expired(NOW + t) for t in (120_000, 120_001)] == [False, True]
     assert [queue.is_lock_expired(NOW + t) for t in (30_000, 30_001)] == [False, True]
 
 
 def test_the_backlog_is_what_the_broker_holds_beyond_the_last_message():
-    queue = ProcessQueue(NOW)
+    queue = ProcessQueue(NOW, None)
     queue.put_message([message(5, MAX_OFFSET="105")])
     assert queue.msg_acc_cnt == 100
     queue.put_message([message(6, MAX_OFFSET="6")])
@@ -91,7 +91,7 @@ def test_clear_forgets_all():
 
 
 def test_only_the_lowest_offset_can_be_overdue():
-    queue = ProcessQueue(NOW)
+    queue = ProcessQueue(NOW, None)
     queue.put_message([message(1, CONSUME_START_TIME=str(NOW - 10)), message(2, CONSUME_START_TIME="0")])
     assert queue.first_expired(NOW, 10) is None
     assert queue.first_expired(NOW, 9).queue_offset == 1

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import ClientErrorCode, MQBrokerError, MQClientError
-from rmqlab.client.send_result import SendResult, SendStatus
+from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.message.topics import VALID_NAME_PATTERN
 from rmqlab.protocol.codes import RequestCode, ResponseCode

@@ -5,8 +5,9 @@ import zlib
 import pytest
 
 from rmqlab.client.client_error import MQClientError
+from rmqlab.client.extra.filter_class import subscribe_class
 from rmqlab.client.pull_api_wrapper import PullAPIWrapper
-from rmqlab.client.pull_result import PullResult, PullStatus
+from rmqlab.client.results import PullResult, PullStatus
 from rmqlab.filter import filter_api
 from rmqlab.message.message import Host, MessageExt, MessageQueue
 from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
@@ -185,7 +186,7 @@ def test_the_source_of_a_filter_class_follows_each_heartbeat(world):
     world.time.serve("10.0.1.1:5000", FilterServer())
     world.topic("T")
     consumer = world.consumer("A")
-    world.do(consumer.subscribe_class("T", "org.Filter", "class Filter {}"))
+    world.do(subscribe_class(consumer, "T", "org.Filter", "class Filter {}"))
     world.do(consumer.start())
     assert received == []
     consumer.instance.topic_route_table["T"] = TopicRouteData(

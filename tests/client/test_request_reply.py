@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.client_error import ClientErrorCode, MQClientError
-from rmqlab.client.client_remoting_processor import ClientRemotingProcessor
+from rmqlab.client.extra.request_reply import RequestReply, create_reply_message
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.client.request_reply import create_reply_message
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -33,7 +32,7 @@ def parties(world):
     world.do(consumer.subscribe("T", "*"))
     world.do(consumer.start())
     world.run(2_000)
-    return asking
+    return RequestReply(asking)
 
 
 def test_the_answer_comes_back(world, parties):
@@ -42,7 +41,7 @@ def test_the_answer_comes_back(world, parties):
         answer = world.do(asking.request(Message.of("T", text), 5_000), 5_000)
         assert answer.body == b"re: " + text
         assert {"PUSH_REPLY_TIME", "ARRIVE_TIME", "CORRELATION_ID"} <= answer.properties.keys()
-    assert asking.instance.requests == {}
+    assert asking.waiting == {}
     codes = [command.code for _, command in world.requests("Q", RequestCode.SEND_REPLY_MESSAGE_V2)]
     assert len(codes) == 2
 
@@ -51,7 +50,7 @@ def test_silence_has_its_own_code(world, parties):
     with pytest.raises(MQClientError, match="OK, but wait reply message timeout, 700 ms") as error:
         world.do(parties.request(Message.of("T", b"silence"), 700), 2_000)
     assert error.value.response_code == ClientErrorCode.REQUEST_TIMEOUT_EXCEPTION == 10006
-    assert parties.instance.requests == {}
+    assert parties.waiting == {}
 
 
 def test_what_was_never_sent_is_another_error(world, parties):
@@ -69,5 +68,5 @@ def test_what_is_no_request_has_no_reply():
 def test_an_answer_that_cannot_be_read_is_refused(world, parties):
     command = RemotingCommand.request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT)
     command.ext_fields = {"topic": "T"}
-    answer = ClientRemotingProcessor(parties.instance).process_request("10.0.1.1:10911", command)
+    answer = world.instance("P").process_request("10.0.1.1:10911", command)
     assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "process reply message fail")

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.client.client_remoting_processor import ClientRemotingProcessor
+from rmqlab.client.extra.running_info import ClientAnswers
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.message.message import Host, Message, MessageExt
 from rmqlab.message.record import encode_record
@@ -45,8 +45,9 @@ def recorded():
 
 
 def ask(world, code, header, body=None):
-    processor = ClientRemotingProcessor(world.instance("A"))
-    return processor.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
+    instance = world.instance("A")
+    ClientAnswers(instance)
+    return instance.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
 
 
 def consumer_of(world, listener=None, **settings):

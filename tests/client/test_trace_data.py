@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.client.trace_data import KINDS, TraceError, decode, encode
+from rmqlab.client.extra.message_trace import KINDS, TraceError, decode, encode
 from rmqlab.message.properties import in_hash_map_order, string_to_properties
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode

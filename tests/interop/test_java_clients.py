@@ -8,8 +8,8 @@ import time
 import pytest
 
 import rmqlab
+from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.runtime.socket_clients import SocketClients

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import rmqlab
+from rmqlab.client.client_config import PushConsumerConfig
+from rmqlab.client.extra.async_send import send_async
+from rmqlab.client.extra.message_trace import Pub, SubAfter, SubBefore, decode
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.client.push_consumer_config import PushConsumerConfig
-from rmqlab.client.trace_data import Pub, SubAfter, SubBefore, decode
 from rmqlab.message.message import Message
 from rmqlab.message.topics import TRACE_TOPIC
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
@@ -45,7 +46,7 @@ async def trace_of(namesrv):
         await producer.create_topic("TBW102", "T", 1)
         result = await producer.send(Message.of("T", b"one", "tagA", "k1 k2"))
         callback = Callback()
-        producer.send_async(Message.of("T", b"three", "tagA"), callback)
+        send_async(producer, Message.of("T", b"three", "tagA"), callback)
         await callback.done.wait()
         config = PushConsumerConfig(consume_from_where=FIRST)
         await clients.push_consumer("G", {"T": "tagA"}, listener, config, trace=True)

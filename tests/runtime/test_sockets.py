@@ -7,9 +7,9 @@ import collections
 
 import pytest
 
+from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.client.push_consumer_config import PushConsumerConfig
-from rmqlab.client.send_result import SendStatus
+from rmqlab.client.results import SendStatus
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError

@@ -14,8 +14,8 @@ import pytest
 
 import rmqlab
 from rmqlab.cli import main
+from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.replay.replay import replay
 from rmqlab.message.message import Message, MessageQueue

@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 import rmqlab
+from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.tap_account import tap_account
 from rmqlab.message.message import Message, MessageQueue

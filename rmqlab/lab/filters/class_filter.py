@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.extra.filter_server import FilterServer
 from rmqlab.broker.extra.registration import register_filter_servers
+from rmqlab.client.client_config import ProducerConfig, PushConsumerConfig
 from rmqlab.client.client_error import CALL_ERRORS
+from rmqlab.client.extra.filter_class import subscribe_class
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.client.mq_client_instance import MQClientInstance
-from rmqlab.client.producer import DefaultMQProducer, ProducerConfig
+from rmqlab.client.mq_client_manager import MQClientManager
+from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
 from rmqlab.events import Consumed, FilterServerUp, MainClassNotFound
 from rmqlab.lab.cluster import Cluster, ClusterConfig
@@ -31,6 +32,7 @@ from rmqlab.message.message import Message
 if TYPE_CHECKING:
     from rmqlab.broker.extra.filter_server import FilterClass, FilterContext
     from rmqlab.client.client_config import ClientConfig
+    from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.events import Event, Observer
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
@@ -183,13 +185,13 @@ class _World:
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
         consumer = DefaultMQPushConsumer(GROUP, instance, listen, config)
-        await consumer.subscribe_class(TOPIC, class_name, source_of(class_name))
+        await subscribe_class(consumer, TOPIC, class_name, source_of(class_name))
         await consumer.start()
 
     def _instance(self, node: VirtualNode, who: str, config: ClientConfig) -> MQClientInstance:
         config.namesrv_addr = self.cluster.config.namesrv_address
         config.client_ip, config.instance_name = "127.0.0.1", who
-        return MQClientInstance(node, config, config.build_mq_client_id(), self._unique_ids, self._observer(who))
+        return MQClientManager(node, self._unique_ids, self._observer(who)).get_or_create(config)
 
     # ---- filter servers
 

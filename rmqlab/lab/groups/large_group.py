@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.client.mq_client_instance import MQClientInstance
+from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.client.push_consumer_config import PushConsumerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.message.ids import UniqueIdMaker
@@ -97,7 +97,7 @@ class LargeGroup:
         config = PushConsumerConfig(namesrv_addr=self.cluster.config.namesrv_address, client_ip=node.ip)
         config.instance_name = str(number)
         unique_ids = UniqueIdMaker(node.ip, number, 0)
-        instance = MQClientInstance(node, config, config.build_mq_client_id(), unique_ids)
+        instance = MQClientManager(node, unique_ids).get_or_create(config)
         member = DefaultMQPushConsumer(GROUP, instance, _consume, config)
         self.members.append(member)
         try:

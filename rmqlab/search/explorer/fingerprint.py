@@ -19,9 +19,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.broker.timers import Timers
-from rmqlab.client.lite_pull_consumer import LitePullConsumerConfig
-from rmqlab.client.producer import ProducerConfig
-from rmqlab.client.push_consumer_config import PushConsumerConfig
+from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
 from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.cluster import Cluster

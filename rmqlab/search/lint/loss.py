@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rmqlab.client.allocate.average import AllocateMessageQueueAveragely
+from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.tags import both_steps
 from rmqlab.filter.telling_apart import lets_pass

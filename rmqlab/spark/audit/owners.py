@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rmqlab.client.allocate.average import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
+from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.message import MessageQueue
 from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rmqlab.client.allocate.strategy import AllocateMessageQueueStrategy
+    from rmqlab.client.allocate import AllocateMessageQueueStrategy
 
     Bools = NDArray[np.bool_]
     Numbers = NDArray[np.int64]

@@ -1,35 +1,52 @@
-"""A send that its caller does not wait for (4.8.0 `DefaultMQProducerImpl.send` with a callback, `sendMessageAsync`)."""
+"""A send that its caller does not wait for (`DefaultMQProducerImpl.send` with a callback)."""
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError
+from rmqlab.client.producer import Sent
 from rmqlab.client.validators import check_message
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.send_result import SendResult
+    from rmqlab.client.producer import DefaultMQProducer, MessageQueueSelector
+    from rmqlab.client.results import SendResult
     from rmqlab.client.topic_publish_info import TopicPublishInfo
     from rmqlab.message.message import Message, MessageQueue
-
-    Selector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
 
 logger = logging.getLogger(__name__)
 
 
 class SendCallback(Protocol):
-    """Hears how one send ended, exactly once. What it raises is logged and changes nothing, as in 4.8.0."""
+    """Hears how one send ended, exactly once. What it raises is logged and changes nothing."""
 
     def on_success(self, result: SendResult) -> None:
         """The broker answered."""
 
     def on_exception(self, error: Exception) -> None:
         """It was not sent, or refused, or nobody answered in time."""
+
+
+def send_async(
+    producer: DefaultMQProducer,
+    message: Message,
+    callback: SendCallback,
+    queue: MessageQueue | None = None,
+    *,
+    selector: MessageQueueSelector | None = None,
+    arg: object = None,
+    timeout_ms: int | None = None,
+) -> None:
+    """Send beside the caller; `callback` hears of the answer, or of the error, `MQClientError` and the like.
+
+    Without an answer it tries again (`retry_times_when_send_async_failed`); what a broker refuses is not tried again.
+    Batches cannot be sent so.
+    """
+    sending = AsyncSend(producer, callback, producer.config.send_msg_timeout if timeout_ms is None else timeout_ms)
+    producer.instance.runtime.spawn(sending.run(message, queue, selector, arg), "AsyncSenderExecutor_")
 
 
 class AsyncSend:
@@ -42,7 +59,9 @@ class AsyncSend:
         self._timeout = timeout_ms
         self._begin = producer.instance.runtime.now()
 
-    async def run(self, message: Message, queue: MessageQueue | None, selector: Selector | None, arg: object) -> None:
+    async def run(
+        self, message: Message, queue: MessageQueue | None, selector: MessageQueueSelector | None, arg: object
+    ) -> None:
         """Send, and tell the callback."""
         producer = self._producer
         if self._left() <= 0:
@@ -52,10 +71,11 @@ class AsyncSend:
             producer.make_sure_state_ok()
             check_message(message, producer.config.max_message_size)
             if queue is None and selector is None:
-                await producer.send_once(message, self._attempts, self._left())
+                attempt = partial(self._attempts, message)
+                await producer.send_default(message, self._left(), producer.instance.runtime.now(), attempt, 1)
                 return
             if queue is None:
-                queue = await producer.select(message, selector, arg)
+                queue = await producer.queue_of(message, None, selector, arg)
             await self._to(message, queue)
         except (MQClientError, MQBrokerError, RemotingError) as error:
             self._failed(error)
@@ -101,8 +121,8 @@ class AsyncSend:
                 failure = MQClientError(f"wait response timeout {timeout_ms}ms")
                 timeout_ms -= instance.runtime.now() - begin
             else:
-                if producer.trace is not None:
-                    producer.trace.sent(producer.group, message, body, addr, result, started)
+                for hook in producer.send_hooks:
+                    hook(Sent(message, body, addr, result, started))
                 self._succeeded(result)
                 return None
             tried += 1

@@ -1,13 +1,13 @@
-"""What a send brought (4.8.0 `SendResult`, `SendStatus`)."""
+"""What a send and a pull brought (`SendResult`, `SendStatus`, `PullResultExt`, `PullStatus`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
 from rmqlab.message.batch import MessageBatch
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.message import MessageExt, MessageQueue
 from rmqlab.message.properties import PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
 
 if TYPE_CHECKING:
@@ -66,4 +66,32 @@ class SendResult:
         return (
             f"SendResult [sendStatus={self.send_status.value}, msgId={self.msg_id}, offsetMsgId={self.offset_msg_id}, "
             f"messageQueue={self.message_queue}, queueOffset={self.queue_offset}]"
+        )
+
+
+class PullStatus(Enum):
+    """How a pull went, as the client sees it."""
+
+    FOUND = "FOUND"
+    NO_NEW_MSG = "NO_NEW_MSG"
+    NO_MATCHED_MSG = "NO_MATCHED_MSG"
+    OFFSET_ILLEGAL = "OFFSET_ILLEGAL"
+
+
+@dataclass(slots=True, eq=False)
+class PullResult:
+    """Offsets are queue offsets; `message_binary` is the answer's body until `msg_found_list` is made of it."""
+
+    pull_status: PullStatus
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    suggest_which_broker_id: int
+    message_binary: bytes | None
+    msg_found_list: list[MessageExt] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"PullResult [pullStatus={self.pull_status.value}, nextBeginOffset={self.next_begin_offset}, "
+            f"minOffset={self.min_offset}, maxOffset={self.max_offset}, msgFoundList={len(self.msg_found_list)}]"
         )

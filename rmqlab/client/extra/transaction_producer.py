@@ -1,15 +1,16 @@
-"""TransactionMQProducer: half messages, the local transaction, the broker's question how it went (4.8.0, same name)."""
+"""TransactionMQProducer: half messages, the local transaction, the broker's question how it went (same name)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.producer import DefaultMQProducer
-from rmqlab.client.send_result import SendResult, SendStatus
+from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.client.validators import check_message
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message, MessageExt
@@ -18,12 +19,15 @@ from rmqlab.message.properties import (
     PROPERTY_PRODUCER_GROUP,
     PROPERTY_TRANSACTION_PREPARED,
 )
+from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, TRANSACTION_ROLLBACK_TYPE
+from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 if TYPE_CHECKING:
+    from rmqlab.client.client_config import ProducerConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.producer import ProducerConfig
+    from rmqlab.protocol.command import RemotingCommand
 
 
 class LocalTransactionState(Enum):
@@ -55,6 +59,7 @@ class TransactionMQProducer(DefaultMQProducer):
         """A producer that has not started."""
         super().__init__(group, instance, config)
         self._listener = listener
+        instance.processors[RequestCode.CHECK_TRANSACTION_STATE] = partial(_check_transaction_state, instance)
 
     async def send_message_in_transaction(
         self, message: Message, arg: object = None
@@ -120,6 +125,18 @@ class TransactionMQProducer(DefaultMQProducer):
         if addr is None:
             return
         try:
-            await self.instance.api.end_transaction_oneway(addr, header, remark)
+            await self.instance.api.oneway(addr, RequestCode.END_TRANSACTION, header, remark=remark)
         except CALL_ERRORS:
             return  # lost: the broker will ask
+
+
+def _check_transaction_state(instance: MQClientInstance, addr: str, request: RemotingCommand) -> None:
+    """The broker's question (39): the producer of the message's group answers, in a thread of its own."""
+    header = request.decode_header(CheckTransactionStateRequestHeader)
+    message = decode_record(request.body or b"")
+    if message is None:
+        return
+    message.transaction_id = message.unique_id or None
+    producer = instance.producer_table.get(message.properties.get(PROPERTY_PRODUCER_GROUP, ""))
+    if isinstance(producer, TransactionMQProducer):
+        instance.runtime.spawn(producer.check_transaction_state(addr, message, header), "CheckTransactionState")

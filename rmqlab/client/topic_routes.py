@@ -1,0 +1,254 @@
+"""TopicRoutes: the routes of topics as the name server tells them, and where brokers are (of `MQClientInstance`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
+from rmqlab.client.executor import Lock
+from rmqlab.client.mq_client_api import MQClientAPI
+from rmqlab.client.topic_publish_info import publish_info_of, subscribe_info_of
+from rmqlab.message.java import hash_map_order
+from rmqlab.protocol.route import MASTER_ID
+from rmqlab.runtime.runtime import RemotingError
+
+if TYPE_CHECKING:
+    from rmqlab.client.client_config import ProducerConfig
+    from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.results import SendResult
+    from rmqlab.client.topic_publish_info import TopicPublishInfo
+    from rmqlab.message.message import Message, MessageQueue
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+    from rmqlab.protocol.route import TopicRouteData
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.runtime.runtime import Runtime
+
+LOCK_TIMEOUT = 3_000
+ROUTE_TIMEOUT = 3_000
+
+
+class FindBrokerResult(NamedTuple):
+    """Where a broker is: address, whether it is a slave, its version (0 until a heartbeat was answered)."""
+
+    broker_addr: str
+    slave: bool
+    broker_version: int
+
+
+class MQProducerInner(Protocol):
+    """What an instance knows of a producer."""
+
+    topic_publish_info_table: dict[str, TopicPublishInfo]
+
+    async def start(self, *, start_factory: bool = True) -> None:
+        """Register and send a first heartbeat."""
+
+    async def shutdown(self, *, shutdown_factory: bool = True) -> None:
+        """Unregister at the brokers."""
+
+    async def send(self, message: Message) -> SendResult:
+        """Send and wait for the answer."""
+
+
+class MQConsumerInner(Protocol):
+    """What an instance knows of a consumer."""
+
+    group_name: str
+    consume_type: ConsumeType
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    unit_mode: bool
+
+    def subscriptions(self) -> list[SubscriptionData]:
+        """All subscriptions, in hash table order."""
+
+    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
+        """Take the queues of a topic, if it is subscribed."""
+
+    def is_subscribe_topic_need_update(self, topic: str) -> bool:
+        """Whether the topic is subscribed and its queues are not known yet."""
+
+    async def do_rebalance(self) -> None:
+        """Look again which queues are ours."""
+
+    async def persist_consumer_offset(self) -> None:
+        """Commit the offsets of the queues held."""
+
+    async def pull_message(self, request: PullRequest) -> None:
+        """Make a pull request."""
+
+
+class TopicRoutes:
+    """`broker_addr_table` holds {broker name: {broker id: "ip:port"}} as last learnt from routes."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Nothing is known yet."""
+        self.runtime = runtime
+        self.api = MQClientAPI(runtime)
+        self.producer_table: dict[str, MQProducerInner] = {}
+        self.consumer_table: dict[str, MQConsumerInner] = {}
+        self.topic_route_table: dict[str, TopicRouteData] = {}
+        self.broker_addr_table: dict[str, dict[int, str]] = {}
+        self.broker_version_table: dict[str, dict[str, int]] = {}
+        self._lock_namesrv = Lock(runtime)
+
+    # ---- routes
+
+    async def update_all_routes(self) -> None:
+        """Ask for the routes of all topics that producers send to and consumers subscribe."""
+        topics: dict[str, None] = {}
+        for consumer in self.consumer_table.values():
+            topics.update(dict.fromkeys(str(subscription.topic) for subscription in consumer.subscriptions()))
+        for producer in self.producer_table.values():
+            topics.update(dict.fromkeys(producer.topic_publish_info_table))
+        try:
+            for topic in hash_map_order(topics):
+                await self.update_topic_route_info_from_name_server(topic)
+        except IllegalStateError:
+            return  # the name server is away: the topics behind wait for the next round
+
+    async def update_topic_route_info_from_name_server(
+        self, topic: str, auto_create: ProducerConfig | None = None
+    ) -> bool:
+        """Ask for a topic's route and hand it out; True when it was new.
+
+        With `auto_create` the route of its create-topic key is taken for the topic's. Raises `IllegalStateError` when
+        the name server does not answer.
+        """
+        if not await self._lock_namesrv.acquire(LOCK_TIMEOUT):
+            return False
+        try:
+            if auto_create is None:
+                route = await self.api.get_topic_route_info(topic, ROUTE_TIMEOUT)
+            else:
+                route = await self.api.get_topic_route_info(auto_create.create_topic_key, ROUTE_TIMEOUT)
+                route = _with_queue_nums(route, auto_create.default_topic_queue_nums)
+            return self._take_route(topic, route)
+        except MQClientError:
+            return False
+        except RemotingError as error:
+            raise IllegalStateError(str(error)) from error
+        finally:
+            self._lock_namesrv.release()
+
+    def _take_route(self, topic: str, route: TopicRouteData) -> bool:
+        old = self.topic_route_table.get(topic)
+        if old is not None and _same_route(old, route) and not self._is_need_update(topic):
+            return False
+        for broker in route.broker_datas:
+            self.broker_addr_table[broker.broker_name] = broker.broker_addrs
+        info = publish_info_of(topic, route)
+        for producer in self.producer_table.values():
+            producer.topic_publish_info_table[topic] = info
+        queues = subscribe_info_of(topic, route)
+        for consumer in self.consumer_table.values():
+            consumer.update_topic_subscribe_info(topic, queues)
+        self.topic_route_table[topic] = route
+        return True
+
+    def _is_need_update(self, topic: str) -> bool:
+        infos = [producer.topic_publish_info_table.get(topic) for producer in self.producer_table.values()]
+        return any(info is None or not info.ok() for info in infos) or any(
+            consumer.is_subscribe_topic_need_update(topic) for consumer in self.consumer_table.values()
+        )
+
+    async def clean_offline_broker(self) -> None:
+        """Forget the addresses that no route names any more."""
+        if not await self._lock_namesrv.acquire(LOCK_TIMEOUT):
+            return
+        brokers = [broker for route in self.topic_route_table.values() for broker in route.broker_datas]
+        known = {addr for broker in brokers for addr in broker.broker_addrs.values()}
+        for name, table in list(self.broker_addr_table.items()):
+            left = {broker_id: addr for broker_id, addr in table.items() if addr in known}
+            if left:
+                self.broker_addr_table[name] = left
+            else:
+                del self.broker_addr_table[name]
+        self._lock_namesrv.release()
+
+    # ---- brokers
+
+    def addresses(self, broker_name: str) -> dict[int, str]:
+        """{broker id: "ip:port"} of a broker, empty when no route names it."""
+        return self.broker_addr_table.get(broker_name, {})
+
+    def _result(self, broker_name: str, addr: str, broker_id: int) -> FindBrokerResult:
+        version = self.broker_version_table.get(broker_name, {}).get(addr, 0)
+        return FindBrokerResult(addr, broker_id != MASTER_ID, version)
+
+    def find_broker_address_in_publish(self, broker_name: str) -> str | None:
+        """The master's address."""
+        return self.addresses(broker_name).get(MASTER_ID)
+
+    def find_broker_address_in_admin(self, broker_name: str) -> FindBrokerResult | None:
+        """The broker with the lowest id."""
+        for broker_id, addr in sorted(self.addresses(broker_name).items()):
+            return self._result(broker_name, addr, broker_id)
+        return None
+
+    def find_broker_address_in_subscribe(
+        self, broker_name: str, broker_id: int, *, only_this_broker: bool
+    ) -> FindBrokerResult | None:
+        """The broker of that id; failing that a slave's next id; failing that any, unless `only_this_broker`."""
+        table = self.addresses(broker_name)
+        addr = table.get(broker_id)
+        if addr is None and broker_id != MASTER_ID:
+            addr = table.get(broker_id + 1)
+        if addr is not None:
+            return self._result(broker_name, addr, broker_id)
+        return None if only_this_broker else self.find_broker_address_in_admin(broker_name)
+
+    async def master_of(self, queue: MessageQueue) -> str:
+        """The address of the master of a queue, asked for if unknown; raises `MQClientError` if no route names it."""
+        addr = self.find_broker_address_in_publish(queue.broker_name)
+        if addr is None:
+            await self.update_topic_route_info_from_name_server(queue.topic)
+            addr = self.find_broker_address_in_publish(queue.broker_name)
+        if addr is None:
+            raise MQClientError(f"The broker[{queue.broker_name}] not exist")
+        return addr
+
+    def find_broker_addr_by_topic(self, topic: str) -> str | None:
+        """A random broker of the topic (a choice point when there are several): its master, or one of its slaves."""
+        route = self.topic_route_table.get(topic)
+        if route is None or not route.broker_datas:
+            return None
+        addrs = route.broker_datas[self.choose("broker_of_topic", len(route.broker_datas))].broker_addrs
+        if MASTER_ID in addrs:
+            return addrs[MASTER_ID]
+        slaves = [addr for _, addr in sorted(addrs.items())]
+        return slaves[self.choose("slave_of_broker", len(slaves))]
+
+    def choose(self, label: str, count: int) -> int:
+        """A number below `count`: a choice point when there are several."""
+        return self.runtime.choose(label, count) if count > 1 else 0
+
+    async def find_consumer_id_list(self, topic: str, group: str) -> list[str] | None:
+        """The clients of a group, asked of one broker of the topic; None when nobody answers (rows S-93, H-47)."""
+        addr = self.find_broker_addr_by_topic(topic)
+        if addr is None:
+            await self.update_topic_route_info_from_name_server(topic)
+            addr = self.find_broker_addr_by_topic(topic)
+        if addr is None:
+            return None
+        try:
+            return await self.api.get_consumer_id_list_by_group(addr, group, 3_000)
+        except CALL_ERRORS:
+            return None
+
+
+def _with_queue_nums(route: TopicRouteData, most: int) -> TopicRouteData:
+    """The route for a topic yet to be made: as many queues as the default topic has, `most` at most."""
+    numbers = [(data, min(most, data.read_queue_nums)) for data in route.queue_datas]
+    return replace(route, queue_datas=[replace(data, read_queue_nums=n, write_queue_nums=n) for data, n in numbers])
+
+
+def _same_route(old: TopicRouteData, new: TopicRouteData) -> bool:
+    return old is new or (
+        old.order_topic_conf == new.order_topic_conf
+        and sorted(old.queue_datas) == sorted(new.queue_datas)
+        and sorted(old.broker_datas) == sorted(new.broker_datas)
+        and old.filter_server_table == new.filter_server_table
+    )
