@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.client_config import PushConsumerConfig
-    from rmqlab.client.consumer import Consumer
+    from rmqlab.client.consumer import MQConsumer
     from rmqlab.client.listener import ConsumeOrderlyContext, MessageListener
     from rmqlab.client.process_queue import ProcessQueue
     from rmqlab.client.rebalance_impl import RebalanceImpl
@@ -42,7 +42,7 @@ class ConsumeMessageService(ABC):
     """Hands pulled messages to the listener of a consumer, in a pool of threads."""
 
     def __init__(
-        self, consumer: Consumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
     ) -> None:
         """Starts no thread yet."""
         self._consumer = consumer
@@ -119,7 +119,7 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
     """Consumes pulled messages in no order, in batches of at most `consume_message_batch_max_size`."""
 
     def __init__(
-        self, consumer: Consumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
     ) -> None:
         """Starts no thread yet."""
         super().__init__(consumer, config, rebalance_impl, listener)

@@ -15,7 +15,7 @@ from rmqlab.protocol.heartbeat import MessageModel
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import PushConsumerConfig
-    from rmqlab.client.consumer import Consumer
+    from rmqlab.client.consumer import MQConsumer
     from rmqlab.client.listener import MessageListener
     from rmqlab.client.process_queue import ProcessQueue
     from rmqlab.client.rebalance_impl import RebalanceImpl
@@ -29,7 +29,7 @@ class ConsumeMessageOrderlyService(ConsumeMessageService):
     """Consumes each queue in order; in clustering mode only while the broker's lock on it is fresh (30 s)."""
 
     def __init__(
-        self, consumer: Consumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
     ) -> None:
         """Starts no thread yet."""
         super().__init__(consumer, config, rebalance_impl, listener)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 HALF_AN_HOUR = 30 * 60 * 1_000
 
 
-class Consumer(ABC):
+class MQConsumer(ABC):
     """A member of a consumer group on the instance of its client id.
 
     `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError, suggest_todo
-from rmqlab.client.consumer import Consumer
+from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.offset_store import UNKNOWN_OFFSET, ReadOffsetType
 from rmqlab.client.process_queue import ProcessQueue
@@ -63,7 +63,7 @@ class _ConsumeRequest(NamedTuple):
     process_queue: ProcessQueue
 
 
-class DefaultLitePullConsumer(Consumer):
+class DefaultLitePullConsumer(MQConsumer):
     """A lite pull consumer: either subscribes, and shares queues with its group, or assigns itself queues."""
 
     kind = "PullConsumer"

@@ -8,14 +8,19 @@ from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
 from rmqlab.client.validators import check_not_system_topic, check_topic
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.consumer_headers import (
+    GetMaxOffsetRequestHeader,
+    GetMinOffsetRequestHeader,
+    SearchOffsetRequestHeader,
+)
+from rmqlab.protocol.header import WithOffset
 from rmqlab.protocol.route import MASTER_ID
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from rmqlab.client.topic_routes import TopicRoutes
     from rmqlab.message.message import MessageQueue
+    from rmqlab.protocol.header import CommandHeader
 
 TIMEOUT = 6_000
 TRIES = 5
@@ -58,19 +63,24 @@ class MQAdmin:
 
     async def max_offset(self, queue: MessageQueue) -> int:
         """The offset the next message of a queue will get."""
-        return await self._ask(queue, lambda addr: self._api.get_max_offset(addr, queue, TIMEOUT))
+        return await self._ask(
+            queue, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
+        )
 
     async def min_offset(self, queue: MessageQueue) -> int:
         """The lowest offset a queue still has."""
-        return await self._ask(queue, lambda addr: self._api.get_min_offset(addr, queue, TIMEOUT))
+        return await self._ask(
+            queue, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(queue.topic, queue.queue_id)
+        )
 
     async def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
         """The offset of the first message stored at `timestamp` (epoch ms) or later."""
-        return await self._ask(queue, lambda addr: self._api.search_offset(addr, queue, timestamp, TIMEOUT))
+        header = SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp)
+        return await self._ask(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
 
-    async def _ask(self, queue: MessageQueue, ask: Callable[[str], Awaitable[int]]) -> int:
+    async def _ask(self, queue: MessageQueue, code: int, header: CommandHeader) -> int:
         addr = await self._routes.master_of(queue)
         try:
-            return await ask(addr)
+            return (await self._api.call(addr, code, header, TIMEOUT)).decode_header(WithOffset).offset
         except CALL_ERRORS as error:
             raise MQClientError(f"Invoke Broker[{addr}] exception") from error

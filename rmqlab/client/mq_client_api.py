@@ -141,24 +141,6 @@ class MQClientAPI:
         response = await self.call(addr, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms)
         return response.decode_header(consumer.QueryConsumerOffsetResponseHeader).offset
 
-    async def get_max_offset(self, addr: str, queue: MessageQueue, timeout_ms: int) -> int:
-        """The offset the next message of a queue will get."""
-        header = consumer.GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
-        response = await self.call(addr, RequestCode.GET_MAX_OFFSET, header, timeout_ms)
-        return response.decode_header(consumer.GetMaxOffsetResponseHeader).offset
-
-    async def get_min_offset(self, addr: str, queue: MessageQueue, timeout_ms: int) -> int:
-        """The lowest offset a queue still has."""
-        header = consumer.GetMinOffsetRequestHeader(queue.topic, queue.queue_id)
-        response = await self.call(addr, RequestCode.GET_MIN_OFFSET, header, timeout_ms)
-        return response.decode_header(consumer.GetMinOffsetResponseHeader).offset
-
-    async def search_offset(self, addr: str, queue: MessageQueue, timestamp: int, timeout_ms: int) -> int:
-        """The offset of the first message stored at `timestamp` (epoch ms) or later."""
-        header = consumer.SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp)
-        response = await self.call(addr, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header, timeout_ms)
-        return response.decode_header(consumer.SearchOffsetResponseHeader).offset
-
     # ---- messages
 
     async def pull_message(self, addr: str, header: consumer.PullMessageRequestHeader, timeout_ms: int) -> PullResult:

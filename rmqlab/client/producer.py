@@ -56,7 +56,7 @@ _TRY_AGAIN = frozenset(
 
 
 @dataclass(slots=True)
-class Sent:
+class SentMessage:
     """A message that a broker took: `body` as it travelled, the broker's address, when (epoch ms) it left."""
 
     message: Message
@@ -79,7 +79,7 @@ class DefaultMQProducer:
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
         self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
-        self.send_hooks: list[Callable[[Sent], None]] = []
+        self.send_hooks: list[Callable[[SentMessage], None]] = []
 
     # ---- life
 
@@ -267,7 +267,7 @@ class DefaultMQProducer:
         began = self.instance.runtime.now()
         result = await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
         for hook in self.send_hooks:
-            hook(Sent(message, body, addr, result, began))
+            hook(SentMessage(message, body, addr, result, began))
         return result
 
     async def prepare(self, message: Message, queue: MessageQueue) -> tuple[str, bytes, SendMessageRequestHeaderV2]:

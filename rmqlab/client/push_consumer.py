@@ -11,7 +11,7 @@ from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService
 from rmqlab.client.consume_orderly import ConsumeMessageOrderlyService
-from rmqlab.client.consumer import Consumer
+from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.offset_store import ReadOffsetType
 from rmqlab.client.pull_api_wrapper import PullAPIWrapper
 from rmqlab.client.rebalance_impl import RebalancePushImpl
@@ -39,7 +39,7 @@ RESET_OFFSET_WAIT = 10_000
 MIB = 1024 * 1024
 
 
-class DefaultMQPushConsumer(Consumer):
+class DefaultMQPushConsumer(MQConsumer):
     """A push consumer of one group; `rebalance_impl` holds its queues, `offset_store` its progress."""
 
     kind = "PushConsumer"

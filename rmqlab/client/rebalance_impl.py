@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.client_config import PushConsumerConfig
-    from rmqlab.client.consumer import Consumer
+    from rmqlab.client.consumer import MQConsumer
     from rmqlab.message.message import MessageQueue
 
 LOCK_TIMEOUT = 1_000
@@ -39,7 +39,7 @@ class RebalanceImpl(ABC):
     gives_up_stuck_queues = False
     read_offset_type: ReadOffsetType
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: MQConsumer) -> None:
         """Works on the consumer's subscriptions, queues and offsets."""
         self.consumer = consumer
         self.instance = consumer.instance
@@ -244,7 +244,7 @@ class RebalancePushImpl(RebalanceImpl):
     gives_up_stuck_queues = True
     read_offset_type = ReadOffsetType.READ_FROM_STORE
 
-    def __init__(self, consumer: Consumer, config: PushConsumerConfig) -> None:
+    def __init__(self, consumer: MQConsumer, config: PushConsumerConfig) -> None:
         """`config` is the consumer's."""
         super().__init__(consumer)
         self._config = config
@@ -301,7 +301,7 @@ class RebalanceLitePullImpl(RebalanceImpl):
 
     read_offset_type = ReadOffsetType.MEMORY_FIRST_THEN_STORE
 
-    def __init__(self, consumer: Consumer, assign: Callable[[str, list[MessageQueue]], None]) -> None:
+    def __init__(self, consumer: MQConsumer, assign: Callable[[str, list[MessageQueue]], None]) -> None:
         """`assign` takes a topic and the queues of it that are ours now."""
         super().__init__(consumer)
         self._assign = assign

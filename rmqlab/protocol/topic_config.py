@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from rmqlab.message.java import from_utf8, parse_int, split, to_utf8
+from rmqlab.message.java import from_utf8, parse_int, split
 from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
@@ -65,13 +65,12 @@ class TopicConfig(RemotingSerializable):
     topic_sys_flag: int = 0
     order: bool = False
 
-    def to_text(self) -> str:
-        """Return the five words of a compressed registration; `order` and `topic_sys_flag` are lost in it."""
-        return f"{self.topic_name} {self.read_queue_nums} {self.write_queue_nums} {self.perm} {self.topic_filter_type}"
-
     @classmethod
     def of_text(cls, text: str) -> TopicConfig:
-        """Read those five words; raises TopicConfigError. Any other number of words gives an unnamed topic (4.8.0)."""
+        """Read the five words of a compressed registration; any other number of words gives an unnamed topic.
+
+        Raises TopicConfigError.
+        """
         words = split(text, " ")
         if len(words) != 5:
             return cls()
@@ -140,15 +139,6 @@ class RegisterBrokerBody(RemotingSerializable):
     )
     filter_server_list: list[str] = msgspec.field(default_factory=list)
 
-    def encode_compressed(self) -> bytes:
-        """Return the zlib form: data version, number of topics, topics, filter servers, each after its length."""
-        wrapper = self.topic_config_serialize_wrapper
-        topics = wrapper.topic_config_table
-        parts = [_sized(wrapper.data_version.encode()), len(topics).to_bytes(4, "big")]
-        parts += (_sized(to_utf8(config.to_text())) for config in topics.values())
-        parts.append(_sized(fastjson.write(self.filter_server_list)))
-        return zlib.compress(b"".join(parts), 9)
-
     @classmethod
     def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
         """Read the zlib form; raises FrameError when it ends early or is no zlib stream."""
@@ -167,7 +157,3 @@ class RegisterBrokerBody(RemotingSerializable):
             wrapper.topic_config_table[config.topic_name] = config
         body.filter_server_list = from_json(list[str], fastjson.read(reader.take(reader.number(4))))
         return body
-
-
-def _sized(data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + data

@@ -12,6 +12,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.route import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from tests.protocol.conftest import compressed
 
 
 class Connection:
@@ -42,7 +43,7 @@ def register(
 ):
     wrapper = TopicConfigSerializeWrapper({config.topic_name: config for config in topics}, DataVersion(*version))
     registration = RegisterBrokerBody(wrapper, list(filter_servers))
-    body = registration.encode_compressed() if more.get("compressed") else registration.encode()
+    body = compressed(registration) if more.get("compressed") else registration.encode()
     header = headers.RegisterBrokerRequestHeader(
         name, f"{name}-{broker_id}:10911", more.get("cluster", "C"), f"{name}-{broker_id}:10912", broker_id,
         more.get("compressed", False), more.get("crc", 0),

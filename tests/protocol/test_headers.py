@@ -15,12 +15,12 @@ from rmqlab.protocol.consumer_headers import (
     UnregisterClientRequestHeader,
 )
 from rmqlab.protocol.header import NullFieldError, RemotingCommandException, header_from_ext_fields
-from rmqlab.protocol.headers import HEADERS
 from rmqlab.protocol.producer_headers import (
     EndTransactionRequestHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
+from tests.proof.conform.remoting import HEADERS
 
 VALUES = {
     "str": st.text(),

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError
-from rmqlab.client.producer import Sent
+from rmqlab.client.producer import SentMessage
 from rmqlab.client.validators import check_message
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
 
@@ -122,7 +122,7 @@ class AsyncSend:
                 timeout_ms -= instance.runtime.now() - begin
             else:
                 for hook in producer.send_hooks:
-                    hook(Sent(message, body, addr, result, started))
+                    hook(SentMessage(message, body, addr, result, started))
                 self._succeeded(result)
                 return None
             tried += 1

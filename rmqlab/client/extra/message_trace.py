@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from enum import Enum
 
-    from rmqlab.client.producer import DefaultMQProducer, Sent
+    from rmqlab.client.producer import DefaultMQProducer, SentMessage
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.client.results import SendResult
 
@@ -181,7 +181,7 @@ class TraceDispatcher:
         """Note what the listener of a consumer gets, and how it ends."""
         consumer.consume_hooks.append(partial(self._consuming, consumer))
 
-    def _sent(self, group: str, sent: Sent) -> None:
+    def _sent(self, group: str, sent: SentMessage) -> None:
         """A broker took a message; nothing is noted when it wants no trace."""
         message, result = sent.message, sent.result
         if not result.trace_on or message.topic.startswith(self._topic):
