@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor
@@ -21,6 +22,7 @@ from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
 from rmqlab.broker.processor import ProcessorError, system_error
 from rmqlab.broker.producer_manager import ProducerManager
+from rmqlab.broker.pull_check import PullParts
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
 from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
@@ -38,6 +40,7 @@ from rmqlab.store.broker_role import BrokerRole
 if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.processor import Handler
+    from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.events import Observer
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
@@ -102,23 +105,23 @@ class Broker:
         self.config = config
         self.message_store = store
         self.choose = choose
-        self.observe = observe
         self.on_register = on_register
-        self.hooks = BrokerHooks()
+        self.hooks = hooks = BrokerHooks(observe)
         self.rpc_hooks: list[RpcHook] = []
         self.filter_servers: Callable[[], list[str]] = list
         self.store_host = config.store_host
         self.timers = timers = Timers(now)
         self.broker2client = Broker2Client(timers)
 
-        self.consumer_offset_manager = ConsumerOffsetManager(self)
+        self.consumer_offset_manager = ConsumerOffsetManager(hooks)
         self.topic_config_manager = TopicConfigManager(config, timers, self._on_topic_created)
         self.subscription_group_manager = SubscriptionGroupManager(config, timers)
-        self.pull_request_hold_service = PullRequestHoldService(self)
-        self.consumer_ids_change_listener = ConsumerIdsChangeListener(self)
-        self.consumer_manager = ConsumerManager(self)
+        self.pull_request_hold_service = PullRequestHoldService(config, store, timers, rules, hooks, self._execute)
         self.consumer_filter_manager = ConsumerFilterManager(config, store.config, timers, rules)
-        self.producer_manager = ProducerManager(self)
+        self.consumer_manager = ConsumerManager(
+            ConsumerIdsChangeListener(config, self.consumer_filter_manager, self.broker2client, hooks), rules, hooks
+        )
+        self.producer_manager = ProducerManager(rules, hooks)
         self.client_housekeeping_service = ClientHousekeepingService(
             timers, rules.scan_period_ms, self.producer_manager, self.consumer_manager
         )
@@ -138,16 +141,33 @@ class Broker:
             self.topic_config_manager,
             self.subscription_group_manager,
             choose,
-            self.hooks,
+            hooks,
         )
-        self.pull_message_processor = PullMessageProcessor(self)
+        parts = PullParts(
+            config,
+            self.topic_config_manager,
+            self.subscription_group_manager,
+            self.consumer_manager,
+            self.consumer_filter_manager,
+            rules,
+        )
+        self.pull_message_processor = PullMessageProcessor(
+            parts, store, self.consumer_offset_manager, self.pull_request_hold_service, timers, hooks
+        )
         self.send_message_processor = SendMessageProcessor(*sending)
         self._handlers: dict[int, Handler] = {}
         for part in (
             self.send_message_processor,
             ConsumerSendMsgBack(*sending),
             self.pull_message_processor,
-            ClientManageProcessor(self),
+            ClientManageProcessor(
+                config,
+                self.topic_config_manager,
+                self.subscription_group_manager,
+                self.consumer_manager,
+                self.producer_manager,
+                hooks,
+            ),
             ConsumerManageProcessor(self.consumer_manager, self.consumer_offset_manager, store),
             AdminBrokerProcessor(
                 config,
@@ -183,6 +203,15 @@ class Broker:
     def register_processor(self, handlers: Mapping[int, Handler]) -> None:
         """Answer requests of these codes so from now on."""
         self._handlers.update(handlers)
+
+    @property
+    def observe(self) -> Observer | None:
+        """Who hears what happens."""
+        return self.hooks.observe
+
+    @observe.setter
+    def observe(self, observe: Observer | None) -> None:
+        self.hooks.observe = observe
 
     @property
     def now(self) -> int:
@@ -236,6 +265,10 @@ class Broker:
         """Queue work that Java hands to the pull thread pool: done before the next timer, in this order."""
         self.timers.wake_up(run)
 
+    def _execute(self, pull: PullRequest) -> None:
+        processor = self.pull_message_processor
+        self.wake_up(partial(processor.execute_request_when_wakeup, pull.channel, pull.request))
+
     def next_timer(self) -> int | None:
         """Return when `run_timers` wants to be called next (epoch ms), None for never."""
         return self.timers.next_due()
@@ -243,12 +276,6 @@ class Broker:
     def run_timers(self, now: int) -> None:
         """Run everything due at `now` or before, in the order of time and then of registration."""
         self.timers.run(now)
-
-    def client_id(self, channel: Channel, group: str) -> str:
-        """Return who a consumer group's member on this connection is; its address when the group does not know it."""
-        info = self.consumer_manager.get_consumer_group_info(group)
-        member = None if info is None else info.channel_info_table.get(channel)
-        return channel.remote_address if member is None or member.client_id is None else member.client_id
 
     def register_broker_all(self, *, check_order_config: bool = True, oneway: bool = False) -> None:
         """Tell the name servers about this broker and its topics (`on_register`).

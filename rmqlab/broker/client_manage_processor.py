@@ -19,8 +19,13 @@ from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.broker_hooks import BrokerHooks
+    from rmqlab.broker.consumer_manager import ConsumerManager
     from rmqlab.broker.processor import Handler
+    from rmqlab.broker.producer_manager import ProducerManager
+    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumerData
 
@@ -28,8 +33,21 @@ if TYPE_CHECKING:
 class ClientManageProcessor:
     """Answers HEART_BEAT (34), UNREGISTER_CLIENT (35) and CHECK_CLIENT_CONFIG (46)."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        config: BrokerConfig,
+        topics: TopicConfigManager,
+        groups: SubscriptionGroupManager,
+        consumers: ConsumerManager,
+        producers: ProducerManager,
+        hooks: BrokerHooks,
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._groups = groups
+        self._consumers = consumers
+        self._producers = producers
+        self._hooks = hooks
         self.handlers: dict[int, Handler] = {
             RequestCode.HEART_BEAT: self.heart_beat,
             RequestCode.UNREGISTER_CLIENT: self.unregister_client,
@@ -40,32 +58,30 @@ class ClientManageProcessor:
         """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS."""
         data = command.decode_body(HeartbeatData)
         info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
-        broker = self._broker
-        if broker.observe is not None:
+        if self._hooks.observe is not None:
             consumers = [consumer.group_name for consumer in data.consumer_data_set]
             producers = [producer.group_name for producer in data.producer_data_set]
             told = [(one.group_name, sub) for one in data.consumer_data_set for sub in one.subscription_data_set]
-            broker.observe(Heartbeat(data.client_id, consumers, producers, told))
+            self._hooks.observe(Heartbeat(data.client_id, consumers, producers, told))
         for consumer in data.consumer_data_set:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:
-            broker.producer_manager.register_producer(producer.group_name, info, now)
+            self._producers.register_producer(producer.group_name, info, now)
         return success()
 
     def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
-        broker = self._broker
-        config = broker.subscription_group_manager.find_subscription_group_config(data.group_name)
+        config = self._groups.find_subscription_group_config(data.group_name)
         notify = True
         if config is not None:
             notify = config.notify_consumer_ids_changed_enable
             # Row H-32: the manager creates the topic and pushes the broker's data to the name server once only.
-            broker.topic_config_manager.create_topic_in_send_message_back_method(
+            self._topics.create_topic_in_send_message_back_method(
                 retry_topic(data.group_name),
                 config.retry_queue_nums,
                 PERM_READ_WRITE,
                 UNIT_SUB_FLAG if data.unit_mode else 0,
             )
-        broker.consumer_manager.register_consumer(
+        self._consumers.register_consumer(
             data.group_name,
             info,
             data.consume_type,
@@ -80,12 +96,11 @@ class ClientManageProcessor:
         """Forget a client's producer group, consumer group, or both."""
         header = command.decode_header(UnregisterClientRequestHeader)
         info = ClientChannelInfo(channel, header.client_id, command.language, command.version, now)
-        broker = self._broker
         if header.producer_group is not None:
-            broker.producer_manager.unregister_producer(header.producer_group, info)
+            self._producers.unregister_producer(header.producer_group, info)
         if header.consumer_group is not None:
-            config = broker.subscription_group_manager.find_subscription_group_config(header.consumer_group)
-            broker.consumer_manager.unregister_consumer(
+            config = self._groups.find_subscription_group_config(header.consumer_group)
+            self._consumers.unregister_consumer(
                 header.consumer_group,
                 info,
                 is_notify_consumer_ids_changed_enable=config is None or config.notify_consumer_ids_changed_enable,
@@ -98,7 +113,7 @@ class ClientManageProcessor:
         subscription = None if body is None else body.subscription_data
         if subscription is None or is_tag_type(subscription.expression_type):
             return success()
-        if not self._broker.config.enable_property_filter:
+        if not self._config.enable_property_filter:
             return system_error(
                 f"The broker does not support consumer to filter message by {subscription.expression_type}"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.events import Notify
 from rmqlab.protocol.codes import RequestCode
@@ -11,8 +11,14 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from collections.abc import Collection
+
+    from rmqlab.broker.broker2client import Broker2Client
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.broker_hooks import BrokerHooks
+    from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
     from rmqlab.protocol.channel import Channel
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 
 class ConsumerGroupEvent(Enum):
@@ -30,41 +36,38 @@ class ConsumerGroupEvent(Enum):
 _CHANGE, _UNREGISTER, _REGISTER = ConsumerGroupEvent
 
 
-class UnknownEvent(RuntimeError):
-    """An event that is none of the three (Java throws RuntimeException)."""
-
-
 class ConsumerIdsChangeListener:
     """Notifies members to rebalance, and keeps the SQL92 filter data in step with registrations."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, config: BrokerConfig, filters: ConsumerFilterManager, broker2client: Broker2Client, hooks: BrokerHooks
+    ) -> None:
+        self._config = config
+        self._filters = filters
+        self._broker2client = broker2client
+        self._hooks = hooks
 
-    def handle(self, event: ConsumerGroupEvent | None, group: str, *args: Any) -> None:
-        """Act on an event; raises UnknownEvent. Without an event, or without the list it needs, nothing happens."""
-        if event is None:
-            return
-        if event is _CHANGE:
-            if not args:
-                return
-            channels: list[Channel] | None = args[0]
-            if channels is not None and self._broker.config.notify_consumer_ids_changed_enable:
-                for channel in channels:
-                    self.notify_consumer_ids_changed(channel, group)
+    def handle(
+        self,
+        event: ConsumerGroupEvent,
+        group: str,
+        channels: Collection[Channel] = (),
+        subscriptions: Collection[SubscriptionData] = (),
+    ) -> None:
+        """Act on an event: CHANGE comes with the connections to tell, REGISTER with what a heartbeat subscribed."""
+        if event is _REGISTER:
+            self._filters.register(group, subscriptions)
         elif event is _UNREGISTER:
-            self._broker.consumer_filter_manager.un_register(group)
-        elif event is _REGISTER:
-            if not args:
-                return
-            self._broker.consumer_filter_manager.register(group, args[0])
-        else:
-            raise UnknownEvent(f"Unknown event {event}")
+            self._filters.un_register(group)
+        elif event is _CHANGE and self._config.notify_consumer_ids_changed_enable:
+            for channel in channels:
+                self.notify_consumer_ids_changed(channel, group)
 
     def notify_consumer_ids_changed(self, channel: Channel, group: str) -> None:
         """Tell one member, one-way, that it should rebalance (code 40; 4.8.0 `Broker2Client`)."""
         request = RemotingCommand.request(
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
         )
-        if self._broker.observe is not None:
-            self._broker.observe(Notify(group, channel.remote_address))
-        self._broker.broker2client.send_oneway(channel, request)
+        if self._hooks.observe is not None:
+            self._hooks.observe(Notify(group, channel.remote_address))
+        self._broker2client.send_oneway(channel, request)

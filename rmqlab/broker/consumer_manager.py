@@ -11,12 +11,14 @@ from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregis
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_hooks import BrokerHooks
     from rmqlab.broker.client_channel_info import ClientChannelInfo
     from rmqlab.broker.consumer_group_info import SubscriptionChange
+    from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
 
 _REGISTER = ConsumerGroupEvent.REGISTER
 
@@ -27,11 +29,12 @@ class ConsumerManager:
     `expired_timeout_ms`: a member silent for longer is forgotten; 120 s is a constant in 4.8.0.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, listener: ConsumerIdsChangeListener, rules: Rules, hooks: BrokerHooks) -> None:
+        self.listener = listener
+        self._hooks = hooks
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
-        self._rules = broker.rules
-        self.expired_timeout_ms = broker.rules.channel_expired_ms
+        self._rules = rules
+        self.expired_timeout_ms = rules.channel_expired_ms
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
         """Return a group that is online, or None."""
@@ -47,14 +50,11 @@ class ConsumerManager:
         info = self.consumer_table.get(group)
         return None if info is None else info.find_subscription_data(topic)
 
-    def find_subscription_data_count(self, group: str) -> int:
-        """Return how many topics a group subscribes to, its retry topic included; 0 when it is offline."""
+    def client_id(self, channel: Channel, group: str) -> str:
+        """Return who a group's member on this connection is; its address when the group does not know it."""
         info = self.consumer_table.get(group)
-        return 0 if info is None else len(info.subscription_table)
-
-    def query_topic_consume_by_who(self, topic: str) -> set[str]:
-        """Return the groups online that subscribe to a topic."""
-        return {group for group, info in self.consumer_table.items() if topic in info.subscription_table}
+        member = None if info is None else info.channel_info_table.get(channel)
+        return channel.remote_address if member is None or member.client_id is None else member.client_id
 
     def register_consumer(
         self,
@@ -82,10 +82,9 @@ class ConsumerManager:
         held = info.subscription_table
         info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
         notified = self._rules.is_notified(held, info.subscription_table, joined)
-        listener = self._broker.consumer_ids_change_listener
         if notified and is_notify_consumer_ids_changed_enable:
-            listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
-        listener.handle(_REGISTER, group, subscriptions)
+            self.listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+        self.listener.handle(_REGISTER, group, subscriptions=subscriptions)
         return notified
 
     def unregister_consumer(
@@ -108,8 +107,7 @@ class ConsumerManager:
         if not info.channel_info_table:
             self._drop(group)
         if is_notify_consumer_ids_changed_enable:
-            listener = self._broker.consumer_ids_change_listener
-            listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+            self.listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
 
     def do_channel_close_event(self, channel: Channel) -> None:
         """Forget every member on a closed connection; CHANGE asks the broker's flag only, not the group's."""
@@ -120,8 +118,7 @@ class ConsumerManager:
             self._observe(Unregister(group, removed.client_id))
             if not info.channel_info_table:
                 self._drop(group)
-            listener = self._broker.consumer_ids_change_listener
-            listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+            self.listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
 
     def scan_not_active_channel(self, now: int) -> None:
         """Close and forget connections silent for more than 120 s.
@@ -141,14 +138,14 @@ class ConsumerManager:
 
     def _drop(self, group: str) -> None:
         if self.consumer_table.pop(group, None) is not None:
-            self._broker.consumer_ids_change_listener.handle(ConsumerGroupEvent.UNREGISTER, group)
+            self.listener.handle(ConsumerGroupEvent.UNREGISTER, group)
 
     def _observe(self, event: Event) -> None:
-        if self._broker.observe is not None:
-            self._broker.observe(event)
+        if self._hooks.observe is not None:
+            self._hooks.observe(event)
 
     def _subscription_change(self, group: str, info: ClientChannelInfo) -> SubscriptionChange | None:
-        observe = self._broker.observe
+        observe = self._hooks.observe
         if observe is None:
             return None
 

@@ -10,7 +10,7 @@ from rmqlab.message.java import split
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_hooks import BrokerHooks
 
 TOPIC_GROUP_SEPARATOR = "@"
 NOT_FOUND = -1
@@ -23,15 +23,15 @@ class ConsumerOffsetManager:
     an "@" in its name is stored, and then passed over wherever the key is split.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, hooks: BrokerHooks) -> None:
+        self._hooks = hooks
         self.offset_table: dict[str, dict[int, int]] = {}
 
     def commit_offset(self, client_host: str, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Store an offset; `client_host` ("ip:port") says who committed it."""
         self.offset_table.setdefault(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {})[queue_id] = offset
-        if self._broker.observe is not None:
-            self._broker.observe(Commit(client_host, group, topic, queue_id, offset))
+        if self._hooks.observe is not None:
+            self._hooks.observe(Commit(client_host, group, topic, queue_id, offset))
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
         """Return the committed offset, -1 when there is none."""

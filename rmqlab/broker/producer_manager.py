@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 from rmqlab.events import Expired, Register, Unregister
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_hooks import BrokerHooks
     from rmqlab.broker.client_channel_info import ClientChannelInfo
     from rmqlab.protocol.channel import Channel
+    from rmqlab.rules import Rules
 
 
 class ProducerManager:
     """Registers producers and forgets them; nobody is notified. A group emptied by a scan or a close stays."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, rules: Rules, hooks: BrokerHooks) -> None:
+        self._hooks = hooks
         self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
         self.client_channel_table: dict[str, Channel] = {}
-        self._is_expired = broker.rules.is_expired
-        self.expired_timeout_ms = broker.rules.channel_expired_ms
+        self._is_expired = rules.is_expired
+        self.expired_timeout_ms = rules.channel_expired_ms
         self._turn = 0
 
     def register_producer(self, group: str, client_channel_info: ClientChannelInfo, now: int) -> None:
@@ -32,8 +33,8 @@ class ProducerManager:
             return
         table[client_channel_info.channel] = client_channel_info
         self.client_channel_table[client_channel_info.client_id] = client_channel_info.channel
-        if self._broker.observe is not None:
-            self._broker.observe(Register(group, client_channel_info.client_id))
+        if self._hooks.observe is not None:
+            self._hooks.observe(Register(group, client_channel_info.client_id))
 
     def unregister_producer(self, group: str, client_channel_info: ClientChannelInfo) -> None:
         """Forget a producer that says goodbye; its group goes with the last one."""
@@ -42,8 +43,8 @@ class ProducerManager:
             return
         removed = table.pop(client_channel_info.channel, None)
         self.client_channel_table.pop(client_channel_info.client_id, None)
-        if removed is not None and self._broker.observe is not None:
-            self._broker.observe(Unregister(group, removed.client_id))
+        if removed is not None and self._hooks.observe is not None:
+            self._hooks.observe(Unregister(group, removed.client_id))
         if not table:
             del self.group_channel_table[group]
 
@@ -53,8 +54,8 @@ class ProducerManager:
             removed = table.pop(channel, None)
             if removed is not None:
                 self.client_channel_table.pop(removed.client_id, None)
-                if self._broker.observe is not None:
-                    self._broker.observe(Unregister(group, removed.client_id))
+                if self._hooks.observe is not None:
+                    self._hooks.observe(Unregister(group, removed.client_id))
 
     def scan_not_active_channel(self, now: int) -> None:
         """Forget connections silent for more than 120 s, then close them."""
@@ -63,8 +64,8 @@ class ProducerManager:
                 if self._is_expired(now, info.last_update_timestamp, self.expired_timeout_ms):
                     table.pop(channel, None)
                     self.client_channel_table.pop(info.client_id, None)
-                    if self._broker.observe is not None:
-                        self._broker.observe(Expired(group, info.client_id))
+                    if self._hooks.observe is not None:
+                        self._hooks.observe(Expired(group, info.client_id))
                     channel.close()
 
     def find_channel(self, client_id: str) -> Channel | None:

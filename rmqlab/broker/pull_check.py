@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import SUGGEST_TODO
+from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
+from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.expression_type import is_tag_type
@@ -12,9 +17,9 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.topic_config import is_readable
+from rmqlab.rules import Rules
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker import Broker
     from rmqlab.filter.consumer_filter_data import ConsumerFilterData
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
@@ -33,22 +38,33 @@ class PullRefused(Exception):
         self.remark = remark
 
 
-def check_permissions(broker: Broker, channel: Channel, header: PullMessageRequestHeader) -> SubscriptionGroupConfig:
+class PullParts(NamedTuple):
+    """What a pull is checked against."""
+
+    config: BrokerConfig
+    topics: TopicConfigManager
+    groups: SubscriptionGroupManager
+    consumers: ConsumerManager
+    filters: ConsumerFilterManager
+    rules: Rules
+
+
+def check_permissions(parts: PullParts, channel: Channel, header: PullMessageRequestHeader) -> SubscriptionGroupConfig:
     """Check broker, group, topic and queue (rows S-58, S-60..S-62); return the group's configuration.
 
     Raises PullRefused.
     """
     group, topic = header.consumer_group, header.topic
-    if not is_readable(broker.config.broker_permission):
-        remark = f"the broker[{broker.config.broker_ip1}] pulling message is forbidden"
+    if not is_readable(parts.config.broker_permission):
+        remark = f"the broker[{parts.config.broker_ip1}] pulling message is forbidden"
         raise PullRefused(ResponseCode.NO_PERMISSION, remark)
-    group_config = broker.subscription_group_manager.find_subscription_group_config(group)
+    group_config = parts.groups.find_subscription_group_config(group)
     if group_config is None:
         remark = f"subscription group [{group}] does not exist, {SUGGEST_TODO}"
         raise PullRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group_config.consume_enable:
         raise PullRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
-    topic_config = broker.topic_config_manager.select_topic_config(topic)
+    topic_config = parts.topics.select_topic_config(topic)
     if topic_config is None:
         remark = f"topic[{topic}] not exist, apply first please! {SUGGEST_TODO}"
         raise PullRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
@@ -64,28 +80,28 @@ def check_permissions(broker: Broker, channel: Channel, header: PullMessageReque
 
 
 def subscription_in_force(
-    broker: Broker, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig, now: int
+    parts: PullParts, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig, now: int
 ) -> Subscription:
     """Return the subscription this pull is filtered by, its own or its group's, and SQL92 data (S-63..S-69, S-90).
 
     Raises PullRefused.
     """
     if header.sys_flag & FLAG_SUBSCRIPTION:
-        subscription, filter_data = _own_subscription(broker, header, now)
-        held = broker.consumer_manager.find_subscription_data(header.consumer_group, header.topic)
-        posted = broker.rules.subscription_in_force(subscription, held) is subscription
+        subscription, filter_data = _own_subscription(parts, header, now)
+        held = parts.consumers.find_subscription_data(header.consumer_group, header.topic)
+        posted = parts.rules.subscription_in_force(subscription, held) is subscription
     else:
         posted = False
     if not posted:
-        subscription, filter_data = _group_subscription(broker, header, group_config)
+        subscription, filter_data = _group_subscription(parts, header, group_config)
     kind = subscription.expression_type
-    if not is_tag_type(kind) and not broker.config.enable_property_filter:
+    if not is_tag_type(kind) and not parts.config.enable_property_filter:
         remark = f"The broker does not support consumer to filter message by {kind}"
         raise PullRefused(ResponseCode.SYSTEM_ERROR, remark)
     return subscription, filter_data
 
 
-def _own_subscription(broker: Broker, header: PullMessageRequestHeader, now: int) -> Subscription:
+def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: int) -> Subscription:
     try:
         subscription = filter_api.build(header.topic, header.subscription, header.expression_type, now)
     except BadInput:
@@ -94,16 +110,16 @@ def _own_subscription(broker: Broker, header: PullMessageRequestHeader, now: int
     if is_tag_type(subscription.expression_type):
         return subscription, None
     # An expression that does not compile gives None, and a filter without data lets everything pass (row S-63).
-    return subscription, broker.consumer_filter_manager.build(
+    return subscription, parts.filters.build(
         header.topic, header.consumer_group, header.subscription, header.expression_type, header.sub_version, now
     )
 
 
 def _group_subscription(
-    broker: Broker, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
+    parts: PullParts, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
 ) -> Subscription:
     group, topic = header.consumer_group, header.topic
-    info = broker.consumer_manager.get_consumer_group_info(group)
+    info = parts.consumers.get_consumer_group_info(group)
     if info is None:
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{SUGGEST_TODO}")
     if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
@@ -112,14 +128,14 @@ def _group_subscription(
     if subscription is None:
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
-    if not broker.rules.is_latest(subscription.sub_version, header.sub_version):
+    if not parts.rules.is_latest(subscription.sub_version, header.sub_version):
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     if is_tag_type(subscription.expression_type):
         return subscription, None
-    filter_data = broker.consumer_filter_manager.get(topic, group)
+    filter_data = parts.filters.get(topic, group)
     if filter_data is None:
         remark = "The broker's consumer filter data is not exist!Your expression may be wrong!"
         raise PullRefused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
-    if not broker.rules.is_latest(filter_data.client_version, header.sub_version):
+    if not parts.rules.is_latest(filter_data.client_version, header.sub_version):
         raise PullRefused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
     return subscription, filter_data

@@ -27,13 +27,18 @@ from rmqlab.store.broker_role import BrokerRole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_hooks import BrokerHooks
+    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
     from rmqlab.broker.processor import Handler
+    from rmqlab.broker.pull_check import PullParts
+    from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
+    from rmqlab.broker.timers import Timers
     from rmqlab.events import Stage
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
     from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
+    from rmqlab.store.message_store import MessageStore
 
 _REQUIRED = (
     "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",
@@ -44,8 +49,23 @@ _REQUIRED = (
 class PullMessageProcessor:
     """Answers PULL_MESSAGE (11): refuses, returns messages, says where to go on, or holds the request."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        parts: PullParts,
+        store: MessageStore,
+        offsets: ConsumerOffsetManager,
+        hold_service: PullRequestHoldService,
+        timers: Timers,
+        hooks: BrokerHooks,
+    ) -> None:
+        self._parts = parts
+        self._config = parts.config
+        self._consumers = parts.consumers
+        self._store = store
+        self._offsets = offsets
+        self._hold_service = hold_service
+        self._timers = timers
+        self._hooks = hooks
         self.handlers: dict[int, Handler] = {
             RequestCode.PULL_MESSAGE: self.process,
             # a 4.8.0 broker leaves it without an answer; newer lite pull consumers would get nothing
@@ -59,7 +79,7 @@ class PullMessageProcessor:
     def execute_request_when_wakeup(self, channel: Channel, request: RemotingCommand) -> None:
         """Execute a held pull for good: not held again, no offset committed; the answer goes to the channel."""
         try:
-            response = self._process(channel, request, self._broker.now, broker_allow_suspend=False)
+            response = self._process(channel, request, self._timers.now, broker_allow_suspend=False)
         except (RemotingCommandException, ProcessorError):
             return  # Java logs it and the client times out
         if response is not None:
@@ -71,16 +91,15 @@ class PullMessageProcessor:
         header = command.decode_header(PullMessageRequestHeader)
         require(header, _REQUIRED)
         try:
-            group_config = check_permissions(self._broker, channel, header)
-            subscription, filter_data = subscription_in_force(self._broker, header, group_config, now)
+            group_config = check_permissions(self._parts, channel, header)
+            subscription, filter_data = subscription_in_force(self._parts, header, group_config, now)
         except PullRefused as refused:
             self._observe(channel, header, refused.code)
             return RemotingCommand.response(refused.code, refused.remark, PullMessageResponseHeader())
 
-        manager = self._broker.consumer_filter_manager
-        kind = ExpressionForRetryMessageFilter if self._broker.config.filter_support_retry else ExpressionMessageFilter
-        message_filter = kind(subscription, filter_data, manager, self._broker.rules)
-        store = self._broker.message_store
+        kind = ExpressionForRetryMessageFilter if self._config.filter_support_retry else ExpressionMessageFilter
+        message_filter = kind(subscription, filter_data, self._parts.filters, self._parts.rules)
+        store = self._store
         result = store.get_message(
             header.consumer_group,
             header.topic,
@@ -113,8 +132,8 @@ class PullMessageProcessor:
                 self._hold(channel, command, header, subscription, message_filter, now)
             else:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
-                if body is not None and self._broker.hooks.on_get is not None:
-                    self._broker.hooks.on_get(
+                if body is not None and self._hooks.on_get is not None:
+                    self._hooks.on_get(
                         header.consumer_group, header.topic, header.queue_id, result.message_count, len(body), now
                     )
                 response = RemotingCommand.response(code, result.status.name, answer, body)
@@ -123,14 +142,14 @@ class PullMessageProcessor:
             and header.sys_flag & FLAG_COMMIT_OFFSET
             and store.config.broker_role is not BrokerRole.SLAVE
         ):
-            self._broker.consumer_offset_manager.commit_offset(
+            self._offsets.commit_offset(
                 channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
             )
         return response
 
     def _suggest_broker_id(self, result: GetMessageResult, group_config: SubscriptionGroupConfig) -> int:
         """Row S-72: what Java decides before it looks at `slaveReadEnable` is always overwritten by that look."""
-        if not self._broker.config.slave_read_enable:
+        if not self._config.slave_read_enable:
             return MASTER_ID
         return (
             group_config.which_broker_when_consume_slowly
@@ -139,7 +158,7 @@ class PullMessageProcessor:
         )
 
     def _code(self, status: GetMessageStatus, queue_offset: int) -> ResponseCode:
-        return ResponseCode[self._broker.rules.code_of_status(status.name, queue_offset)]
+        return ResponseCode[self._parts.rules.code_of_status(status.name, queue_offset)]
 
     def _offset_moved(
         self,
@@ -150,14 +169,13 @@ class PullMessageProcessor:
         now: int,
     ) -> ResponseCode:
         """Row S-74: a master writes an event; a slave that does not check offsets asks to come again."""
-        broker = self._broker
-        store_config = broker.message_store.config
+        store_config = self._store.config
         if store_config.broker_role is BrokerRole.SLAVE and not store_config.offset_check_in_slave:
             answer.suggest_which_broker_id = group_config.broker_id
             return ResponseCode.PULL_RETRY_IMMEDIATELY
-        queue = MessageQueue(header.topic, broker.config.broker_name, header.queue_id)
+        queue = MessageQueue(header.topic, self._config.broker_name, header.queue_id)
         event = OffsetMovedEvent(header.consumer_group, queue, header.queue_offset, result.next_begin_offset)
-        broker.message_store.put_message(offset_moved_message(event, broker.store_host, now), now)
+        self._store.put_message(offset_moved_message(event, self._config.store_host, now), now)
         return ResponseCode.PULL_OFFSET_MOVED
 
     def _hold(
@@ -170,12 +188,11 @@ class PullMessageProcessor:
         now: int,
     ) -> None:
         """Row S-73: wait for a message as long as the client asked, or `shortPollingTimeMills`."""
-        broker = self._broker
         timeout = header.suspend_timeout_millis
-        if not broker.config.long_polling_enable:
-            timeout = broker.config.short_polling_time_mills
+        if not self._config.long_polling_enable:
+            timeout = self._config.short_polling_time_mills
         pull = PullRequest(command, channel, timeout, now, header.queue_offset, subscription, message_filter)
-        broker.pull_request_hold_service.suspend_pull_request(header.topic, header.queue_id, pull)
+        self._hold_service.suspend_pull_request(header.topic, header.queue_id, pull)
 
     def _observe(
         self,
@@ -186,28 +203,26 @@ class PullMessageProcessor:
         *,
         held: bool = False,
     ) -> None:
-        broker = self._broker
-        if broker.observe is None:
+        if self._hooks.observe is None:
             return
-        client, group = broker.client_id(channel, header.consumer_group), header.consumer_group
+        client, group = self._consumers.client_id(channel, header.consumer_group), header.consumer_group
         status, following, count = (None, None, 0) if result is None else (
             result.status.name, result.next_begin_offset, result.message_count,
         )  # fmt: skip
         at = header.queue_id, header.queue_offset
-        broker.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
+        self._hooks.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
 
     def _report_filtered(
         self, channel: Channel, header: PullMessageRequestHeader, subscription: SubscriptionData
     ) -> Callable[[int, str], None] | None:
         """Return what the store calls for every entry that the filter rejects, None when nobody listens."""
-        broker = self._broker
-        observe = broker.observe
+        observe = self._hooks.observe
         if observe is None:
             return None
         first_layer: Stage = "tags_code" if is_tag_type(subscription.expression_type) else "bitmap"
 
         def report(queue_offset: int, layer: str) -> None:
-            client, stage = broker.client_id(channel, header.consumer_group), first_layer
+            client, stage = self._consumers.client_id(channel, header.consumer_group), first_layer
             if layer != "consume_queue":
                 stage = "sql"
             observe(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.events import Wake
@@ -13,9 +12,13 @@ from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.store.consume_queue_ext import CqExtUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.broker_hooks import BrokerHooks
+    from rmqlab.broker.timers import Timers
+    from rmqlab.rules import Rules
+    from rmqlab.store.message_store import MessageStore
 
 
 class PullRequest(NamedTuple):
@@ -38,16 +41,26 @@ class PullRequestHoldService:
     tags code, so a TAG filter lets it pass: whoever is behind is woken.
 
     Java runs the executions on the pull thread pool: at the same time and in any order, after the caller has gone on.
-    Here they queue up (`Broker.wake_up`) and run before the next timer: queues in the order in which they first held
+    Here `execute` queues them up, to run before the next timer: queues in the order in which they first held
     a pull, and the pulls of a queue in the order they were held.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MessageStore,
+        timers: Timers,
+        rules: Rules,
+        hooks: BrokerHooks,
+        execute: Callable[[PullRequest], None],
+    ) -> None:
+        self._store = store
+        self._timers = timers
+        self._hooks = hooks
+        self._execute = execute
         self._table: dict[tuple[str, int], list[PullRequest]] = {}
-        config = broker.config
-        interval = broker.rules.hold_check_period_ms if config.long_polling_enable else config.short_polling_time_mills
-        broker.timers.at_fixed_rate("hold service", broker.now + interval, interval, self.check_hold_request)
+        interval = rules.hold_check_period_ms if config.long_polling_enable else config.short_polling_time_mills
+        timers.at_fixed_rate("hold service", timers.now + interval, interval, self.check_hold_request)
 
     def suspend_pull_request(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:
         """Hold a pull of one queue."""
@@ -70,10 +83,11 @@ class PullRequestHoldService:
 
     def check_hold_request(self, now: int) -> None:
         """Look after every queue with its highest offset of now; the timer calls it."""
-        store = self._broker.message_store
         for (topic, queue_id), held in list(self._table.items()):
             if held:
-                self.notify_message_arriving(topic, queue_id, store.get_max_offset_in_queue(topic, queue_id), now=now)
+                self.notify_message_arriving(
+                    topic, queue_id, self._store.get_max_offset_in_queue(topic, queue_id), now=now
+                )
 
     def arriving(
         self,
@@ -97,7 +111,7 @@ class PullRequestHoldService:
                 tags_code,
                 CqExtUnit(tags_code, store_time, bitmap),
                 properties,
-                now=self._broker.now,
+                now=self._timers.now,
             )
 
     def notify_message_arriving(
@@ -120,7 +134,7 @@ class PullRequestHoldService:
         for pull in held:
             newest = max_offset
             if newest <= pull.pull_from:
-                newest = self._broker.message_store.get_max_offset_in_queue(topic, queue_id)
+                newest = self._store.get_max_offset_in_queue(topic, queue_id)
             if newest > pull.pull_from and self._matches(pull, tags_code, unit, properties):
                 self._wake_up(topic, queue_id, pull, "arrived")
             elif now >= pull.suspended_at + pull.timeout:
@@ -138,7 +152,6 @@ class PullRequestHoldService:
         return properties is None or pull.message_filter.is_matched_by_commit_log(None, properties)
 
     def _wake_up(self, topic: str, queue_id: int, pull: PullRequest, why: str) -> None:
-        broker = self._broker
-        if broker.observe is not None:
-            broker.observe(Wake(topic, queue_id, pull.pull_from, why))
-        broker.wake_up(partial(broker.pull_message_processor.execute_request_when_wakeup, pull.channel, pull.request))
+        if self._hooks.observe is not None:
+            self._hooks.observe(Wake(topic, queue_id, pull.pull_from, why))
+        self._execute(pull)

@@ -108,9 +108,9 @@ def test_work_that_was_queued_runs_before_the_next_timer(bench):
 def test_a_member_is_known_by_its_client_id_and_a_stranger_by_its_address(bench):
     member, stranger = bench.channel(), bench.channel()
     bench.subscribe(member, "G", {"T": "*"}, client="me")
-    assert bench.broker.client_id(member, "G") == "me"
-    assert bench.broker.client_id(stranger, "G") == stranger.remote_address
-    assert bench.broker.client_id(member, "NOSUCH") == member.remote_address
+    assert bench.broker.consumer_manager.client_id(member, "G") == "me"
+    assert bench.broker.consumer_manager.client_id(stranger, "G") == stranger.remote_address
+    assert bench.broker.consumer_manager.client_id(member, "NOSUCH") == member.remote_address
 
 
 def test_a_broker_works_with_nobody_watching(bench, bodies):

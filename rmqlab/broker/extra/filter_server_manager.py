@@ -17,8 +17,10 @@ from rmqlab.protocol.consumer_headers import RegisterFilterServerRequestHeader, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.broker_hooks import BrokerHooks
     from rmqlab.broker.processor import Handler
+    from rmqlab.broker.timers import Timers
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
 
@@ -42,22 +44,23 @@ class FilterServerManager:
     only by a broker that was given a number of filter servers: without one there is nothing to see.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, config: BrokerConfig, timers: Timers, hooks: BrokerHooks) -> None:
+        self._config = config
+        self._hooks = hooks
         self.handlers: dict[int, Handler] = {RequestCode.REGISTER_FILTER_SERVER: self._register}
         self.filter_server_table: dict[Channel, FilterServerInfo] = {}
         self.start_filter_server: Callable[[], None] | None = None
-        if broker.config.filter_server_nums > 0:
-            broker.timers.at_fixed_rate(
-                "filter servers", broker.now + CREATE_FIRST_MS, CREATE_PERIOD_MS, lambda _: self.create_filter_server()
+        if config.filter_server_nums > 0:
+            timers.at_fixed_rate(
+                "filter servers", timers.now + CREATE_FIRST_MS, CREATE_PERIOD_MS, lambda _: self.create_filter_server()
             )
 
     def create_filter_server(self) -> None:
         """Start as many as are missing now; those that were started and have not registered are started again."""
-        missing = self._broker.config.filter_server_nums - len(self.filter_server_table)
+        missing = self._config.filter_server_nums - len(self.filter_server_table)
         for _ in range(missing):
-            if self._broker.observe is not None:
-                self._broker.observe(StartFilterServer())
+            if self._hooks.observe is not None:
+                self._hooks.observe(StartFilterServer())
             if self.start_filter_server is not None:
                 self.start_filter_server()
 
@@ -72,7 +75,7 @@ class FilterServerManager:
     def _register(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         header = command.decode_header(RegisterFilterServerRequestHeader)
         self.register_filter_server(channel, header.filter_server_addr, now)
-        config = self._broker.config
+        config = self._config
         return success(
             header=RegisterFilterServerResponseHeader(broker_name=config.broker_name, broker_id=config.broker_id)
         )

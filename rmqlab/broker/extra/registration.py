@@ -97,7 +97,7 @@ def register_transactions(broker: Broker, stats: BrokerStatsManager) -> None:
 
 def register_filter_servers(broker: Broker) -> FilterServerManager:
     """Keep filter servers, and tell the name servers of them."""
-    manager = FilterServerManager(broker)
+    manager = FilterServerManager(broker.config, broker.timers, broker.hooks)
     broker.client_housekeeping_service.managers.append(manager)
     broker.filter_servers = manager.filter_servers
     broker.register_processor(manager.handlers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
@@ -16,12 +16,13 @@ from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.lab.replay.clock import RecordedClock
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.protocol.channel import Channel
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.put_message_result import PutMessageResult
 
@@ -92,23 +93,29 @@ class ReplayedListener(ConsumerIdsChangeListener):
     """A listener that can put off the second half of a heartbeat, in which expressions are compiled."""
 
     def __init__(self, broker: Broker) -> None:
-        super().__init__(broker)
+        super().__init__(broker.config, broker.consumer_filter_manager, broker.broker2client, broker.hooks)
         self.postpone = False
-        self._postponed: list[tuple[ConsumerGroupEvent, str, tuple[Any, ...]]] = []
+        self._postponed: list[tuple[str, Collection[SubscriptionData]]] = []
 
-    def handle(self, event: ConsumerGroupEvent | None, group: str, *args: Any) -> None:
+    def handle(
+        self,
+        event: ConsumerGroupEvent,
+        group: str,
+        channels: Collection[Channel] = (),
+        subscriptions: Collection[SubscriptionData] = (),
+    ) -> None:
         """Act on an event, or keep it for later."""
         if self.postpone and event is ConsumerGroupEvent.REGISTER:
-            self._postponed.append((event, group, args))
+            self._postponed.append((group, subscriptions))
         else:
-            super().handle(event, group, *args)
+            super().handle(event, group, channels, subscriptions)
 
     def release(self) -> None:
         """Act on what was kept and keep nothing more."""
         self.postpone = False
         postponed, self._postponed = self._postponed, []
-        for event, group, args in postponed:
-            super().handle(event, group, *args)
+        for group, subscriptions in postponed:
+            super().handle(ConsumerGroupEvent.REGISTER, group, subscriptions=subscriptions)
 
 
 class ReplayedBroker(Broker):
@@ -131,7 +138,7 @@ class ReplayedBroker(Broker):
         self.recorded_stats = RecordedStats(config.broker_cluster_name, started)
         extras = register_extras(self, self.recorded_stats)
         extras.runtime_info.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
-        self.listener = self.consumer_ids_change_listener = ReplayedListener(self)
+        self.listener = self.consumer_manager.listener = ReplayedListener(self)
         for service in _DRIVEN:
             self.timers.cancel(service)
         self.store.dispatchers.append(self._note_queue)

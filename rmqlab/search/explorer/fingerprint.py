@@ -56,6 +56,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Broker": (
         "observe", "on_register", "choose", "message_store", "config", "store_host",  # fixed, or looked at elsewhere
     ),
+    "BrokerHooks": ("observe",),
     "Broker2Client": ("_opaque",),  # numbers of one-way requests that nobody answers
     "VirtualNode": ("world", "timing", "_opaque", "pending", "_tasks"),  # the last two: see _client
     "VirtualTask": ("_scheduler", "_ticket", "result", "error"),  # live entries of the heap stand for the ticket
