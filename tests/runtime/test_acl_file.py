@@ -59,7 +59,7 @@ def test_a_changed_file_is_taken_in_and_a_broken_one_is_not(tmp_path):
         asyncio.run(wait())
 
     with rmqlab.serve(config=tmp_path / "broker.conf") as broker:
-        rules_in_force = lambda: broker.extras.access_control.manager.rules  # noqa: E731
+        rules_in_force = lambda: broker._startup.extras.access_control.manager.rules  # noqa: E731
         assert rules_in_force() == RULES
         path.write_text("accounts: [")
         more = {**RULES, "globalWhiteRemoteAddresses": ["127.0.0.1"]}
