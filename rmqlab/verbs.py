@@ -196,8 +196,8 @@ def tags(expression: str) -> SubscriptionData:
     Raises:
         BadInput: nothing but separators.
     """
-    from rmqlab.filter.expression_type import TAG
     from rmqlab.filter.filter_api import build
+    from rmqlab.protocol.subscription_data import TAG
 
     return build(None, expression, TAG)
 

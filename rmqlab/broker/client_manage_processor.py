@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.client_channel_info import ClientChannelInfo
 from rmqlab.broker.processor import success, system_error
 from rmqlab.events import Heartbeat
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.topics import retry_topic
@@ -111,7 +110,7 @@ class ClientManageProcessor:
         """Compile a client's expression before the client starts with it; nothing is stored."""
         body = None if command.body is None else CheckClientRequestBody.decode(command.body)
         subscription = None if body is None else body.subscription_data
-        if subscription is None or is_tag_type(subscription.expression_type):
+        if subscription is None or subscription.is_tag:
             return success()
         if not self._config.enable_property_filter:
             return system_error(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.consumer_filter_file import TOPICS_CAPACITY, decode_filter_data, encode_filter_data
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.consumer_filter_data import ConsumerFilterData
-from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.protocol.subscription_data import TAG, is_tag_type
 from rmqlab.rules import RULES
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
 from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.subscription_data import is_tag_type
 from rmqlab.protocol.topic_config import is_readable
 from rmqlab.rules import Rules
 
@@ -107,7 +107,7 @@ def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: i
     except BadInput:
         remark = "parse the consumer's subscription failed"
         raise PullRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
-    if is_tag_type(subscription.expression_type):
+    if subscription.is_tag:
         return subscription, None
     # An expression that does not compile gives None, and a filter without data lets everything pass (row S-63).
     return subscription, parts.filters.build(
@@ -130,7 +130,7 @@ def _group_subscription(
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
     if not parts.rules.is_latest(subscription.sub_version, header.sub_version):
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
-    if is_tag_type(subscription.expression_type):
+    if subscription.is_tag:
         return subscription, None
     filter_data = parts.filters.get(topic, group)
     if filter_data is None:

@@ -10,7 +10,6 @@ from rmqlab.broker.processor import ProcessorError, require
 from rmqlab.broker.pull_check import PullRefused, check_permissions, subscription_in_force
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.events import Filtered, Pull
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -219,7 +218,7 @@ class PullMessageProcessor:
         observe = self._hooks.observe
         if observe is None:
             return None
-        first_layer: Stage = "tags_code" if is_tag_type(subscription.expression_type) else "bitmap"
+        first_layer: Stage = "tags_code" if subscription.is_tag else "bitmap"
 
         def report(queue_offset: int, layer: str) -> None:
             client, stage = self._consumers.client_id(channel, header.consumer_group), first_layer

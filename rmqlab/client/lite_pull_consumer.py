@@ -19,7 +19,6 @@ from rmqlab.client.pull_api_wrapper import PullAPIWrapper
 from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
 from rmqlab.client.results import PullStatus
 from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.message import MessageExt, MessageQueue
 from rmqlab.protocol.bodies import message_queue_order
 from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND
@@ -218,7 +217,7 @@ class DefaultLitePullConsumer(MQConsumer):
             )
         if subscription is None or offset < 0:
             raise MQClientError("offset < 0" if offset < 0 else "subscriptionData is null")
-        config, tags = self.config, is_tag_type(subscription.expression_type)
+        config, tags = self.config, subscription.is_tag
         addr, header = await self._pull_api.prepare_pull(
             queue,
             subscription.sub_string,

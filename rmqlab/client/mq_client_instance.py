@@ -15,7 +15,6 @@ from rmqlab.client.mq_admin import MQAdmin
 from rmqlab.client.pull_message_service import PullMessageService, RebalanceService
 from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes
 from rmqlab.events import HeartbeatSent
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
@@ -215,7 +214,7 @@ class MQClientInstance(TopicRoutes):
             if not subscriptions:
                 return  # Java leaves the whole check here, the other groups included
             for subscription in subscriptions:
-                if is_tag_type(subscription.expression_type):
+                if subscription.is_tag:
                     continue
                 addr = self.find_broker_addr_by_topic(str(subscription.topic))
                 if addr is None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.results import PullStatus
 from rmqlab.events import ClientFiltered
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
 from rmqlab.protocol.route import MASTER_ID
+from rmqlab.protocol.subscription_data import is_tag_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

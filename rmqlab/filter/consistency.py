@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
@@ -66,10 +65,8 @@ def _difference(first: SubscriptionData | None, second: SubscriptionData | None)
         return "topic"
     if first.class_filter_mode != second.class_filter_mode:
         return "class_filter"
-    by_tag = is_tag_type(first.expression_type)
-    if by_tag != is_tag_type(second.expression_type) or (
-        not by_tag and first.expression_type != second.expression_type
-    ):
+    by_tag = first.is_tag
+    if by_tag != second.is_tag or (not by_tag and first.expression_type != second.expression_type):
         return "type"
     if first.sub_string == second.sub_string:
         return None
@@ -79,7 +76,7 @@ def _difference(first: SubscriptionData | None, second: SubscriptionData | None)
 
 
 def _meaning(data: SubscriptionData) -> object:
-    if is_tag_type(data.expression_type):
+    if data.is_tag:
         # `*` and " || " both name no tag, but one means everything and the other nothing.
         return data.tags_set or data.sub_string
     try:

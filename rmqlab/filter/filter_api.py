@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.expression_type import TAG
 from rmqlab.message.java import split, string_hash, trim
-from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
+from rmqlab.protocol.subscription_data import SUB_ALL, TAG, SubscriptionData
 
 SEPARATOR: Final = "||"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.expression_type import TAG
 from rmqlab.filter.filter_api import build
-from rmqlab.protocol.subscription_data import SUB_ALL
+from rmqlab.protocol.subscription_data import SUB_ALL, TAG
 
 if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.filter.expression_type import SQL92
 from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.protocol.subscription_data import SQL92
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.filter.consumer_filter_data import CompiledExpression
 
 # As in 4.8.0 one cache serves the whole process; results do not depend on it.
@@ -24,11 +26,19 @@ class UnknownExpressionTypeError(ExpressionRefused):
     )
 
 
+EXPRESSION_TYPES: Final[dict[str, Callable[[str | None], CompiledExpression]]] = {SQL92: PARSE_CACHE.compile}
+"""What compiles the expressions of each type but TAG; another type is one more entry."""
+
+
 def compile_expression(expression_type: str | None, expression: str | None) -> CompiledExpression:
     """Compile an expression of a type other than TAG.
 
     Raises `ExpressionRefused`: `UnknownExpressionTypeError`, or what the SQL92 compiler raises.
     """
-    if expression_type != SQL92:
-        raise UnknownExpressionTypeError(f"expression type {expression_type!r}: no filter of this name; right is SQL92")
-    return PARSE_CACHE.compile(expression)
+    compiler = None if expression_type is None else EXPRESSION_TYPES.get(expression_type)
+    if compiler is None:
+        known = ", ".join(EXPRESSION_TYPES)
+        raise UnknownExpressionTypeError(
+            f"expression type {expression_type!r}: no filter of this name; right is {known}"
+        )
+    return compiler(expression)

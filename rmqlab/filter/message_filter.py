@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.message.properties import PROPERTY_RETRY_TOPIC
 from rmqlab.message.record import decode_properties
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
@@ -104,7 +103,7 @@ class ExpressionMessageFilter:
         subscription = self.subscription
         if subscription is None or subscription.class_filter_mode:
             return True
-        if is_tag_type(subscription.expression_type):
+        if subscription.is_tag:
             return self.rules.is_matched_by_consume_queue(subscription, tags_code)
         data = self.consumer_filter_data
         if not _is_usable(data) or data is None or data.bloom_filter_data is None:
@@ -127,7 +126,7 @@ class ExpressionMessageFilter:
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
         """Layer 2: the compiled expression on the properties; only the value true passes."""
         subscription = self.subscription
-        if subscription is None or subscription.class_filter_mode or is_tag_type(subscription.expression_type):
+        if subscription is None or subscription.class_filter_mode or subscription.is_tag:
             return True
         if not _is_usable(self.consumer_filter_data):
             return True
@@ -160,7 +159,7 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
             return True
         topic = subscription.topic or ""
         is_retry = topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
-        if not is_retry and is_tag_type(subscription.expression_type):
+        if not is_retry and subscription.is_tag:
             return True
         data = self.consumer_filter_data
         if is_retry:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.filter import Filter
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
-from rmqlab.filter.sql92.errors import ExpressionRefused, JavaError
+from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, In, Node, Or, Property, shape
 from rmqlab.filter.sql92.witness import BUDGET, NOT_TRUE, Can, Found, Search
-from rmqlab.filter.tags import both_steps
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SUB_ALL
 
@@ -51,12 +50,7 @@ def lets_pass(subscription: SubscriptionData, properties: Mapping[str, str]) -> 
     """Whether a group that has this subscription alone gets a message; raises `CannotTellError`."""
     if subscription.class_filter_mode:
         raise CannotTellError(f"{subscription.topic}: {subscription.sub_string} is a class filter")
-    if is_tag_type(subscription.expression_type):
-        return both_steps(subscription, properties.get(PROPERTY_TAGS)).delivered
-    try:
-        return compile_expression(subscription.expression_type, subscription.sub_string).evaluate(properties) is True
-    except (ExpressionRefused, JavaError):
-        return False
+    return Filter(subscription).wants(properties)
 
 
 def tell_apart(first: SubscriptionData, second: SubscriptionData, budget: int = BUDGET) -> Apart:
@@ -82,7 +76,7 @@ def condition(subscription: SubscriptionData) -> Node:
     """A subscription as a condition on a message's properties; raises `CannotTellError`."""
     if subscription.class_filter_mode:
         raise CannotTellError(f"{subscription.topic}: {subscription.sub_string} is a class filter")
-    if is_tag_type(subscription.expression_type):
+    if subscription.is_tag:
         if subscription.sub_string == SUB_ALL:
             return Constant(NOWHERE, value=True)
         # the broker looks codes up, the client texts: what passes both is a tag that was named

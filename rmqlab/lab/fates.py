@@ -40,6 +40,7 @@ OF_STAGE = {
     "tags_code": Fate.DROPPED_BY_BROKER_TAG,
     "bitmap": Fate.DROPPED_BY_BROKER_BITMAP,
     "sql": Fate.DROPPED_BY_BROKER_SQL,
+    "client": Fate.DROPPED_BY_CLIENT,
 }
 
 

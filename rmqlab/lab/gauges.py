@@ -16,12 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.consumer_offset_manager import TOPIC_GROUP_SEPARATOR
 from rmqlab.events import Gauge
-from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.filter.filter import Filter
 from rmqlab.lab.group_view import consume_stats
-from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.rules import client_keeps
 from rmqlab.store.consume_queue import ENTRY
 
 if TYPE_CHECKING:
@@ -138,7 +135,7 @@ class Flips:
 
 def says(subscription: SubscriptionData) -> tuple[object, ...]:
     """What a subscription asks for, without its stamp: equal for two that ask alike."""
-    if is_tag_type(subscription.expression_type):
+    if subscription.is_tag:
         return ("TAG", frozenset(subscription.tags_set))
     return (subscription.expression_type, subscription.sub_string)
 
@@ -196,8 +193,9 @@ def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, mo
         last = min(end, begin + most)
         at_broker = owner.subscription if owner is not None and owner.posts else slot
         at_client = slot if owner is None else owner.subscription
-        passes = _passage(broker, group, at_broker, at_client)
-        count = sum(map(passes, _messages(broker, topic, queue, begin, last)))
+        first, second = Filter(at_broker, broker.rules), Filter(at_client, broker.rules)
+        messages = _messages(broker, topic, queue, begin, last)
+        count = sum(first.fate(message.properties, second) is None for message in messages)
         found.append(QueueGauge(topic, queue, begin, end, count, owned, last == end))
     return found
 
@@ -215,25 +213,3 @@ def _messages(broker: Broker, topic: str, queue: int, begin: int, end: int) -> I
         message = store.look_message_by_offset(position, size)
         if message is not None:
             yield message
-
-
-def _passage(
-    broker: Broker, group: str, at_broker: SubscriptionData, at_client: SubscriptionData
-) -> Callable[[MessageExt], bool]:
-    """Whether a message comes through the broker's filter and the client's second look (rows S-49, S-55, H-31)."""
-    manager = broker.consumer_filter_manager
-    by_tag = is_tag_type(at_broker.expression_type)
-    # layer 1 for SQL92 never changes the result; it saves work
-    data = None if by_tag or at_broker.topic is None else manager.get(at_broker.topic, group)
-    second = ExpressionMessageFilter(at_broker, data, manager)
-
-    def passes(message: MessageExt) -> bool:
-        tag = message.tags
-        if by_tag:
-            if not second.is_matched_by_consume_queue(string_hash(tag) if tag else 0):
-                return False
-        elif not second.is_matched_by_commit_log(None, message.properties):
-            return False
-        return client_keeps(at_client, tag)
-
-    return passes

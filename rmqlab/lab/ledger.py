@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, Given, SubscriptionChanged
-from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.sql92 import compile_sql92
+from rmqlab.filter.filter import Filter
 from rmqlab.lab.fates import OF_STAGE, Fate, MessageFate, SentMessage
-from rmqlab.protocol.subscription_data import SUB_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,20 +39,14 @@ class Member:
         mine = [entry for entry in self.asked if entry[1] == message.topic]
         for index, (_, _, kind, expression) in enumerate(mine):
             over = mine[index + 1][0] if index + 1 < len(mine) else None
-            if (over is None or over >= message.t) and _wants(kind, expression, message):
+            if (over is None or over >= message.t) and _filter(kind, expression).wants(message.properties):
                 return True
         return False
 
 
-def _wants(kind: str, expression: str, message: SentMessage) -> bool:
-    """What the author of a subscription means: the exact tag, or a condition that is true."""
-    if is_tag_type(kind):
-        data = filter_api.build(message.topic, expression, kind)
-        return data.sub_string == SUB_ALL or message.tag in data.tags_set
-    try:
-        return compile_sql92(expression).evaluate(message.properties) is True
-    except Exception:  # noqa: BLE001 - a condition that cannot be judged asks for nothing (row F-65)
-        return False
+@lru_cache
+def _filter(kind: str, expression: str) -> Filter:
+    return Filter.of(None, expression, kind)
 
 
 @dataclass(slots=True)

@@ -21,13 +21,11 @@ from rmqlab.events import (
     SubscriptionChanged,
     Unregister,
 )
-from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import is_tag_type
+from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.message.java import from_utf8
-from rmqlab.rules import client_keeps
 from rmqlab.runtime.clock import epoch_ms
 
 if TYPE_CHECKING:
@@ -139,15 +137,12 @@ class ServedWatch:
         if not pull.count or pull.next is None:
             return
         own = self._own.get((group, client), {}).get(topic)
-        keeps = None
-        if own is not None and is_tag_type(own.expression_type):
-            # the sets of codes and tags do not always travel: they follow from the text
-            keeps = filter_api.build(topic, own.sub_string, own.expression_type)
+        keeps = Filter.heard(own) if own is not None and own.is_tag else None
         for offset in range(pull.offset, pull.next):
             if offset in dropped:
                 continue
             tag = None if keeps is None else self._tag(topic, pull.queue, offset)
-            if own is None or keeps is None or client_keeps(keeps, tag):
+            if own is None or keeps is None or keeps.client_keeps(tag):
                 self._handed[queue][offset] = client
                 self._drops.pop((queue, offset), None)
                 continue

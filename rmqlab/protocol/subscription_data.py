@@ -6,10 +6,13 @@ Source: 4.8.0 `SubscriptionData`. Building it from text is the business of `rmql
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from rmqlab.message.java import utf16_key
 
 SUB_ALL = "*"
+TAG: Final = "TAG"
+SQL92: Final = "SQL92"
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +35,11 @@ class SubscriptionData:
     sub_version: int = 0
     expression_type: str | None = "TAG"
     filter_class_source: str | None = field(default=None, metadata={"serialize": False})
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it filters by tags: null, empty and `TAG` mean that, nothing else (case counts; row F-39)."""
+        return is_tag_type(self.expression_type)
 
     def __eq__(self, other: object) -> bool:
         """Tell whether every serialised field agrees (4.8.0 `SubscriptionData.equals`)."""
@@ -69,6 +77,11 @@ class SubscriptionData:
     def copy(self) -> SubscriptionData:
         """Return an equal subscription that shares no set with this one."""
         return replace(self, tags_set=set(self.tags_set), code_set=set(self.code_set))
+
+
+def is_tag_type(expression_type: str | None) -> bool:
+    """Tell whether the type means tag filtering: null, empty and `TAG` do (4.8.0 `ExpressionType.isTagType`)."""
+    return expression_type is None or expression_type in ("", TAG)
 
 
 def _order_key(subscription: SubscriptionData) -> bytes:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.expression_type import TAG
 from rmqlab.lab.filters.filter_bench import FilterBench
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import ClientSettings, simulate
+from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Run

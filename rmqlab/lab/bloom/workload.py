@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.filter.expression_type import SQL92
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import properties_to_string
@@ -22,6 +21,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
+from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.index_service import IndexService

@@ -13,7 +13,6 @@ from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
-from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.lab.passage import Passage, Step
@@ -24,7 +23,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.rules import client_keeps
 from rmqlab.store.config import MessageStoreConfig
@@ -259,7 +258,7 @@ class FilterBench:
                 keeps = client_keeps(one.subscription, message.tags)
                 fates[message.queue_offset] = Fate.DELIVERED if keeps else Fate.DROPPED_BY_CLIENT
             offset = answer.header.next_begin_offset  # type: ignore[union-attr]
-        kind = TAG if is_tag_type(one.subscription.expression_type) else SQL92
+        kind = TAG if one.subscription.is_tag else SQL92
         steps = [Step(sent.name, _detail(sent), fates[place]) for place, sent in enumerate(self.sent)]
         return Passage(group, kind, str(one.subscription.sub_string), steps)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.expression_type import SQL92, TAG
 from rmqlab.lab.filters.filter_bench import FilterBench, Switches
+from rmqlab.protocol.subscription_data import SQL92, TAG
 
 if TYPE_CHECKING:
     from rmqlab.lab.passage import Passage

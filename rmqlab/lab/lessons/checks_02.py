@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.expression_type import TAG
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.tags import both_steps
 from rmqlab.lab.articles.tag_filter import MESSAGES, TAGS, TagFilter
@@ -12,6 +11,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.filters.filter_bench import FilterBench
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.message.java import string_hash, trim
+from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

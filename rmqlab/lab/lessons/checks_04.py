@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
 from rmqlab.filter.bloom import BloomFilter, BloomFilterError
-from rmqlab.filter.expression_type import TAG
 from rmqlab.lab.bloom.rates import counted, theory
 from rmqlab.lab.filters.filter_bench import TOPIC
 from rmqlab.lab.filters.late_group import TASK
 from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:
     from rmqlab.lab.passage import Passage, Step

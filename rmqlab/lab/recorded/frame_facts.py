@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.events import ClientFiltered, Commit, Filtered, Given, Heartbeat, Rebalance, SubscriptionChanged, Unregister
-from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import TAG, is_tag_type
+from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.ledger import FinalState
 from rmqlab.lab.replay.frames import Kind
@@ -24,8 +23,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
-from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.rules import client_keeps
+from rmqlab.protocol.subscription_data import TAG, SubscriptionData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -198,22 +196,18 @@ class Frames:
         slot = pull.posted or (info.find_subscription_data(pull.topic + one.suffix) if info else None)
         for offset in range(pull.offset, int(following)):
             if offset not in found and slot is not None:
-                stage: Stage = "tags_code" if is_tag_type(slot.expression_type) else "sql"
+                stage: Stage = "tags_code" if slot.is_tag else "sql"
                 by = stage, slot.sub_string, slot.sub_version
                 one.fact(t, BROKER, Filtered(pull.who, pull.group, pull.topic, pull.queue, offset, *by))
         queue = pull.group, pull.topic, pull.queue
         one.reached[queue] = max(one.reached.get(queue, 0), int(following))
         own = pull.own
+        keeps = Filter.heard(own) if own is not None and own.is_tag else None
         for offset, message in found.items():
             at = pull.who, *queue, offset, message.tags
-            # the sets of codes and tags do not always travel: they follow from the text
-            if (
-                own is None
-                or not is_tag_type(own.expression_type)
-                or client_keeps(filter_api.build(pull.topic, own.sub_string, own.expression_type), message.tags)
-            ):
+            if keeps is None or keeps.client_keeps(message.tags):
                 one.given.append(Fact(round(t - one.zero, 1), pull.who, Given(*at)))
-            else:
+            elif own is not None:
                 one.fact(t, pull.who, ClientFiltered(*at, own.sub_string, own.sub_version))
 
 

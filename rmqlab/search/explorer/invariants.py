@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.reading import Reading
 from rmqlab.lab.scenario import Start, Subscribe
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.subscription_data import SUB_ALL
+from rmqlab.protocol.subscription_data import SUB_ALL, is_tag_type
 
 GROUP_CHANGES = frozenset({"register", "unregister", "expired"})
 

@@ -12,14 +12,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
-from rmqlab.filter.expression_type import is_tag_type
-from rmqlab.filter.tags import both_steps
+from rmqlab.filter.filter import Filter
 from rmqlab.filter.telling_apart import lets_pass
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import utf16_key
 from rmqlab.message.message import MessageQueue
-from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.rules import client_keeps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,10 +83,5 @@ def fate(owner: SubscriptionData | None, slot: SubscriptionData, message: Mappin
     """What becomes of a message in a queue of ``owner`` (None: a member without the topic) under ``slot``'s filter."""
     if owner is None:
         return Fate.NO_OWNER
-    tag = message.get(PROPERTY_TAGS)
-    if is_tag_type(slot.expression_type):
-        if not both_steps(slot, tag).broker:
-            return Fate.DROPPED_BY_BROKER_TAG
-    elif not lets_pass(slot, message):
-        return Fate.DROPPED_BY_BROKER_SQL
-    return Fate.DELIVERED if client_keeps(owner, tag) else Fate.DROPPED_BY_CLIENT
+    dropped = Filter(slot).fate(message, Filter(owner))
+    return Fate.DELIVERED if dropped is None else OF_STAGE[dropped]

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import TOOL_WAITS_MS, RunningConsumer, analyze_subscription
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
@@ -267,9 +266,9 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
             yield f"{name} differs ({texts}): the broker keeps the last one heard"
     for topic in topics:
         data = [wish.data for wish in topic.wishes if wish.data is not None]
-        kinds = {is_tag_type(one.expression_type) for one in data}
+        kinds = {one.is_tag for one in data}
         if len(kinds) > 1:
-            tags = sorted({tag for one in data if is_tag_type(one.expression_type) for tag in one.tags_set})
+            tags = sorted({tag for one in data if one.is_tag for tag in one.tags_set})
             same = next(((tag, twin) for tag in tags if (twin := twin_of(tag)) is not None), None)
             such = "" if same is None else f", such as {same[1]!r} for {same[0]!r}"
             yield (
@@ -290,7 +289,7 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
 
 def _refusals(topic: TopicLint) -> Iterable[str]:
     for wish in topic.wishes:
-        if wish.data is None or is_tag_type(wish.data.expression_type) or wish.data.class_filter_mode:
+        if wish.data is None or wish.data.is_tag or wish.data.class_filter_mode:
             continue
         try:
             compile_expression(wish.data.expression_type, wish.data.sub_string)

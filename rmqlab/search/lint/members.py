@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.files import read_text
-from rmqlab.filter.expression_type import TAG, is_tag_type
 from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
@@ -26,7 +25,7 @@ from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import TAG, SubscriptionData
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -231,7 +230,7 @@ def _of_beat(groups: Groups, beat: HeartbeatData) -> None:
 
 def _meant(sent: SubscriptionData) -> SubscriptionData:
     """A subscription with the tags and codes of its expression, whatever a client of another language sent for them."""
-    if sent.class_filter_mode or not is_tag_type(sent.expression_type):
+    if sent.class_filter_mode or not sent.is_tag:
         return replace(sent, tags_set=set(), code_set=set())
     try:
         return build(sent.topic, sent.sub_string, sent.expression_type, sent.sub_version)

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.nodes import And
@@ -16,7 +15,7 @@ from rmqlab.filter.sql92.witness import Can, Search
 from rmqlab.filter.telling_apart import condition, lets_pass, tell_apart
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionData, is_tag_type
 
 TOPIC = "T"
 _PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
@@ -42,11 +41,11 @@ def parse_subscription(text: str, what: str) -> Subscription:
         raise BadInput(f"{what} {text!r} looks like SQL92: write 'SQL92:{text}' (a tag of that name: 'TAG:{text}')")
     try:
         data = data_of(one)
-        if not is_tag_type(data.expression_type):
+        if not data.is_tag:
             compile_expression(data.expression_type, data.sub_string)
     except BadInput as error:
         raise BadInput(f"{what} {text!r}: {error}") from error
-    if is_tag_type(data.expression_type) and data.sub_string != SUB_ALL and not data.tags_set:
+    if data.is_tag and data.sub_string != SUB_ALL and not data.tags_set:
         raise BadInput(f"{what} {text!r}: it names no tag, so nothing is ever received; * takes every message")
     return one
 
@@ -107,13 +106,13 @@ def change_between(old: Subscription, new: Subscription) -> Change:
 def _union(old: Subscription, new: Subscription, kinds: Mapping[Kind, Mapping[str, str]]) -> Subscription | None:
     first, second = data_of(old), data_of(new)
     for one, data in ((old, first), (new, second)):
-        if is_tag_type(data.expression_type) and data.sub_string == SUB_ALL:
+        if data.is_tag and data.sub_string == SUB_ALL:
             return one
     if Kind.NEW not in kinds:
         return old
     if Kind.OLD not in kinds:
         return new
-    if is_tag_type(first.expression_type) and is_tag_type(second.expression_type):
+    if first.is_tag and second.is_tag:
         names = dict.fromkeys([*filter_api.split_tags(old.expr), *filter_api.split_tags(new.expr)])
         return Subscription(TAG, filter_api.SEPARATOR.join(names))
     texts = [_as_condition(one) for one in (old, new)]

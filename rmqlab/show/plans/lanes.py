@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.scenario import Start, Subscription
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS
@@ -101,7 +100,7 @@ def _slot(tried: Tried, end: float) -> list[_Span]:
         if fact.source != BROKER or (fact["group"], fact["topic"]) != (GROUP, TOPIC) or fact.t > end:
             continue
         data = fact["new"]
-        kind = "TAG" if data is None or is_tag_type(data.expression_type) else "SQL92"
+        kind = "TAG" if data is None or data.is_tag else "SQL92"
         text = None if data is None else text_of(Subscription(kind, data.sub_string))  # type: ignore[arg-type]
         if text != held:
             if held is not None:

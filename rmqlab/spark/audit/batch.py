@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.subscription_data import SUB_ALL
+from rmqlab.protocol.subscription_data import SUB_ALL, is_tag_type
 from rmqlab.rules import client_keeps, is_matched_by_consume_queue
 from rmqlab.spark.files.record_columns import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter

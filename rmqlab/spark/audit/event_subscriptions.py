@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.expression_type import TAG
 from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.subscription_data import TAG
 from rmqlab.spark.audit.json_lines import SubscriptionsError, reason
 from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Held, Present, Subscriptions
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.expression_type import SQL92, TAG
 from rmqlab.lab.replay.frames import frames_folder
+from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
 from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from rmqlab.filter.expression_type import SQL92, is_tag_type
+from rmqlab.protocol.subscription_data import SQL92, is_tag_type
 
 if TYPE_CHECKING:
     from rmqlab.spark.files.store_config import StoreConfig

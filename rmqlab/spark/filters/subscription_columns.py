@@ -17,8 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
-from rmqlab.filter.expression_type import SQL92, TAG, is_tag_type
-from rmqlab.protocol.subscription_data import SUB_ALL
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, is_tag_type
 from rmqlab.spark.filters.dictionary_columns import PRESENCE
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 

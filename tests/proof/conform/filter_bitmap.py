@@ -8,11 +8,10 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.timers import Timers
-from rmqlab.filter.expression_type import is_tag_type
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData, is_tag_type
 from rmqlab.rules import tags_code
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue_ext import CqExtUnit
