@@ -1,1 +1,1 @@
-"""Clients: producer, consumers, rebalance, offsets, written once for every runtime. Imports protocol and filter."""
+"""Clients as those of RocketMQ 4.8.0, written once for every runtime: producer, consumers, rebalance, offsets."""

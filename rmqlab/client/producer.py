@@ -1,4 +1,4 @@
-"""DefaultMQProducer: sends, chooses queues, tries again (4.8.0 `DefaultMQProducerImpl`; rows S-18..S-22)."""
+"""DefaultMQProducer: sends, chooses queues, tries again (`DefaultMQProducerImpl`; rows S-18..S-22)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two loops of an instance: one thread that makes pull requests, one that rebalances (4.8.0 names)."""
+"""The two loops of an instance: one thread that makes pull requests, one that rebalances (RocketMQ's names)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a route means for a client: the queues to send to and the queues to read (4.8.0 `TopicPublishInfo`)."""
+"""What a route means for a client: the queues to send to and the queues to read (`TopicPublishInfo`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks before a client starts or sends (4.8.0 `Validators`, `checkConfig`); they raise `MQClientError`."""
+"""Checks before a client starts or sends (`Validators`, `checkConfig`); they raise `MQClientError`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The remoting protocol: codes, commands, headers, heartbeats and routes. Imports message."""
+"""The remoting protocol of RocketMQ 4.8.0: codes, commands, headers, heartbeats and routes. Imports message."""

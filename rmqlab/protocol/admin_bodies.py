@@ -1,4 +1,4 @@
-"""JSON bodies of the admin tool's questions (4.8.0 `org.apache.rocketmq.common.protocol.body` and `.admin`).
+"""JSON bodies of the admin tool's questions (`org.apache.rocketmq.common.protocol.body` and `.admin`).
 
 Times are epoch ms; a `double` of Java is a float here.
 """

@@ -1,6 +1,6 @@
 """Headers of what the admin tool asks of a broker, and a broker of a client on its behalf.
 
-Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are request codes.
+Source: `org.apache.rocketmq.common.protocol.header`; the numbers are request codes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON bodies between consumers and brokers (4.8.0 `org.apache.rocketmq.common.protocol.body`)."""
+"""JSON bodies between consumers and brokers (`org.apache.rocketmq.common.protocol.body`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """RemotingCommand: one request or response, and its frame on the wire in both serialisations.
 
-Source: 4.8.0 `RemotingCommand`, `RocketMQSerializable`, `NettyRemotingAbstract.processRequestCommand`.
+Source: `RemotingCommand`, `RocketMQSerializable`, `NettyRemotingAbstract.processRequestCommand`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Headers of what consumers ask: pull, offsets, members, locks, messages sent back.
 
-Source: 4.8.0 `org.apache.rocketmq.common.protocol.header`; the numbers are request codes.
+Source: `org.apache.rocketmq.common.protocol.header`; the numbers are request codes.
 """
 
 from __future__ import annotations

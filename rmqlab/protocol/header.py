@@ -1,6 +1,6 @@
 """Custom headers: a command's typed fields, carried as text in `extFields` on the wire.
 
-Source: 4.8.0 `CommandCustomHeader`, `RemotingCommand.decodeCommandCustomHeader` and `makeCustomHeaderToNet`.
+Source: `CommandCustomHeader`, `RemotingCommand.decodeCommandCustomHeader` and `makeCustomHeaderToNet`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FrameError(Exception):
 
 
 class RemotingCommandException(Exception):
-    """A header whose fields fail their own check (4.8.0 `RemotingCommandException`).
+    """A header whose fields fail their own check (`RemotingCommandException`).
 
     `java_error` is the simple name of what 4.8.0 throws.
     """

@@ -1,10 +1,11 @@
-"""What a client tells every broker each 30 s (4.8.0 `HeartbeatData`, rows H-04..H-10)."""
+"""What a client tells every broker each 30 s (`HeartbeatData`, rows H-04..H-10)."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 import msgspec
+from msgspec.structs import replace
 
 from rmqlab.protocol.header import NULL
 from rmqlab.protocol.serializable import RemotingSerializable
@@ -65,24 +66,20 @@ class HeartbeatData(RemotingSerializable):
 
         The subscriptions are new ones, so the sender may go on to change its own. Sets are never changed and shared.
         """
-        consumers, told = [], [self.client_id, *[one.group_name for one in self.producer_data_set]]
-        for one in self.consumer_data_set:
-            subscriptions = []
-            told.append(one.group_name)
-            for data in one.subscription_data_set:
-                told += (data.topic or "", data.sub_string or "", *data.tags_set)
-                subscriptions.append(
-                    SubscriptionData(
-                        data.topic, data.sub_string, data.class_filter_mode, data.tags_set, data.code_set,
-                        data.sub_version, data.expression_type or "TAG",
-                    )
-                )  # fmt: skip
-            consumers.append(
-                ConsumerData(
-                    one.group_name, one.consume_type, one.message_model, one.consume_from_where, subscriptions,
-                    one.unit_mode,
+        texts = [self.client_id, *(producer.group_name for producer in self.producer_data_set)]
+        consumers = []
+        for consumer in self.consumer_data_set:
+            texts.append(consumer.group_name)
+            subscriptions = [
+                SubscriptionData(
+                    data.topic, data.sub_string, data.class_filter_mode, data.tags_set, data.code_set,
+                    data.sub_version, data.expression_type or "TAG",
                 )
-            )  # fmt: skip
+                for data in consumer.subscription_data_set
+            ]  # fmt: skip
+            for data in subscriptions:
+                texts += (data.topic or "", data.sub_string or "", *data.tags_set)
+            consumers.append(replace(consumer, subscription_data_set=subscriptions))
         sent = HeartbeatData(self.client_id, self.producer_data_set, consumers)
         # text that is no ASCII may hold half a character, which UTF-8 loses
-        return sent if all(map(str.isascii, told)) else self.encode()
+        return sent if all(map(str.isascii, texts)) else self.encode()

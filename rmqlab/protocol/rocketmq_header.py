@@ -1,6 +1,6 @@
 """The ROCKETMQ serialisation of a command's header: fixed binary fields, then remark and `extFields`.
 
-Source: 4.8.0 `RocketMQSerializable`.
+Source: `RocketMQSerializable`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a topic's queues are (4.8.0 `TopicRouteData`, `QueueData`, `BrokerData`, `ClusterInfo`)."""
+"""Where a topic's queues are (`TopicRouteData`, `QueueData`, `BrokerData`, `ClusterInfo`)."""
 
 from __future__ import annotations
 

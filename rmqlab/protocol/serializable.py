@@ -1,4 +1,4 @@
-"""Bodies that travel as JSON, written and read as fastjson does it for 4.8.0 `RemotingSerializable`."""
+"""Bodies that travel as JSON, written and read as fastjson does it for `RemotingSerializable`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What one consumer group wants from one topic: the plain data a heartbeat carries.
 
-Source: 4.8.0 `SubscriptionData`. Building it from text is the business of `rmqlab.filter.filter_api`.
+Source: `SubscriptionData`. Building it from text is the business of `rmqlab.filter.filter_api`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SubscriptionData:
     the broker's table. `filter_class_source` never leaves the process (4.8.0 does not serialise it).
 
     Equality takes every serialised field in, `sub_version` too; the hash leaves `sub_version` out; ordering is
-    that of the text `topic@subString` by UTF-16 code units (4.8.0 `SubscriptionData.compareTo`).
+    that of the text `topic@subString` by UTF-16 code units (`SubscriptionData.compareTo`).
     """
 
     topic: str | None = None
@@ -42,7 +42,7 @@ class SubscriptionData:
         return is_tag_type(self.expression_type)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether every serialised field agrees (4.8.0 `SubscriptionData.equals`)."""
+        """Tell whether every serialised field agrees (`SubscriptionData.equals`)."""
         if self is other:
             return True
         if not isinstance(other, SubscriptionData):
@@ -58,7 +58,7 @@ class SubscriptionData:
         )
 
     def __hash__(self) -> int:
-        """Hash without `sub_version`, as 4.8.0: a re-stamped subscription stays in its bucket."""
+        """Hash without `sub_version`, as Java: a re-stamped subscription stays in its bucket."""
         return hash(
             (
                 self.topic,
@@ -71,7 +71,7 @@ class SubscriptionData:
         )
 
     def __lt__(self, other: SubscriptionData) -> bool:
-        """Order by `topic@subString`, UTF-16 code unit by code unit (4.8.0 `SubscriptionData.compareTo`)."""
+        """Order by `topic@subString`, UTF-16 code unit by code unit (`SubscriptionData.compareTo`)."""
         return _order_key(self) < _order_key(other)
 
     def copy(self) -> SubscriptionData:
