@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "show": {*CORE, "runtime", "lab", "search", "experiments"},
 }
 # Folders of lab that ask the search, so they stand above it.
-EXPERIMENTS = ("articles", "bench", "lessons", "recorded")
+EXPERIMENTS = ("articles", "lessons", "recorded")
 # `Lab` explores, draws and hands its tables to Spark: it looks up to the rooms above when it is asked for that.
 FACADE = {"rmqlab/lab/lab.py", "rmqlab/lab/results.py", "rmqlab/lab/table.py"}
 # What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.

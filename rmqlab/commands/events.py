@@ -102,7 +102,7 @@ def _print_unknown(account: Account, out: TextIO) -> None:
 
 
 def _recorded(args: Namespace) -> Iterator[Account]:
-    from rmqlab.lab.recorded.facts import recorded_accounts
+    from rmqlab.lab.recorded.accounts import recorded_accounts
 
     if args.seed is not None:
         raise BadInput("--seed is for scenarios; a recording has happened")

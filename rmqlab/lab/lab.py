@@ -137,7 +137,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: the folder holds no recording, or no such scenario.
         """
-        from rmqlab.lab.recorded.facts import recorded_accounts
+        from rmqlab.lab.recorded.accounts import recorded_accounts
 
         return LabResult.of_account(next(iter(recorded_accounts(folder, [scenario]))))
 

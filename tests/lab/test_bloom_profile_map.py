@@ -8,8 +8,8 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.map import BloomMap, Cell, Turn, read_map, stored_map, write_map
-from rmqlab.lab.bloom.stages import Counts, Stages, counted
+from rmqlab.lab.bloom.map import BloomMap, ProfileCell, Turn, read_map, stored_map, write_map
+from rmqlab.lab.bloom.stages import StageCounts, Stages, counted
 from rmqlab.lab.bloom.workload import Workload
 from rmqlab.lab.interval import Interval
 from tests.proof.bloom.measure import PROCESSES, map_workloads
@@ -18,7 +18,7 @@ from tests.proof.bloom.measure import PROCESSES, map_workloads
 def cell(share, *ratios, properties=True):
     workload = Workload(10, 1, share, "8 tags", user_properties=properties)
     stages = tuple(Stages(4.0, 2.0, 1.0, 1.0, 1.0, 10.0, 10.0 * ratio - 5.0) for ratio in ratios)
-    return Cell(workload, Counts(0, 0, 0.0), {"ours": stages})
+    return ProfileCell(workload, StageCounts(0, 0, 0.0), {"ours": stages})
 
 
 def cells(*ratios):

@@ -10,7 +10,7 @@ import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
-from rmqlab.lab.recorded.strip import recorded_strip
+from rmqlab.lab.recorded.run_timeline import recorded_timeline
 from rmqlab.lab.tapped import tapped
 from rmqlab.message.message import Message
 from rmqlab.runtime.socket_clients import SocketClients
@@ -19,7 +19,7 @@ IN_THE_SLOT = {"p-article-000": "tagA", "p-loss-002": "tagB", "p-loss-005": "tag
 
 
 def test_right_answers():
-    strip = recorded_strip(FROZEN)
+    strip = recorded_timeline(FROZEN)
     waited = (strip.consumed[-1].t - strip.broken[0].t) / 1_000
     assert "s in the simulation" in repr(rmqlab.check("10-silence", waited))
     assert set(SLOTS) == set(IN_THE_SLOT)

@@ -20,9 +20,9 @@ from rmqlab.search.explorer.told_schedule import tell_schedule
 from rmqlab.lab.lessons.checks_08 import GROUPS, explored_group
 from rmqlab.search.lint.meaning import LintVerdict, lint
 from rmqlab.search.lint.members import group_of
-from rmqlab.lab.recorded.facts import recorded_accounts
+from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.races import recorded_races
-from rmqlab.lab.recorded.strip import scenarios_of
+from rmqlab.lab.recorded.run_timeline import scenarios_of
 from rmqlab.lab.scenario import Send, Start, convert_scenario
 from rmqlab.lab.simulate import ClientSettings, simulate
 from rmqlab.protocol.codes import RequestCode

@@ -6,11 +6,11 @@ import pytest
 
 from rmqlab.search.explorer.compare import Verdict, settings_beside
 from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
-from rmqlab.lab.recorded.beside import agreement, beside
+from rmqlab.lab.recorded.matched_runs import agreement, matched_runs
 from rmqlab.lab.recorded.races import SETS as RACES
 from rmqlab.lab.recorded.races import recorded_races
-from rmqlab.lab.recorded.strip import commands, recorded_strip, scenarios_of, set_folder
-from rmqlab.lab.recorded.tool_verdict import recorded_verdict, said_at
+from rmqlab.lab.recorded.run_timeline import commands, recorded_timeline, scenarios_of, set_folder
+from rmqlab.lab.recorded.consumer_status import recorded_consumer_status, found_consistent
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -37,12 +37,12 @@ SCENARIO = "p-article-000"
 
 @pytest.fixture(scope="module")
 def pair():
-    return beside(SCENARIO)
+    return matched_runs(SCENARIO)
 
 
 @pytest.fixture(scope="module")
 def frozen():
-    return beside(FROZEN)
+    return matched_runs(FROZEN)
 
 
 def test_nothing_else_is_claimed(unproved):
@@ -129,7 +129,7 @@ def test_the_newest_version_wins():
                     newest = told.sub_version
                     values.append(told.sub_string)
     distinct = [value for number, value in enumerate(values) if number == 0 or value != values[number - 1]]
-    assert distinct == [slot.expression for slot in recorded_strip(SCENARIO).slots]
+    assert distinct == [slot.expression for slot in recorded_timeline(SCENARIO).slots]
     open_pulls = longest = 0
     for _, _, _, command in commands(SCENARIO):
         open_pulls += command.code == RequestCode.PULL_MESSAGE and not command.is_response
@@ -156,10 +156,10 @@ def test_replay_counts_what_it_assumes():
     'The real tool says "same" of every push group whose first member is young.',
 )
 def test_the_tool():
-    said = recorded_verdict()
+    said = recorded_consumer_status()
     assert any(line.startswith("Same subscription") for line in said.lines)
     assert said.age_ms < 120_000
-    assert [said_at(ms) for ms in (0, 60_000, 120_000, 120_001, 600_000)] == [True, True, True, False, False]
+    assert [found_consistent(ms) for ms in (0, 60_000, 120_000, 120_001, 600_000)] == [True, True, True, False, False]
 
 
 @pytest.mark.claim("The article's run is one end of a race. The recordings have others too.")
@@ -175,7 +175,7 @@ def test_the_recordings_have_other_ends():
 def test_slots_of_the_task():
     by_end = set()
     for name in SLOTS[:3]:
-        strip = recorded_strip(name)
+        strip = recorded_timeline(name)
         first, *_, last = (slot.expression for slot in strip.slots)
         values = [slot.expression for slot in strip.slots]
         assert len(set(values)) == 2

@@ -20,7 +20,7 @@ from rmqlab.lab.audited import CERTAINTIES
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.incident import MESSAGES, QUEUES, STORE, Incident
 from rmqlab.lab.lessons.checks_11 import COUNTED, HELD_MS, SPLIT
-from rmqlab.lab.recorded.facts import recorded_accounts
+from rmqlab.lab.recorded.accounts import recorded_accounts
 
 LESSON = "11_audit"
 SETTING = (

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.map import BloomMap, Cell, stored_map
-from rmqlab.lab.bloom.stages import Counts, Stages
+from rmqlab.lab.bloom.map import BloomMap, ProfileCell, stored_map
+from rmqlab.lab.bloom.stages import StageCounts, Stages
 from rmqlab.lab.bloom.workload import ARTICLE, Workload
 from rmqlab.show.bloom import tables as bloom_tables
 from rmqlab.show.bloom.cost import bloom_cost
@@ -26,7 +26,9 @@ def words(picture):
 
 
 def case(share=1.0, *, properties=True, stages=STAGES):
-    return Cell(Workload(selectivity=share, user_properties=properties), Counts(0, 0, None), {"ours": stages})
+    return ProfileCell(
+        Workload(selectivity=share, user_properties=properties), StageCounts(0, 0, None), {"ours": stages}
+    )
 
 
 @pytest.mark.row("F-91")

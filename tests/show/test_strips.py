@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rmqlab.lab.recorded.beside import NOMINAL, beside
+from rmqlab.lab.recorded.matched_runs import NOMINAL, matched_runs
 from rmqlab.show.recordings import recording_tables
 from rmqlab.show.recordings.strips import strips
 
 
 def test_an_agreement_is_said():
-    picture = strips(beside("p-article-000"))
+    picture = strips(matched_runs("p-article-000"))
     assert (
         "A consumed 2 there and 2 here; B consumed 0 there and 0 here. All 3 things that must agree do." in picture.alt
     )
@@ -17,7 +17,7 @@ def test_an_agreement_is_said():
 
 
 def test_a_difference_is_marked():
-    picture = strips(beside("p-article-000", NOMINAL))
+    picture = strips(matched_runs("p-article-000", NOMINAL))
     assert "Different: consumed by A, consumed by B." in picture.alt
     assert "NOT the same" in picture.svg
     marked = [line for line in picture.table.text().splitlines() if line.endswith("<")]

@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.incident import EVENTS, GROUP, STORE, Incident
-from rmqlab.lab.recorded.facts import recorded_accounts
+from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RecordedStore
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")

@@ -11,7 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.account import account_of
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.recorded.facts import recorded_accounts
+from rmqlab.lab.recorded.accounts import recorded_accounts
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.lab.bloom.stages import Counts, Stages
+from rmqlab.lab.bloom.stages import StageCounts, Stages
 from rmqlab.lab.bloom.workload import Workload
 from rmqlab.lab.interval import Interval
 
@@ -45,11 +45,11 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ProfileCell:
     """One workload, measured: counts, and by side the stages of each process."""
 
     workload: Workload
-    counts: Counts
+    counts: StageCounts
     processes: dict[Side, tuple[Stages, ...]]
 
     @property
@@ -82,10 +82,10 @@ class Cell:
         return {**asdict(self.workload), **counts, **sides}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Cell:
+    def from_json(cls, told: dict[str, Any]) -> ProfileCell:
         """Read what `as_json` gave."""
         workload, counts = (
-            kind(**{name: told[name] for name in kind.__dataclass_fields__}) for kind in (Workload, Counts)
+            kind(**{name: told[name] for name in kind.__dataclass_fields__}) for kind in (Workload, StageCounts)
         )
         processes = {side: tuple(Stages(*one) for one in told[side]) for side in SIDES if side in told}
         return cls(workload, counts, processes)  # type: ignore[arg-type]
@@ -95,11 +95,11 @@ class Cell:
 class BloomMap:
     """The cells of the grid, whose messages have user properties; `bare` is the article's case without any."""
 
-    cells: tuple[Cell, ...]
-    bare: Cell | None = None
+    cells: tuple[ProfileCell, ...]
+    bare: ProfileCell | None = None
 
     @classmethod
-    def of(cls, cells: Iterable[Cell]) -> BloomMap:
+    def of(cls, cells: Iterable[ProfileCell]) -> BloomMap:
         """Sort measured cells into both."""
         every = list(cells)
         bare = [one for one in every if not one.workload.user_properties]
@@ -114,7 +114,7 @@ class BloomMap:
         """The values of an axis (`selectivity`, `groups`, `expression`), in their order."""
         return list(dict.fromkeys(getattr(cell.workload, name) for cell in self.cells))
 
-    def cell(self, selectivity: float, groups: int, expression: str) -> Cell:
+    def cell(self, selectivity: float, groups: int, expression: str) -> ProfileCell:
         """One cell.
 
         Raises:
@@ -127,7 +127,7 @@ class BloomMap:
         axes = {name: self.axis(name) for name in ("selectivity", "groups", "expression")}
         raise BadInput(f"no cell with selectivity {selectivity}, {groups} groups, {expression!r}; measured are {axes}")
 
-    def row(self, groups: int, expression: str | None = None) -> list[Cell]:
+    def row(self, groups: int, expression: str | None = None) -> list[ProfileCell]:
         """The cells with so many groups, by selectivity; without an expression those of all."""
         return sorted(
             (
@@ -186,7 +186,7 @@ def read_map(path: Path) -> BloomMap:
     number = 0
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):  # noqa: B007 - for the error
-            cells.append(Cell.from_json(json.loads(line)))
+            cells.append(ProfileCell.from_json(json.loads(line)))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path}, line {number}: no bloom map ({type(error).__name__}: {error})") from error
     if not cells:
@@ -194,7 +194,7 @@ def read_map(path: Path) -> BloomMap:
     return BloomMap.of(cells)
 
 
-def write_map(path: Path, cells: Iterable[Cell]) -> None:
+def write_map(path: Path, cells: Iterable[ProfileCell]) -> None:
     """Write measured cells, a line each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:

@@ -96,7 +96,7 @@ STAGES: Final = tuple(one.name for one in fields(Stages))
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StageCounts:
     """What can be counted without a clock: pairs of message and group that match, that layer 1 lets pass.
 
     `theory_rate` is the share of false hits among the pairs that do not match, by the textbook's formula for each
@@ -170,23 +170,23 @@ class OurStages:
         some = _timed(layer_2_passed)[0] if first is None else first
         return [decode, build, write, read, check, every, some]
 
-    def counts(self) -> Counts:
+    def counts(self) -> StageCounts:
         """What is counted; after a round."""
         matching = [sum(column) for column in zip(*self._matched, strict=True)]
         groups, bloom = self.workload.groups, self._manager.bloom_filter
         expected = sum(theory(bloom, number) * (groups - number) for number in matching)
         others = len(self.records) * groups - sum(matching)
-        return Counts(sum(matching), sum(map(sum, self._passed)), expected / others if others else None)
+        return StageCounts(sum(matching), sum(map(sum, self._passed)), expected / others if others else None)
 
 
-def counted(workload: Workload) -> Counts:
+def counted(workload: Workload) -> StageCounts:
     """Count a workload, without a clock."""
     one = OurStages(workload)
     one.round()
     return one.counts()
 
 
-def timed_stages(workloads: Sequence[Workload], rounds: int) -> Iterator[tuple[Counts, list[list[int]]]]:
+def timed_stages(workloads: Sequence[Workload], rounds: int) -> Iterator[tuple[StageCounts, list[list[int]]]]:
     """The counts of each workload and ns by stage of each round; a round goes through all of them, one comes before."""
     every = [OurStages(one) for one in workloads]
     for one in every:

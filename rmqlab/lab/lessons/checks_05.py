@@ -12,7 +12,7 @@ from rmqlab.lab.bloom.workload import Workload
 from rmqlab.lab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
-    from rmqlab.lab.bloom.map import Cell, Side
+    from rmqlab.lab.bloom.map import ProfileCell, Side
     from rmqlab.lab.interval import Interval
 
 COUNTED: Final = {
@@ -96,11 +96,11 @@ def _side() -> Side:
     return stored_map().sides[-1]
 
 
-def _ratio(cell: Cell) -> Interval:
+def _ratio(cell: ProfileCell) -> Interval:
     return cell.interval(_side())
 
 
-def _cell(answer: object, form: str) -> Cell:
+def _cell(answer: object, form: str) -> ProfileCell:
     if not isinstance(answer, (tuple, list)) or len(answer) != len(("share", "groups", "expression")):
         raise CheckFailed(form, PAYS)
     try:
@@ -109,7 +109,7 @@ def _cell(answer: object, form: str) -> Cell:
         raise CheckFailed(str(error), "The map has what was measured, and nothing between.") from None
 
 
-def _line(cell: Cell) -> str:
+def _line(cell: ProfileCell) -> str:
     one, middle = cell.workload, cell.middle(_side())
     return (
         f"map  {one.selectivity:.0%} match, {one.groups} groups, {one.expression}, by {SIDES[_side()]}: "

@@ -8,8 +8,8 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.recorded.beside import beside
-from rmqlab.lab.recorded.strip import recorded_strip
+from rmqlab.lab.recorded.matched_runs import matched_runs
+from rmqlab.lab.recorded.run_timeline import recorded_timeline
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
@@ -27,7 +27,7 @@ def silence(answer: Any) -> str:
     """Seconds from the freeze of A's connection until B had consumed what waited in A's queues."""
     if not isinstance(answer, int | float) or isinstance(answer, bool):
         raise CheckFailed(f"{answer!r} is no number of seconds.", SILENCE)
-    strip = recorded_strip(FROZEN)
+    strip = recorded_timeline(FROZEN)
     frozen, last = strip.broken[0].t, max(mark.t for mark in strip.consumed)
     here = (last - frozen) / 1_000
     if abs(answer - here) > NEAR_S:
@@ -36,7 +36,7 @@ def silence(answer: Any) -> str:
             *(f"{mark.who}  consumes {mark.text}" for mark in strip.consumed),
         ]
         raise CheckFailed(f"Not {answer:g} s.", SILENCE, lines)
-    other = beside(FROZEN).simulated
+    other = matched_runs(FROZEN).simulated
     ours = (max(mark.t for mark in other.consumed) - other.broken[0].t) / 1_000
     return f"{here:.0f} s on the real broker, {ours:.0f} s in the simulation."
 
@@ -46,7 +46,7 @@ def slots(answer: Any) -> str:
     if not isinstance(answer, Mapping) or set(answer) != set(SLOTS):
         raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, SLOTS))}.", VERSION)
     for name in SLOTS:
-        strip = recorded_strip(name)
+        strip = recorded_timeline(name)
         here = strip.slot_at(strip.sent[0].t)
         if answer[name] != here:
             lines = [f"{slot.t / 1_000:8.3f} s  {slot.expression}" for slot in strip.slots]

@@ -14,7 +14,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.incident import CHANGE_MS, TAGS, Incident
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.passage import STAGES
-from rmqlab.lab.recorded.facts import recorded_accounts
+from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ class _Pull:
 
 
 @dataclass(slots=True)
-class Told:
+class FrameAccount:
     """What the frames of one account have told so far; `suffix` ends the names it calls short, `zero` is its begin."""
 
     suffix: str
@@ -75,14 +75,14 @@ class Told:
         return self.modes.get(group) == MessageModel.BROADCASTING
 
 
-class Frames:
+class FrameReader:
     """Turns the lines of a recording into facts; `whose` gives the account of a client id and its name there."""
 
-    def __init__(self, whose: Callable[[str], tuple[Told, str] | None], lines: Sequence[Line]) -> None:
+    def __init__(self, whose: Callable[[str], tuple[FrameAccount, str] | None], lines: Sequence[Line]) -> None:
         self._whose = whose
         # a client that connects anew pulls before it beats
         self._ids = {line.conn: line.client for line in lines if line.kind is Kind.CLIENT}
-        self._clients: dict[int, tuple[Told, str]] = {}
+        self._clients: dict[int, tuple[FrameAccount, str]] = {}
         self._pulls: dict[tuple[int, int], _Pull] = {}
 
     def see(self, line: Line) -> None:
@@ -90,11 +90,11 @@ class Frames:
         if line.kind is Kind.OPEN and (found := self._whose(self._ids.get(line.conn, ""))) is not None:
             self._clients[line.conn] = found
         if line.kind is Kind.CLOSE and line.conn in self._clients:
-            one, who = self._clients.pop(line.conn)
+            account, who = self._clients.pop(line.conn)
             # who came back by another connection has not gone
-            if not any(other is one and name == who for other, name in self._clients.values()):
-                for group in list(one.groups):
-                    self._leave(one, line.t, who, group)
+            if not any(other is account and name == who for other, name in self._clients.values()):
+                for group in list(account.groups):
+                    self._leave(account, line.t, who, group)
         if line.kind is not Kind.FRAME or line.command is None:
             return
         command = line.command
@@ -117,98 +117,98 @@ class Frames:
         found = self._whose(str(data.client_id))
         if found is None or not data.consumer_data_set:
             return
-        one, who = found
-        self._clients[line.conn] = (one, who)
+        account, who = found
+        self._clients[line.conn] = (account, who)
         told, changes = [], []
         for consumer in data.consumer_data_set:
-            group = one.short(consumer.group_name)
-            one.modes[group] = consumer.message_model
+            group = account.short(consumer.group_name)
+            account.modes[group] = consumer.message_model
             subscriptions = consumer.subscription_data_set
             told += [(group, subscription) for subscription in subscriptions]
-            one.own[who, group] = {one.short(each.topic): each for each in subscriptions}
-            info = one.groups.get(group)
+            account.own[who, group] = {account.short(each.topic): each for each in subscriptions}
+            info = account.groups.get(group)
             if info is None:
-                info = one.groups[group] = ConsumerGroupInfo(
+                info = account.groups[group] = ConsumerGroupInfo(
                     group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, int(line.t)
                 )
             info.update_subscription(
                 subscriptions, int(line.t), lambda *change, group=group: changes.append((group, *change))
             )
-        groups = [one.short(consumer.group_name) for consumer in data.consumer_data_set]
-        producers = [one.short(producer.group_name) for producer in data.producer_data_set]
-        one.fact(line.t, BROKER, Heartbeat(who, groups, producers, told))
+        groups = [account.short(consumer.group_name) for consumer in data.consumer_data_set]
+        producers = [account.short(producer.group_name) for producer in data.producer_data_set]
+        account.fact(line.t, BROKER, Heartbeat(who, groups, producers, told))
         for group, topic, old, new in changes:
-            one.fact(line.t, BROKER, SubscriptionChanged(group, one.short(topic), who, old, new))
+            account.fact(line.t, BROKER, SubscriptionChanged(group, account.short(topic), who, old, new))
 
-    def _request(self, line: Line, command: RemotingCommand, one: Told, who: str) -> None:
+    def _request(self, line: Line, command: RemotingCommand, account: FrameAccount, who: str) -> None:
         if command.code == RequestCode.UNREGISTER_CLIENT:
             group = command.decode_header(UnregisterClientRequestHeader).consumer_group
             if group:
-                self._leave(one, line.t, who, one.short(group))
+                self._leave(account, line.t, who, account.short(group))
             return
         fields = command.all_ext_fields() or {}
         if command.code in PULLS:
-            group, topic = one.short(fields["consumerGroup"]), one.short(fields["topic"])
-            own = one.own.get((who, group), {}).get(topic)
+            group, topic = account.short(fields["consumerGroup"]), account.short(fields["topic"])
+            own = account.own.get((who, group), {}).get(topic)
             queue, offset = int(fields["queueId"] or 0), int(fields["queueOffset"] or 0)
             pull = _Pull(who, group, topic, queue, offset, own, _posted(fields))
             self._pulls[line.conn, command.opaque] = pull
-            self._owns(one, line.t, pull)
+            self._owns(account, line.t, pull)
         elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
-            group, topic = one.short(fields["consumerGroup"]), one.short(fields["topic"])
+            group, topic = account.short(fields["consumerGroup"]), account.short(fields["topic"])
             queue, offset = int(fields["queueId"] or 0), int(fields["commitOffset"] or 0)
-            one.fact(line.t, BROKER, Commit(who, group, topic, queue, offset))
+            account.fact(line.t, BROKER, Commit(who, group, topic, queue, offset))
 
-    def _owns(self, one: Told, t: float, pull: _Pull) -> None:
+    def _owns(self, account: FrameAccount, t: float, pull: _Pull) -> None:
         """Who pulls a queue owns it, and in a clustering group it is nobody else's any more."""
-        mine = one.held[pull.who, pull.group, pull.topic]
+        mine = account.held[pull.who, pull.group, pull.topic]
         if pull.queue in mine:
             return
-        if not one.broadcasts(pull.group):
-            for (who, group, topic), queues in one.held.items():
+        if not account.broadcasts(pull.group):
+            for (who, group, topic), queues in account.held.items():
                 if (group, topic) == (pull.group, pull.topic) and pull.queue in queues:
                     queues.discard(pull.queue)
-                    one.fact(t, who, Rebalance(who, group, topic, sorted(queues)))
-                    one.state.owners.get((group, topic, pull.queue), {}).pop(who, None)
+                    account.fact(t, who, Rebalance(who, group, topic, sorted(queues)))
+                    account.state.owners.get((group, topic, pull.queue), {}).pop(who, None)
         mine.add(pull.queue)
-        one.fact(t, pull.who, Rebalance(pull.who, pull.group, pull.topic, sorted(mine)))
+        account.fact(t, pull.who, Rebalance(pull.who, pull.group, pull.topic, sorted(mine)))
 
-    def _leave(self, one: Told, t: float, who: str, group: str) -> None:
-        for (holder, held_by, topic), queues in list(one.held.items()):
+    def _leave(self, account: FrameAccount, t: float, who: str, group: str) -> None:
+        for (holder, held_by, topic), queues in list(account.held.items()):
             if (holder, held_by) == (who, group):
                 for queue in queues:
-                    one.state.owners.get((group, topic, queue), {}).pop(who, None)
-                del one.held[holder, held_by, topic]
-        if one.own.pop((who, group), None) is not None:
-            one.fact(t, BROKER, Unregister(group, who))
-            if not any(other == group for _, other in one.own):
-                one.groups.pop(group, None)
+                    account.state.owners.get((group, topic, queue), {}).pop(who, None)
+                del account.held[holder, held_by, topic]
+        if account.own.pop((who, group), None) is not None:
+            account.fact(t, BROKER, Unregister(group, who))
+            if not any(other == group for _, other in account.own):
+                account.groups.pop(group, None)
 
-    def _answer(self, one: Told, t: float, pull: _Pull, answer: RemotingCommand) -> None:
+    def _answer(self, account: FrameAccount, t: float, pull: _Pull, answer: RemotingCommand) -> None:
         following = (answer.all_ext_fields() or {}).get("nextBeginOffset")
         if answer.code not in ANSWERED or following is None:
             return
-        one.state.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
+        account.state.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
         found = {} if answer.code != ResponseCode.SUCCESS else {
             message.queue_offset: message for message in decode_records(answer.body or b"")
         }  # fmt: skip
-        info = one.groups.get(pull.group)
-        slot = pull.posted or (info.find_subscription_data(pull.topic + one.suffix) if info else None)
+        info = account.groups.get(pull.group)
+        slot = pull.posted or (info.find_subscription_data(pull.topic + account.suffix) if info else None)
         for offset in range(pull.offset, int(following)):
             if offset not in found and slot is not None:
                 stage: Stage = "tags_code" if slot.is_tag else "sql"
                 by = stage, slot.sub_string, slot.sub_version
-                one.fact(t, BROKER, Filtered(pull.who, pull.group, pull.topic, pull.queue, offset, *by))
+                account.fact(t, BROKER, Filtered(pull.who, pull.group, pull.topic, pull.queue, offset, *by))
         queue = pull.group, pull.topic, pull.queue
-        one.reached[queue] = max(one.reached.get(queue, 0), int(following))
+        account.reached[queue] = max(account.reached.get(queue, 0), int(following))
         own = pull.own
         keeps = Filter.heard(own) if own is not None and own.is_tag else None
         for offset, message in found.items():
             at = pull.who, *queue, offset, message.tags
             if keeps is None or keeps.client_keeps(message.tags):
-                one.given.append(Fact(round(t - one.zero, 1), pull.who, Given(*at)))
+                account.given.append(Fact(round(t - account.zero, 1), pull.who, Given(*at)))
             elif own is not None:
-                one.fact(t, pull.who, ClientFiltered(*at, own.sub_string, own.sub_version))
+                account.fact(t, pull.who, ClientFiltered(*at, own.sub_string, own.sub_version))
 
 
 def _posted(fields: Mapping[str, str | None]) -> SubscriptionData | None:

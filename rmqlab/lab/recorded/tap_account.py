@@ -18,7 +18,7 @@ from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
 from rmqlab.lab.account import Account
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.lab.ledger import Ledger, Member
-from rmqlab.lab.recorded.frame_facts import Frames, Told
+from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import Kind, read_recording
 from rmqlab.lab.scenario import Scenario
 from rmqlab.message.batch import decode_messages
@@ -61,8 +61,8 @@ def tap_account(folder: Path) -> Account:
         BadInput: there is no such recording, or its frames have neither a consumer's heartbeat nor a message sent.
     """
     recording = read_recording(folder)
-    told = Told("")
-    frames = Frames(lambda client: (told, client) if client else None, recording.lines)
+    told = FrameAccount("")
+    frames = FrameReader(lambda client: (told, client) if client else None, recording.lines)
     for line in recording.lines:
         frames.see(line)
     sends = list(_sends(recording.lines))
@@ -79,7 +79,7 @@ def tap_account(folder: Path) -> Account:
     return Account(scenario, "", sent, sorted(events, key=lambda event: event["t"]), facts, fates)
 
 
-def _as_known(fate: MessageFate, told: Told) -> MessageFate:
+def _as_known(fate: MessageFate, told: FrameAccount) -> MessageFate:
     """A look of a client that never beat, or that went another way than through the tap, tells nothing here."""
     unseen = fate.fate in {Fate.WAITING, Fate.NO_OWNER} and fate.offset < told.reached.get(
         (fate.group, fate.topic, fate.queue), 0
@@ -87,7 +87,7 @@ def _as_known(fate: MessageFate, told: Told) -> MessageFate:
     return replace(fate, fate=Fate.PASSED) if unseen or fate.fate is Fate.SKIPPED_BY_OFFSET else fate
 
 
-def _members(told: Told) -> list[Member]:
+def _members(told: FrameAccount) -> list[Member]:
     """Who was in a group, from its first heartbeat until it left; who came again is there a second time."""
     found: list[Member] = []
     there: dict[tuple[str, str], Member] = {}
@@ -101,7 +101,7 @@ def _members(told: Told) -> list[Member]:
 
 
 def _asks(
-    found: list[Member], there: dict[tuple[str, str], Member], told: Told, fact: Fact, group: str,
+    found: list[Member], there: dict[tuple[str, str], Member], told: FrameAccount, fact: Fact, group: str,
     asked: tuple[str, str, str],
 ) -> None:  # fmt: skip
     who = fact["client"]

@@ -13,7 +13,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.bloom.map import Cell
+    from rmqlab.lab.bloom.map import ProfileCell
     from rmqlab.lab.bloom.stages import Stages
 
 BITMAP, EXTENSION, BITS, LAYER_2 = "build bitmap", "extension: write, read", "check bits", "layer 2"
@@ -35,7 +35,7 @@ class Bar(NamedTuple):
         return sum(value for stage, value in self.stages.items() if stage != DECODING)
 
 
-def bloom_cost(cell: Cell, *, article: bool = False) -> Picture:
+def bloom_cost(cell: ProfileCell, *, article: bool = False) -> Picture:
     """A cell by stage, of our classes and of the real ones the process in the middle; and the article's figures."""
     found = [_pair(SIDES[side], cell.middle(side)) for side in cell.sides]
     if article:

@@ -10,7 +10,7 @@ from rmqlab.show.palette import BLACK, BLUE, ORANGE, PALE, SKY, VERMILLION, WHIT
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from rmqlab.lab.bloom.map import BloomMap, Cell, Side
+    from rmqlab.lab.bloom.map import BloomMap, ProfileCell, Side
     from rmqlab.lab.interval import Interval
 
 # Up to this ratio the colour on its right, where the processes agree on the side of 1.
@@ -18,7 +18,7 @@ COLOURS: Final = ((0.5, BLUE), (1.0, SKY), (2.0, YELLOW), (3.0, ORANGE), (float(
 CELL_W, CELL_H, LEFT, TOP, BOTTOM, GAP = 0.44, 0.36, 0.75, 0.95, 0.62, 0.3
 
 
-def bloom_map(found: BloomMap, expression: str, *, here: Cell | None = None) -> Picture:
+def bloom_map(found: BloomMap, expression: str, *, here: ProfileCell | None = None) -> Picture:
     """A panel for our stages and one for the real classes; ``here`` is framed."""
     sides = found.sides
     groups, shares = found.axis("groups"), sorted(found.axis("selectivity"))
@@ -50,7 +50,7 @@ def bloom_map(found: BloomMap, expression: str, *, here: Cell | None = None) -> 
     return Picture(svg, title="Where the switch pays", alt=" ".join(told), table=table)
 
 
-def _panel(axes: Any, found: BloomMap, expression: str, side: Side, here: Cell | None) -> None:
+def _panel(axes: Any, found: BloomMap, expression: str, side: Side, here: ProfileCell | None) -> None:
     groups, shares = found.axis("groups"), sorted(found.axis("selectivity"))
     for x, many in enumerate(groups):
         for y, share in enumerate(shares):

@@ -24,7 +24,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.bloom.map import BloomMap, Cell, Side
+    from rmqlab.lab.bloom.map import BloomMap, ProfileCell, Side
     from rmqlab.lab.bloom.workload import Workload
     from rmqlab.show.explore import Mode
 
@@ -43,7 +43,7 @@ NOW_ROUNDS: Final = 7
 FAR: Final = 1.5  # farther from 1 than rounds of one workload lie from each other
 
 
-def guessed(guess: float, cell: Cell) -> Table:
+def guessed(guess: float, cell: ProfileCell) -> Table:
     """The guess beside the article and both measurements: filtering with the switch / without."""
     rows = [
         ("your guess", f"{guess:g}"),
@@ -56,7 +56,7 @@ def guessed(guess: float, cell: Cell) -> Table:
     return Table("Cost with the switch / without, the article's load test", ("by", "ratio"), rows)
 
 
-def parts(found: BloomMap, cell: Cell) -> Table:
+def parts(found: BloomMap, cell: ProfileCell) -> Table:
     """What goes into the ratio, step by step: by the article, and measured on messages with and without properties."""
     figures = {
         "bitmap + layer 2": Stages.as_the_article,
@@ -77,7 +77,7 @@ def properties_of(workload: Workload) -> int:
     return len(workload.properties()[0])
 
 
-def points(cell: Cell) -> Table:
+def points(cell: ProfileCell) -> Table:
     """What the switch adds to all CPU of a broker whose layer 2 takes the article's share of it without the switch."""
     rows = [
         ("article", f"{ARTICLE_BUILD + ARTICLE_WITH:.2f} %", f"{ARTICLE_BUILD + ARTICLE_WITH - ARTICLE_WITHOUT:+.2f}")
@@ -97,7 +97,7 @@ def points(cell: Cell) -> Table:
     return Table(f"If filtering takes {ARTICLE_WITHOUT} % of all CPU without the switch", headers, rows)
 
 
-def layer_2(cell: Cell) -> Table:
+def layer_2(cell: ProfileCell) -> Table:
     """Layer 2 alone with the switch on / off: the article has it halved."""
     rows = [("article", f"{ARTICLE_WITH / ARTICLE_WITHOUT:.2f}")]
     rows += [(SIDES[side], str(cell.interval(side, Stages.layer_2_ratio))) for side in cell.sides]
@@ -175,7 +175,7 @@ def turns(found: BloomMap) -> Table:
     return Table(caption, ("by", "expression", *map(_groups, found.axis("groups"))), rows)
 
 
-def counted_again(cell: Cell) -> Table:
+def counted_again(cell: ProfileCell) -> Table:
     """One cell's counts, made again now from its seed, beside those stored."""
     now, stored = counted(cell.workload), cell.counts
     rows = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.recorded.beside import AS_RECORDED, NOMINAL, beside
-from rmqlab.lab.recorded.strip import set_of
+from rmqlab.lab.recorded.matched_runs import AS_RECORDED, NOMINAL, matched_runs
+from rmqlab.lab.recorded.run_timeline import set_of
 from rmqlab.show.explore import Choice, Mode, explore
 from rmqlab.show.recordings.strips import strips
 
@@ -42,4 +42,4 @@ def play_recordings(*, mode: Mode = "live", scenario: str = "p-article-000") -> 
 
 
 def _draw(*, scenario: str, run: str) -> Picture:
-    return strips(beside(scenario, run))
+    return strips(matched_runs(scenario, run))

@@ -6,9 +6,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.recorded.beside import agreement, tally
-from rmqlab.lab.recorded.strip import commands, recorded_strip, set_folder
-from rmqlab.lab.recorded.tool_verdict import recorded_verdict, said_at
+from rmqlab.lab.recorded.consumer_status import found_consistent, recorded_consumer_status
+from rmqlab.lab.recorded.matched_runs import agreement, tally
+from rmqlab.lab.recorded.run_timeline import commands, recorded_timeline, set_folder
 from rmqlab.lab.replay.replay import code_name, replay
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -81,7 +81,7 @@ def _fields(command: RemotingCommand) -> str:
 
 def summary(scenario_id: str) -> Table:
     """Heartbeats, notices, pulls and what they brought, of each consumer of a recorded scenario."""
-    strip = recorded_strip(scenario_id)
+    strip = recorded_timeline(scenario_id)
     rows = []
     for who in strip.names:
         beats = [mark.t for mark in strip.beats if mark.who == who]
@@ -95,7 +95,7 @@ def summary(scenario_id: str) -> Table:
 
 def versions(scenario_id: str) -> Table:
     """Every value of the group's slot, from the frames."""
-    rows = [(f"{slot.t / 1_000:.3f} s", slot.expression) for slot in recorded_strip(scenario_id).slots]
+    rows = [(f"{slot.t / 1_000:.3f} s", slot.expression) for slot in recorded_timeline(scenario_id).slots]
     return Table(f"{scenario_id}: the group's slot", ("from the first start", "subscription in force"), rows)
 
 
@@ -113,15 +113,15 @@ def replayed(name: str) -> Table:
 
 def tool() -> Table:
     """What the real admin tool printed of a group in which A asks for tagA and B for tagB."""
-    said = recorded_verdict()
+    said = recorded_consumer_status()
     return Table(said.command, ("it printed",), [(line,) for line in said.lines])
 
 
 def tool_ages(*seconds: int) -> Table:
     """What the tool's rule says of the same group by the age of its first member; the recorded age is added."""
-    recorded = round(recorded_verdict().age_ms / 1_000)
+    recorded = round(recorded_consumer_status().age_ms / 1_000)
     rows = []
     for age in sorted({recorded, *seconds}):
         when = f"{age} s (when it was recorded)" if age == recorded else f"{age} s"
-        rows.append((when, "same" if said_at(age * 1_000) else "NOT same"))
+        rows.append((when, "same" if found_consistent(age * 1_000) else "NOT same"))
     return Table("A wants tagA, B wants tagB", ("the first member has run", "the tool says"), rows)

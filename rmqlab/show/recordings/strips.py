@@ -12,8 +12,8 @@ from rmqlab.show.palette import BLACK, GREEN, GREY, ORANGE, PALE, TAG_COLOURS, V
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from rmqlab.lab.recorded.beside import Beside
-    from rmqlab.lab.recorded.strip import Mark, Strip
+    from rmqlab.lab.recorded.matched_runs import MatchedRuns
+    from rmqlab.lab.recorded.run_timeline import Mark, RunTimeline
 
 # Inches.
 WIDTH, LEFT, RIGHT = 9.8, 1.5, 0.3
@@ -26,7 +26,7 @@ EMPTY = "none"
 class _Drawing:
     """Draws both strips on one axis of time."""
 
-    def __init__(self, brush: Brush, pair: Beside) -> None:
+    def __init__(self, brush: Brush, pair: MatchedRuns) -> None:
         self.brush = brush
         self.pair = pair
         self.begin, self.end = -BEFORE_MS, max(pair.recorded.end, 1_000.0) * 1.01
@@ -47,7 +47,7 @@ class _Drawing:
         self.axis(top)
         self.legend(top + AXIS)
 
-    def strip(self, strip: Strip, top: float) -> None:
+    def strip(self, strip: RunTimeline, top: float) -> None:
         """One run: who holds the slot, then a lane for each consumer."""
         real = strip is self.pair.recorded
         self.brush.text(0.08, top + 0.15, f"{'Recorded' if real else 'Simulated'}: {strip.source}", ha="left", size=9.5,
@@ -72,7 +72,7 @@ class _Drawing:
         if right - left > 0.08 * len(short(expression)):
             self.brush.text((left + right) / 2, top + SLOT / 2 - 0.03, short(expression), colour=ink(colour))
 
-    def lane(self, strip: Strip, who: str, y: float) -> None:
+    def lane(self, strip: RunTimeline, who: str, y: float) -> None:
         """Pulls as ticks, heartbeats as rings, notices as arrows, what was consumed as green diamonds with a number."""
         brush = self.brush
         brush.text(0.08, y, who, ha="left", size=9, fontweight="bold")
@@ -123,7 +123,7 @@ class _Drawing:
             x += 0.45 + 0.075 * len(words)
 
 
-def _height(strip: Strip) -> float:
+def _height(strip: RunTimeline) -> float:
     return HEAD + SLOT + LANE * len(strip.names)
 
 
@@ -140,7 +140,7 @@ def _grouped(marks: list[Mark], near_ms: float) -> list[tuple[float, int]]:
     return groups
 
 
-def strips(pair: Beside) -> Picture:
+def strips(pair: MatchedRuns) -> Picture:
     """The recorded run above, the simulated one below."""
     height = _height(pair.recorded) + _height(pair.simulated) + 2 * GAP + AXIS + LEGEND
     svg = painted(WIDTH, height, lambda brush: _Drawing(brush, pair).draw())
@@ -148,7 +148,7 @@ def strips(pair: Beside) -> Picture:
     return Picture(svg, title=title, alt=alt(pair), table=side_by_side(pair))
 
 
-def alt(pair: Beside) -> str:
+def alt(pair: MatchedRuns) -> str:
     """What a listener must know."""
     decisive = [one for one in pair.pairs() if one.exact]
     wrong = [one.what for one in decisive if one.differs]
@@ -163,7 +163,7 @@ def alt(pair: Beside) -> str:
     )
 
 
-def side_by_side(pair: Beside) -> Table:
+def side_by_side(pair: MatchedRuns) -> Table:
     """Everything looked at in both runs; a difference is marked."""
     pairs = pair.pairs()
     rows = [

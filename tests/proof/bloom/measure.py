@@ -13,8 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.lab.bloom.map import Cell
-from rmqlab.lab.bloom.stages import Counts, Stages, timed_stages
+from rmqlab.lab.bloom.map import ProfileCell
+from rmqlab.lab.bloom.stages import StageCounts, Stages, timed_stages
 from rmqlab.lab.bloom.workload import ARTICLE, EXPRESSIONS, BloomBroker, Workload
 from tests.proof.bloom.java import RealBloom
 
@@ -57,7 +57,7 @@ def measure(
     *,
     real: bool = True,
     told: Callable[[str], None] = lambda _: None,
-) -> list[Cell]:
+) -> list[ProfileCell]:
     """Measure workloads; ``told`` hears what begins.
 
     Raises:
@@ -65,7 +65,7 @@ def measure(
         ValueError: the real filters match or pass other pairs than ours.
     """
     found: list[dict[Side, list[Stages]]] = [{"ours": [], **({"java": []} if real else {})} for _ in workloads]
-    counts: list[Counts] = []
+    counts: list[StageCounts] = []
     records = [_records(one) for one in workloads] if real else []
     for number in range(1, processes + 1):
         if real:
@@ -83,12 +83,12 @@ def measure(
                     raise ValueError(f"the real filters match {matched} and pass {passed}, ours {counts[at]}")
                 found[at]["java"].append(of_java)
     return [
-        Cell(one, counted, {side: tuple(stages) for side, stages in sides.items()})
+        ProfileCell(one, counted, {side: tuple(stages) for side, stages in sides.items()})
         for one, counted, sides in zip(workloads, counts, found, strict=True)
     ]
 
 
-def _ours(workloads: Sequence[Workload]) -> list[tuple[Counts, Stages]]:
+def _ours(workloads: Sequence[Workload]) -> list[tuple[StageCounts, Stages]]:
     gc.disable()  # the collector would go through all workloads between two stages
     spent = timed_stages(workloads, ROUNDS)
     return [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Sequence
 
-    from rmqlab.lab.bloom.map import Cell
+    from rmqlab.lab.bloom.map import ProfileCell
     from rmqlab.lab.bloom.workload import Workload
 
 RATIOS: dict[str, Callable[[Stages], float]] = {
@@ -67,7 +67,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _measured(workloads: Sequence[Workload], args: Namespace) -> list[Cell]:
+def _measured(workloads: Sequence[Workload], args: Namespace) -> list[ProfileCell]:
     try:
         with Progress("profile") as progress:
             return measure(workloads, args.processes, real=not args.no_java, told=progress.now)
@@ -75,7 +75,7 @@ def _measured(workloads: Sequence[Workload], args: Namespace) -> list[Cell]:
         raise BadInput(f"{error}; --no-java leaves the real classes out") from error
 
 
-def _lines(cell: Cell) -> list[str]:
+def _lines(cell: ProfileCell) -> list[str]:
     one, sides = cell.workload, cell.sides
     lines = [
         f"{one.messages} messages, {one.groups} groups, selectivity {one.selectivity:g}, {one.expression}",

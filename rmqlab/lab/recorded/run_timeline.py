@@ -42,7 +42,7 @@ class Mark(NamedTuple):
     text: str = ""
 
 
-class Slot(NamedTuple):
+class SlotValue(NamedTuple):
     """The group's subscription of the first topic from ``t`` on; None: no member has one."""
 
     t: float
@@ -50,7 +50,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(slots=True)
-class Strip:
+class RunTimeline:
     """One run seen from outside. ``ended``: each queue's committed offset at the end."""
 
     scenario: Scenario
@@ -63,7 +63,7 @@ class Strip:
     consumed: list[Mark] = field(default_factory=list)
     sent: list[Mark] = field(default_factory=list)
     broken: list[Mark] = field(default_factory=list)
-    slots: list[Slot] = field(default_factory=list)
+    slots: list[SlotValue] = field(default_factory=list)
     ended: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -155,13 +155,13 @@ def _recorder_began(name: str) -> float:
     return float(min(bounds))
 
 
-def _blank(scenario: Scenario, source: str, events: list[Event]) -> tuple[Strip, float]:
+def _blank(scenario: Scenario, source: str, events: list[Event]) -> tuple[RunTimeline, float]:
     """A strip with what the events tell, and the ms from the scenario's begin to the first start."""
     starts = [step for step in scenario.steps if isinstance(step, Start)]
     group, topic = _first(scenario)
     zero: float = next(event["t"] for event in events if event["ev"] == "starting")
     end = scenario.steps[-1].at - starts[0].at
-    strip = Strip(scenario, source, sorted({step.who for step in starts}), end)
+    strip = RunTimeline(scenario, source, sorted({step.who for step in starts}), end)
     for event in events:
         t = event["t"] - zero
         match event["ev"]:
@@ -186,14 +186,14 @@ def _first(scenario: Scenario) -> tuple[str, str]:
     return start.group, next(iter(start.subscribe))
 
 
-def _flip(strip: Strip, t: float, told: object) -> None:
+def _flip(strip: RunTimeline, t: float, told: object) -> None:
     """Note the subscription that was told as TYPE:EXPRESSION@VERSION, unless it is the one before."""
     expression = None if told is None else str(told).partition(":")[2].rpartition("@")[0]
     if not strip.slots or strip.slots[-1].expression != expression:
-        strip.slots.append(Slot(t, expression))
+        strip.slots.append(SlotValue(t, expression))
 
 
-def recorded_strip(scenario_id: str) -> Strip:
+def recorded_timeline(scenario_id: str) -> RunTimeline:
     """The strip of a recorded scenario. Raises BadInput when there is none of that id."""
     name = set_of(scenario_id)
     events = events_of(name)[scenario_id]
@@ -226,7 +226,7 @@ def recorded_strip(scenario_id: str) -> Strip:
     return strip
 
 
-def simulated_strip(run: Run) -> Strip:
+def simulated_timeline(run: Run) -> RunTimeline:
     """The strip of a simulated run."""
     strip, zero = _blank(run.scenario, "our broker and clients in virtual time", run.events)
     for fact in run.facts.of("heartbeat", "notify", "pull"):

@@ -7,7 +7,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.gc_tuning import gc_tuning
-from rmqlab.lab.recorded.strip import Mark, Strip, recorded_strip, scenarios_of, set_folder, set_of, simulated_strip
+from rmqlab.lab.recorded.run_timeline import (
+    Mark,
+    RunTimeline,
+    recorded_timeline,
+    scenarios_of,
+    set_folder,
+    set_of,
+    simulated_timeline,
+)
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.compare import Comparison, Verdict, compare, settings_beside
@@ -34,11 +42,11 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class MatchedRuns:
     """Two strips of one scenario, and how the recorded outcome stands to those that were reached."""
 
-    recorded: Strip
-    simulated: Strip
+    recorded: RunTimeline
+    simulated: RunTimeline
     comparison: Comparison
 
     def agrees(self, who: str) -> bool:
@@ -64,16 +72,16 @@ class Beside:
         return found
 
 
-def _marks(strip: Strip, name: str) -> list[Mark]:
+def _marks(strip: RunTimeline, name: str) -> list[Mark]:
     marks: list[Mark] = getattr(strip, name)
     return marks
 
 
-def _values(strip: Strip) -> list[str | None]:
+def _values(strip: RunTimeline) -> list[str | None]:
     return [slot.expression for slot in strip.slots]
 
 
-def _last_slot(strip: Strip) -> str | None:
+def _last_slot(strip: RunTimeline) -> str | None:
     return strip.slot_at(strip.sent[0].t if strip.sent else strip.end)
 
 
@@ -84,7 +92,7 @@ def compared(scenario_id: str, seeds: int = SEEDS) -> Comparison:
     return next(iter(compare(set_folder(name), [scenarios_of(name)[scenario_id]], seeds=seeds)))
 
 
-def beside(scenario_id: str, run: str = AS_RECORDED) -> Beside:
+def matched_runs(scenario_id: str, run: str = AS_RECORDED) -> MatchedRuns:
     """The recorded run and a simulated one: the first that ended as recorded, or the one with nominal times.
 
     Where no run ended so the nominal one stands in, and the pairs say what differs. Raises BadInput for an unknown
@@ -103,7 +111,7 @@ def beside(scenario_id: str, run: str = AS_RECORDED) -> Beside:
         simulated = simulate(
             scenario, chooser=ScheduledChooser(found.schedule), timing=found.schedule.timing, cluster=cluster
         )
-    return Beside(recorded_strip(scenario_id), simulated_strip(simulated), result)
+    return MatchedRuns(recorded_timeline(scenario_id), simulated_timeline(simulated), result)
 
 
 @lru_cache

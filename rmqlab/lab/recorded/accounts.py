@@ -13,7 +13,7 @@ from rmqlab.events import Consumed
 from rmqlab.lab.account import Account, sent_messages
 from rmqlab.lab.facts import Fact
 from rmqlab.lab.ledger import Ledger, Member
-from rmqlab.lab.recorded.frame_facts import Frames, Told
+from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import Kind, read_recording
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Event
 
 
-class _Recorded(Told):
+class _Recorded(FrameAccount):
     """A scenario of a recorded set, and what was written down beside its frames."""
 
     def __init__(self, scenario: Scenario, events: list[Event]) -> None:
@@ -39,20 +39,20 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[A
         BadInput: a file is missing or damaged, or an id is not in the set.
     """
     folder = Path(folder)
-    told = {one.scenario.id: one for one in _events(folder)}
+    told = {account.scenario.id: account for account in _events(folder)}
     wanted = list(ids) or list(told)
     for name in wanted:
         if name not in told:
             raise BadInput(f"{folder}: no scenario {name!r} in it; there are {', '.join(list(told)[:8])}, ...")
     lines = read_recording(folder).lines
 
-    def whose(client: str) -> tuple[Told, str] | None:
+    def whose(client: str) -> tuple[FrameAccount, str] | None:
         name, _, scenario_id = client.partition("@")[2].partition("_")
-        one = told.get(scenario_id)
-        return None if one is None else (one, one.short(name))
+        account = told.get(scenario_id)
+        return None if account is None else (account, account.short(name))
 
     _align(told, lines)
-    reader = Frames(whose, lines)
+    reader = FrameReader(whose, lines)
     for line in lines:
         reader.see(line)
     for name in wanted:
@@ -61,7 +61,7 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[A
 
 def _align(told: dict[str, _Recorded], lines: Iterable[Line]) -> None:
     """Find when each scenario began: a producer's answer arrives just before its event 'sent'."""
-    sent = {event["offsetMsgId"]: (one, event["t"]) for one in told.values() for event in one.events
+    sent = {event["offsetMsgId"]: (account, event["t"]) for account in told.values() for event in account.events
             if event["ev"] == "sent"}  # fmt: skip
     zeros: dict[str, float] = {}
     for line in lines:
@@ -69,8 +69,8 @@ def _align(told: dict[str, _Recorded], lines: Iterable[Line]) -> None:
             continue
         found = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
         if found is not None:
-            one, t = found
-            zeros[one.scenario.id] = max(zeros.get(one.scenario.id, float("-inf")), line.t - t)
+            account, t = found
+            zeros[account.scenario.id] = max(zeros.get(account.scenario.id, float("-inf")), line.t - t)
     for name, zero in zeros.items():
         told[name].zero = zero
 
@@ -93,16 +93,16 @@ def _events(folder: Path) -> Iterator[_Recorded]:
         yield _Recorded(convert_scenario(first["scenario"], f"{path.name}, scenario {name!r}"), mine)
 
 
-def _account(one: _Recorded) -> Account:
-    group_of = {step.who: step.group for step in one.scenario.steps if isinstance(step, Start)}
+def _account(account: _Recorded) -> Account:
+    group_of = {step.who: step.group for step in account.scenario.steps if isinstance(step, Start)}
     last: dict[tuple[str, str], int] = {}
-    consumed = [event for event in one.events if event["ev"] == "consume" and event["who"] in group_of]
+    consumed = [event for event in account.events if event["ev"] == "consume" and event["who"] in group_of]
     for event in consumed:
         key = group_of[event["who"]], event["msgId"]
         last[key] = max(last.get(key, 0), event["reconsume"])
     for event in consumed:
         group = group_of[event["who"]]
-        one.facts.append(
+        account.facts.append(
             Fact(event["t"], event["who"], Consumed(
                 event["who"], event["topic"], event["tag"], event["queue"], event["offset"], event["body"],
                 event["reconsume"], event["msgId"], group,
@@ -110,17 +110,17 @@ def _account(one: _Recorded) -> Account:
                 success=event["reconsume"] == last[group, event["msgId"]],
             ))
         )  # fmt: skip
-    one.facts.sort(key=lambda fact: fact.t)
-    sent = sent_messages(one.scenario, one.events)
-    fates = Ledger(one.facts, one.state).fates(sent, _members(one))
-    return Account(one.scenario, one.suffix, sent, one.events, one.facts, fates)
+    account.facts.sort(key=lambda fact: fact.t)
+    sent = sent_messages(account.scenario, account.events)
+    fates = Ledger(account.facts, account.state).fates(sent, _members(account))
+    return Account(account.scenario, account.suffix, sent, account.events, account.facts, fates)
 
 
-def _members(one: _Recorded) -> list[Member]:
-    starts = {step.who: step for step in one.scenario.steps if isinstance(step, Start)}
+def _members(account: _Recorded) -> list[Member]:
+    starts = {step.who: step for step in account.scenario.steps if isinstance(step, Start)}
     members: dict[str, Member] = {}
-    changes = [step for step in one.scenario.steps if isinstance(step, Subscribe)]
-    for event in one.events:
+    changes = [step for step in account.scenario.steps if isinstance(step, Subscribe)]
+    for event in account.events:
         who = str(event.get("who"))
         if event["ev"] == "starting":
             step = starts[who]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.recorded.beside import NOMINAL, beside
-from rmqlab.lab.recorded.strip import recorded_strip, set_of
-from rmqlab.lab.recorded.tool_verdict import recorded_verdict, said_at
+from rmqlab.lab.recorded.consumer_status import found_consistent, recorded_consumer_status
+from rmqlab.lab.recorded.matched_runs import NOMINAL, matched_runs
+from rmqlab.lab.recorded.run_timeline import recorded_timeline, set_of
 
 
 def test_frames_give_what_the_observer_saw_and_more():
     """The observer asked every 50 ms; the flip in between is in the heartbeats."""
-    strip = recorded_strip("p-article-000")
+    strip = recorded_timeline("p-article-000")
     assert [slot.expression for slot in strip.slots] == ["tagA", "tagB", "tagA"]
     assert strip.bodies("A") == ["MsgStr2", "MsgStr3"]
     assert strip.asked == {"A": "tagA", "B": "tagB"}
@@ -26,7 +26,7 @@ def test_frames_give_what_the_observer_saw_and_more():
 
 @pytest.mark.parametrize("scenario", ["p-article-000", "p-cut-066", "p-bmlate-004", "p-npmix-001", "p-lite-000"])
 def test_what_must_agree_does(scenario):
-    pair = beside(scenario)
+    pair = matched_runs(scenario)
     exact = [one for one in pair.pairs() if one.exact]
     assert exact
     assert not [one for one in exact if one.differs]
@@ -37,14 +37,14 @@ def test_what_must_agree_does(scenario):
 
 def test_a_run_that_ended_the_other_way_is_told_apart():
     """With nominal times B's tag comes through; on the real machine A's did."""
-    pair = beside("p-article-000", NOMINAL)
+    pair = matched_runs("p-article-000", NOMINAL)
     assert not pair.agrees("A")
     assert [one.what for one in pair.pairs() if one.exact and one.differs] == ["consumed by A", "consumed by B"]
 
 
 @pytest.mark.row("H-41", "H-48")
 def test_a_frozen_member_costs_the_same_silence_on_both_sides():
-    pair = beside("p-freeze-067")
+    pair = matched_runs("p-freeze-067")
     waits = [
         max(mark.t for mark in strip.consumed) - strip.broken[0].t for strip in (pair.recorded, pair.simulated)
     ]  # fmt: skip
@@ -54,11 +54,11 @@ def test_a_frozen_member_costs_the_same_silence_on_both_sides():
 
 @pytest.mark.row("S-94")
 def test_the_real_tool_was_asked_too_early():
-    said = recorded_verdict()
+    said = recorded_consumer_status()
     assert "Same subscription in the same group of consumer" in said.lines
     assert 60_000 < said.age_ms < 120_000
-    assert said_at(said.age_ms)
-    assert not said_at(120_001)
+    assert found_consistent(said.age_ms)
+    assert not found_consistent(120_001)
 
 
 def test_unknown_scenarios_are_named():
@@ -68,7 +68,7 @@ def test_unknown_scenarios_are_named():
 
 @pytest.mark.row("H-40", "H-41", "H-44")
 def test_a_frozen_member_comes_back_on_both_sides_and_beats_as_often():
-    pair = beside("p-freeze-067")
+    pair = matched_runs("p-freeze-067")
     counts = {one.what: (one.recorded, one.simulated) for one in pair.pairs()}
     for what in ("heartbeats of A", "heartbeats of B", "notices (code 40) of A", "notices (code 40) of B"):
         assert counts[what][0] == counts[what][1] > 0, what

@@ -14,7 +14,7 @@ COMMAND = "$ mqadmin consumerStatus -g G_"
 WANTED = {"A": "tagA", "B": "tagB"}
 
 
-class Said(NamedTuple):
+class ConsumerStatus(NamedTuple):
     """The tool's lines, and how long (ms) the member with the lowest client id had run when it was asked."""
 
     command: str
@@ -22,7 +22,7 @@ class Said(NamedTuple):
     age_ms: int
 
 
-def recorded_verdict() -> Said:
+def recorded_consumer_status() -> ConsumerStatus:
     """What `consumerStatus` printed of the recorded group in which A asks for tagA and B for tagB."""
     path = folder("data").joinpath(*RECORDED)
     text = (path / "mqadmin.txt").read_text(encoding="utf-8").splitlines()
@@ -32,10 +32,10 @@ def recorded_verdict() -> Said:
     asked_at = int(lines[0].split()[-1].partition("/")[0])  # the tool names the file of a client after its own clock
     events = next(iter(recorded_events(path).values()))
     started = next(event["t"] for event in events if event["ev"] == "started" and event["who"] == "A")
-    return Said(text[first], lines, asked_at - int(events[0]["epochMs"]) - int(started))
+    return ConsumerStatus(text[first], lines, asked_at - int(events[0]["epochMs"]) - int(started))
 
 
-def said_at(age_ms: int) -> bool:
+def found_consistent(age_ms: int) -> bool:
     """Whether the tool finds the same group consistent when its first member has run `age_ms`."""
     members = {
         f"192.0.2.2@{who}": RunningConsumer(
