@@ -13,18 +13,11 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from rmqlab.errors import BadInput
 from rmqlab.lab.served import ServedWatch
-from rmqlab.message.message import Message, MessageExtBrokerInner
-from rmqlab.message.properties import properties_to_string
-from rmqlab.message.record import decode_record
-from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
+from rmqlab.lab.served_topics import ServeError, check_whole, ends_of, make_topic, message_of, messages_of, put_message
 from rmqlab.protocol.heartbeat import MessageModel
-from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
-from rmqlab.rules import tags_code
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
-from rmqlab.store.consume_queue import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,12 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STOP_SECONDS = 10.0
-DEFAULT_TOPIC_QUEUE_NUMS = 4  # 4.8.0 `DefaultMQProducer.defaultTopicQueueNums`
 _POLL_SECONDS = 0.02
-
-
-class ServeError(RuntimeError):
-    """The broker is not running, or a message was not stored."""
 
 
 def serve(
@@ -176,7 +164,6 @@ class ServedBroker:
         asks again every 30 s (4.8.0 `pollNameServerInterval`).
         Raises `rmqlab.errors.BadInput` for a name that 4.8.0 refuses, and for a number below 1.
         """
-        _check_whole("queues", queues, 1)
         self.call(lambda broker: make_topic(broker, topic, queues))
 
     def send(
@@ -195,41 +182,18 @@ class ServedBroker:
         names another. A new topic gets 4 queues, as for a default producer.
         Raises `rmqlab.errors.BadInput` for what no producer could send, ServeError when the broker refuses it.
         """
-        message = _message(topic, body, tags, keys, user)
+        message = message_of(topic, body, tags, keys, user)
         if queue is not None:
-            _check_whole("queue", queue, 0)
+            check_whole("queue", queue, 0)
 
         def put(broker: Broker) -> str:
-            config = _topic_to_send_to(broker, topic)
-            if queue is not None and queue >= config.write_queue_nums:
-                raise BadInput(
-                    f"queue {queue}: topic {topic} has {config.write_queue_nums} queues, numbered from 0; "
-                    f"create_topic({topic!r}, queues={queue + 1}) gives it more"
-                )
-            turn = next(self._turns.setdefault(topic, count()))
-            result = broker.message_store.put_message(
-                MessageExtBrokerInner(
-                    topic=topic,
-                    body=message.body,
-                    properties=message.properties,
-                    queue_id=turn % config.write_queue_nums if queue is None else queue,
-                    born_timestamp=broker.now,
-                    born_host=broker.store_host,
-                    store_host=broker.store_host,
-                    properties_string=properties_to_string(message.properties),
-                    tags_code=tags_code(tags),
-                ),
-                broker.now,
-            )
-            if result.append_result is None or not result.is_ok:
-                raise ServeError(f"message of topic {topic!r} was not stored: {result.status.name}")
-            return result.append_result.msg_id
+            return put_message(broker, message, queue, self._turns.setdefault(topic, count()))
 
         return self.call(put)
 
     def messages(self, topic: str) -> list[MessageExt]:
         """Return every message of a topic, queue by queue, in their order."""
-        return self.call(lambda broker: _messages(broker, topic))
+        return self.call(lambda broker: list(messages_of(broker, topic)))
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         """Return a group's committed offset of each queue; empty when it has none."""
@@ -262,7 +226,7 @@ class ServedBroker:
                 queue: (max(at.get(queue, 0), 0), end) for queue, end in ends.items() if max(at.get(queue, 0), 0) < end
             }
 
-        ends = self.call(lambda broker: _ends(broker, topic))
+        ends = self.call(lambda broker: ends_of(broker, topic))
         if not ends:
             raise ServeError(f"topic {topic!r} holds no message: there is nothing to wait for")
         deadline = time.monotonic() + timeout
@@ -290,74 +254,6 @@ class ServedBroker:
                 raise ServeError(f"no member of group {group!r} has subscribed {topic!r}: nothing is known of it")
             if info is not None and info.message_model is MessageModel.BROADCASTING:
                 raise ServeError(f"group {group!r} is broadcasting: its members keep their offsets to themselves")
-            return watch.lost(group, topic, _messages(broker, topic))
+            return watch.lost(group, topic, messages_of(broker, topic))
 
         return self.call(read)
-
-
-def make_topic(broker: Broker, topic: str, queues: int) -> None:
-    """Make a topic or change its number of queues, and register it. Raises BadInput for a name that 4.8.0 refuses."""
-    _check_topic(broker, topic)
-    broker.topic_config_manager.update_topic_config(TopicConfig(topic, queues, queues, PERM_READ | PERM_WRITE))
-    broker.register_broker_all(check_order_config=False, oneway=True)
-
-
-def _check_topic(broker: Broker, topic: object) -> None:
-    if not isinstance(topic, str):
-        raise BadInput(f"topic {topic!r}: a name is text")
-    remark = broker.topic_config_manager.refusal_of(topic)
-    if remark is not None:
-        raise BadInput(f"topic {topic!r}: {remark}")
-
-
-def _topic_to_send_to(broker: Broker, topic: str) -> TopicConfig:
-    """Return a topic's configuration, made if it is new. Raises BadInput, or ServeError where none may be made."""
-    known = broker.topic_config_manager.select_topic_config(topic)
-    if known is not None and validate_send_topic(topic) is None:
-        return known
-    _check_topic(broker, topic)
-    made = broker.topic_config_manager.create_topic_in_send_message_method(
-        topic, AUTO_CREATE_TOPIC_KEY_TOPIC, DEFAULT_TOPIC_QUEUE_NUMS, 0
-    )
-    if made is None:
-        raise ServeError(f"topic {topic!r} does not exist, and autoCreateTopicEnable=false: use create_topic")
-    return made
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise BadInput(f"{name}={value!r}: a whole number of {least} or more is wanted")
-
-
-def _message(topic: str, body: bytes | str, tags: str | None, keys: str | None, user: Mapping[str, str]) -> Message:
-    if not isinstance(body, bytes | str):
-        raise BadInput(f"the body must be bytes or text, not {body!r}")
-    for name, value in {"tags": tags or "", "keys": keys or "", **user}.items():
-        if not isinstance(value, str):
-            raise BadInput(f"{name}={value!r}: a property is text, {name}={str(value)!r} for example")
-    message = Message.of(topic, body.encode() if isinstance(body, str) else body, tags, keys)
-    for name, value in user.items():
-        message.put_user_property(name, value)
-    return message
-
-
-def _ends(broker: Broker, topic: str) -> dict[int, int]:
-    """Return the end of each queue that holds messages."""
-    queues = broker.message_store.consume_queue_table.get(topic, {})
-    ends = {queue: broker.message_store.get_max_offset_in_queue(topic, queue) for queue in sorted(queues)}
-    return {queue: end for queue, end in ends.items() if end > 0}
-
-
-def _messages(broker: Broker, topic: str) -> list[MessageExt]:
-    found = []
-    store = broker.message_store
-    for _, queue in sorted(store.consume_queue_table.get(topic, {}).items()):
-        index = queue.min_offset_in_queue
-        while (entries := queue.get_index_buffer(index)) is not None:
-            for offset, size, _ in ENTRY.iter_unpack(entries):
-                record = store.select_one_message_by_offset(offset, size)
-                message = None if record is None else decode_record(record)
-                if message is not None:
-                    found.append(message)
-                index += 1
-    return found

@@ -111,20 +111,16 @@ def _recorded(args: Namespace) -> Iterator[Account]:
 
 def _simulated(args: Namespace) -> Iterator[Account]:
     from rmqlab.lab.account import account_of
-    from rmqlab.lab.scenario import read_scenarios
+    from rmqlab.lab.scenario_choice import named_scenarios
     from rmqlab.lab.simulate import simulate
     from rmqlab.search.explorer.compare import settings_beside
     from rmqlab.search.explorer.race import RaceChooser, race_timing
 
-    scenarios = {one.id: one for one in read_scenarios(args.source)}
-    for name in args.id:
-        if name not in scenarios:
-            raise BadInput(f"--id {name}: not in {args.source.name}; it has {', '.join(list(scenarios)[:8])}")
     settings: dict[str, Any] = {"cluster": settings_beside(args.source.parent)}
-    for name in args.id or scenarios:
+    for scenario in named_scenarios(args.source, args.id).values():
         if args.seed is not None:
-            settings |= {"chooser": RaceChooser(args.seed), "timing": race_timing(scenarios[name])}
-        yield account_of(simulate(scenarios[name], **settings))
+            settings |= {"chooser": RaceChooser(args.seed), "timing": race_timing(scenario)}
+        yield account_of(simulate(scenario, **settings))
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -106,10 +106,10 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
     import asyncio
 
     from rmqlab.lab.gauges import Flips
+    from rmqlab.lab.served_topics import make_topic
     from rmqlab.runtime.broker_startup import BrokerStartup
     from rmqlab.runtime.clock import epoch_ms
     from rmqlab.runtime.process_limits import allow_many_connections
-    from rmqlab.serving import make_topic
 
     allow_many_connections()
     flips = None if args.gauges is None else Flips()

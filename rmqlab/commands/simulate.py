@@ -12,16 +12,16 @@ from rmqlab.commands.output import check_target, replace_file, text_stream, writ
 from rmqlab.errors import BadInput
 from rmqlab.events import Refused
 from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
-from rmqlab.lab.scenario import numbered_scenarios
+from rmqlab.lab.scenario_choice import named_scenarios
 from rmqlab.lab.schedules import read_schedules
 from rmqlab.lab.simulate import refusal_of, simulate
+from rmqlab.lab.words import run_lines
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.compare import Verdict, compare, settings_beside
 from rmqlab.search.explorer.race import SEEDS, RaceChooser, race_timing
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
 
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.run import Run
@@ -92,7 +92,7 @@ def run(args: Namespace) -> int:
         raise BadInput(f"--gauges {args.gauges}: give the ms between two readings, 1 or more")
     check_target(args.out, "--out")
     check_target(args.schedule_out, "--schedule-out")
-    numbered = _chosen(args.scenarios, args.id)
+    numbered = named_scenarios(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
     to_screen = args.json == "-" or args.out is args.json is None
     out = sys.stderr if to_screen else sys.stdout
@@ -109,9 +109,7 @@ def run(args: Namespace) -> int:
         result = _simulate(scenario, cluster, args, schedules)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
-        print(_summary(result), file=out)
-        for line in _failures(result):
-            print(f"  {line}", file=out)
+        print("\n  ".join(run_lines(result)), file=out)
     if not saved:
         return 2
     events = "".join(texts)
@@ -125,18 +123,6 @@ def run(args: Namespace) -> int:
     elif to_screen:
         sys.stdout.write(events)
     return 2 if refused else 0
-
-
-def _chosen(path: Path, ids: list[str] | None) -> dict[int, Scenario]:
-    numbered = numbered_scenarios(path)
-    if not ids:
-        return numbered
-    known = [scenario.id for scenario in numbered.values()]
-    for name in ids:
-        if name not in known:
-            more = ", ..." if len(known) > 8 else ""
-            raise BadInput(f"--id {name}: not in {path.name}; it has {', '.join(known[:8])}{more}")
-    return {number: scenario for number, scenario in numbered.items() if scenario.id in ids}
 
 
 def _simulate(scenario: Scenario, cluster: ClusterConfig, args: Namespace, schedules: dict[str, Schedule]) -> Run:
@@ -153,24 +139,6 @@ def _refused(scenario: Scenario, refusal: str) -> str:
     return json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n"
 
 
-def _summary(result: Run) -> str:
-    fates = Counter(str(fate.fate) for fate in result.fates)
-    if not fates:
-        return f"{result.scenario.id}: no message was stored, so nothing is known of losses"
-    lost = sum(fate.lost for fate in result.fates)
-    told = ", ".join(f"{count} {fate}" for fate, count in fates.items())
-    rest = f"; ended although {result.under_way}" if result.under_way else ""
-    return f"{result.scenario.id}: {told}; {lost} lost{rest}"
-
-
-def _failures(result: Run) -> Iterator[str]:
-    """What clients or the broker refused while it ran: nothing of that is among the fates."""
-    for event in result.events:
-        if event["ev"] in {"startFailed", "error"}:
-            what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
-            yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
-
-
 def _compare(args: Namespace) -> int:
     if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
         raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
@@ -180,7 +148,7 @@ def _compare(args: Namespace) -> int:
         raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
     out = text_stream(args)
     path = args.scenarios or args.compare / "scenarios.jsonl"
-    scenarios = _chosen(path, args.id).values()
+    scenarios = named_scenarios(path, args.id).values()
     cluster = read_cluster_config(args.conf) if args.conf else None
     results = []
     for result in compare(args.compare, scenarios, seeds=args.seeds, cluster=cluster):

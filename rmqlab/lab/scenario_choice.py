@@ -1,4 +1,4 @@
-"""One scenario of a file: the only one, or the one that FILE#ID or FILE#LINE names."""
+"""Scenarios of a file: the only one, the one that FILE#ID or FILE#LINE names, or those of some ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.scenario import numbered_scenarios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rmqlab.lab.scenario import Scenario
 
@@ -36,6 +36,20 @@ def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenari
     if found is None:
         raise BadInput(f"{wanted}: no scenario of {path.name} has this id or line; it has {_some(by_id)}")
     return path, found
+
+
+def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario]:
+    """The scenarios of a file that have one of these ids (all, without any), by the number of their line.
+
+    Raises:
+        BadInput: the file cannot be read, or has no scenario of an id.
+    """
+    numbered = numbered_scenarios(path)
+    known = [scenario.id for scenario in numbered.values()]
+    for name in ids or ():
+        if name not in known:
+            raise BadInput(f"--id {name}: not in {path.name}; it has {_some(known)}")
+    return {number: scenario for number, scenario in numbered.items() if not ids or scenario.id in ids}
 
 
 def _some(names: Iterable[str]) -> str:

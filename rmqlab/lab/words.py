@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
@@ -12,7 +13,10 @@ from rmqlab.lab.facts import BROKER
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rmqlab.lab.facts import Fact
+    from rmqlab.lab.run import Run
     from rmqlab.protocol.command import RemotingCommand
 
 STAGES = {"tags_code": "the tags code of its queue entry", "bitmap": "the bit map", "sql": "the SQL92 condition"}
@@ -81,3 +85,18 @@ def name_of(command: RemotingCommand) -> str:
         return str(codes(command.code).name)
     except ValueError:
         return f"code {command.code}"
+
+
+def run_lines(run: Run) -> Iterator[str]:
+    """A run in a line: the fates of its messages; below it what clients or the broker refused while it ran."""
+    fates = Counter(str(fate.fate) for fate in run.fates)
+    if fates:
+        counts = ", ".join(f"{count} {fate}" for fate, count in fates.items())
+        rest = f"; ended although {run.under_way}" if run.under_way else ""
+        yield f"{run.scenario.id}: {counts}; {sum(fate.lost for fate in run.fates)} lost{rest}"
+    else:
+        yield f"{run.scenario.id}: no message was stored, so nothing is known of losses"
+    for event in run.events:
+        if event["ev"] in {"startFailed", "error"}:
+            what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
+            yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"

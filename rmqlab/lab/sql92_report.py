@@ -1,0 +1,132 @@
+"""What the broker makes of a SQL92 expression, in words and as JSON: its tree, an evaluation, advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.filter.sql92 import MQFilterException, compile_sql92
+from rmqlab.filter.sql92.doctor import examine, hint
+from rmqlab.filter.sql92.explain import describe, draw, label
+from rmqlab.filter.sql92.steps import evaluate_in_steps
+from rmqlab.filter.sql92.witness import NOT_TRUE, Can, Found, Search
+
+if TYPE_CHECKING:
+    from rmqlab.filter.sql92 import CompiledSql92
+    from rmqlab.filter.sql92.tokens import Version
+
+Json = dict[str, object]
+Lines = list[str]
+MAX_LINES = 200
+WIDEST = 2_000
+
+
+def sql92_report(
+    text: str, version: Version, properties: dict[str, str] | None, *, examples: bool = False
+) -> tuple[Json, Lines]:
+    """Everything about an expression, as JSON and in lines of text.
+
+    With `properties` it is evaluated on a message that has them; `examples` looks for a message that passes and one
+    that does not.
+    """
+    lines: Lines = []
+    result: Json = {"expression": text, "version": version}
+    try:
+        compiled = compile_sql92(text, version)
+    except MQFilterException as refusal:
+        return result | _refusal(refusal, text, lines), lines
+    result |= _accepted(compiled, properties, lines)
+    if properties is not None:
+        result |= _evaluated(compiled, properties, lines)
+    result["doctor"] = _examined(compiled, lines)
+    if examples:
+        result["witness"] = _examples(compiled, lines)
+    return result, lines
+
+
+def _refusal(refusal: MQFilterException, text: str, lines: Lines) -> Json:
+    meant = hint(refusal, text)
+    lines.append(f"refused ({refusal.cause_name}): {refusal}")
+    if refusal.offset is not None and "\n" not in text:
+        lines.append(f"  {text}\n  {' ' * refusal.offset}^")
+    if meant:
+        lines.append(f"  meant? {meant}")
+    lines.append(f"  the broker answers 23 (SUBSCRIPTION_PARSE_FAILED): {refusal.java_message.splitlines()[0]}")
+    return {
+        "ok": False,
+        "error": {
+            "cause": refusal.cause_name,
+            "message": refusal.java_message,
+            "explanation": str(refusal),
+            "line": refusal.line,
+            "column": refusal.column,
+            "offset": refusal.offset,
+            "hint": meant,
+        },
+    }
+
+
+def _accepted(compiled: CompiledSql92, properties: dict[str, str] | None, lines: Lines) -> Json:
+    canonical = str(compiled)
+    lines.append(f"accepted by {compiled.version} as {canonical[:WIDEST]}{'...' * (len(canonical) > WIDEST)}")
+    tree = draw(compiled, properties)
+    lines.extend(f"  {line}" for line in tree[:MAX_LINES])
+    if len(tree) > MAX_LINES:
+        lines.append(f"  and {len(tree) - MAX_LINES} more nodes")
+    return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": tree}
+
+
+def _evaluated(compiled: CompiledSql92, properties: dict[str, str], lines: Lines) -> Json:
+    evaluation = evaluate_in_steps(compiled.root, properties)
+    root = evaluation.root
+    matches = root.value is True
+    what = "returns the message" if matches else "drops the message"
+    lines.append(f"  {describe(root)}: the broker {what}")
+    steps = [
+        {
+            "node": label(outcome.node),
+            "start": outcome.node.start,
+            "end": outcome.node.end,
+            "value": outcome.value,
+            "error": None if outcome.error is None else outcome.error.java_name,
+            "told": describe(outcome),
+        }
+        for outcome in evaluation.outcomes
+    ]
+    error = root.error
+    return {
+        "properties": properties,
+        "result": root.value,
+        "error": None if error is None else error.java_name,
+        "cause": None if error is None else error.cause_name,
+        "matches": matches,
+        "steps": steps,
+    }
+
+
+def _examined(compiled: CompiledSql92, lines: Lines) -> list[Json]:
+    findings = examine(compiled)
+    for finding in findings:
+        where = f" at {finding.line}:{finding.column}" if finding.code != "switch" else ""
+        lines.append(f"{finding.severity}{where}: {finding.message} ({finding.advice})")
+    return [finding._asdict() for finding in findings]
+
+
+def _examples(compiled: CompiledSql92, lines: Lines) -> Json:
+    search = Search(compiled.root)
+    passes = search.find(Can.TRUE)
+    fails = None if passes.properties is None else search.near_miss(passes.properties)
+    failing = search.find(NOT_TRUE) if fails is None else Found(fails)
+    told: Json = {}
+    for name, found in (("passes", passes), ("fails", failing)):
+        told[name] = found.properties
+        told[f"{name}_proven_impossible"] = found.proven
+        text = _shown(found, evaluated=compiled)
+        lines.append(f"{'passes:        ' if name == 'passes' else 'does not pass: '}{text}")
+    return told
+
+
+def _shown(found: Found, evaluated: CompiledSql92) -> str:
+    if found.properties is None:
+        return "there is no such message" if found.proven else "none was found"
+    text = " ".join(f"{name}={value!r}" for name, value in found.properties.items()) or "a message without properties"
+    return f"{text}  ({describe(evaluate_in_steps(evaluated.root, found.properties).root)})"
