@@ -35,7 +35,7 @@ from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, DataVersion, TopicConfig
 from rmqlab.rules import RULES
-from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig

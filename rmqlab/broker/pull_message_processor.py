@@ -21,7 +21,7 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageResponseHeader,
 )
 from rmqlab.protocol.header import RemotingCommandException
-from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
-    from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
     from rmqlab.store.message_store import MessageStore
+    from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
 
 _REQUIRED = (
     "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",

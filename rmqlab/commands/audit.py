@@ -86,11 +86,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Audit and print; return 0, 3 or 4 as `EPILOG` says. Raise `BadInput` for what cannot be used."""
     from rmqlab.lab.recorded.store import open_store
+    from rmqlab.message.java import LONG_MAX, LONG_MIN
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
     from rmqlab.spark.audit.subscription_file import read_subscriptions
     from rmqlab.spark.audit.subscriptions import both
-    from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
     from rmqlab.spark.session import open_session, require_address
     from rmqlab.spark.tasks import reporting_tasks
 

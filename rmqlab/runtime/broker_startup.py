@@ -27,7 +27,7 @@ from rmqlab.runtime.serve_config import LOOPBACK, ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
-from rmqlab.store.broker_role import FlushDiskType
+from rmqlab.store.config import FlushDiskType
 from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
 from rmqlab.store.segments import in_memory
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
-from rmqlab.store.broker_role import BrokerRole, FlushDiskType
+from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.index_file import FileIndexService
 from rmqlab.store.recovery import Recovery, RecoveryReport
 from rmqlab.store.running_flags import DISK_FULL_BIT
@@ -97,7 +97,7 @@ class DurableStore:
             raise StoreFolderError(str(error)) from error
         for offset, size in report.holes:
             logger.warning("store %s: %s damaged bytes at commit log offset %s", folder.root, size, offset)
-        store.verify_reads = True
+        store.queue_reader.verify_reads = True
         store.config.async_dispatch = self._is_buffered
         schedule = self._broker.schedule_message_service
         schedule.shutdown()

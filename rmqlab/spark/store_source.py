@@ -24,18 +24,20 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    EqualTo,
+    GreaterThan,
     GreaterThanOrEqual,
     In,
     InputPartition,
+    LessThan,
     LessThanOrEqual,
 )
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
+from rmqlab.message.java import LONG_MAX
 from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges, store_directory
-from rmqlab.spark.files.log_end import log_end
-from rmqlab.spark.files.pushed_filters import Pushed
-from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader
+from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader, RecordFilter, log_end
 from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
 from rmqlab.spark.tasks import freeze_loaded
 
@@ -102,6 +104,46 @@ class RocketMQStore(DataSource):
         if (options.wanted.low, options.wanted.high) != (0, None):
             raise StoreOptionError("a stream begins at startingOffset, and has no fromOffset or untilOffset")
         return LogStream(options)
+
+
+class Pushed:
+    """The conjunction of the filters taken so far; what it lets pass is at least what they let pass."""
+
+    def __init__(self) -> None:
+        self._sets: dict[str, set[Any]] = {}
+        self._bounds = {"physicalOffset": [0, LONG_MAX], "storeTimestamp": []}
+
+    def take(self, one: Filter) -> None:
+        """Take a filter over if it is one on topic, queue, store time or physical offset."""
+        name, value = ".".join(getattr(one, "attribute", ())), getattr(one, "value", None)
+        if isinstance(one, EqualTo | In) and name in {"topic", "queueId"}:
+            values = {value} if isinstance(one, EqualTo) else set(value or ())
+            self._sets[name] = self._sets.get(name, values) & values
+        elif name in self._bounds and isinstance(value, int):
+            bounds = self._bounds[name]
+            if isinstance(one, EqualTo | GreaterThan | GreaterThanOrEqual):
+                bounds[0] = max(bounds[0], value + isinstance(one, GreaterThan))
+            if isinstance(one, EqualTo | LessThan | LessThanOrEqual):
+                bounds[1] = min(bounds[1], value - isinstance(one, LessThan))
+
+    @property
+    def low(self) -> int:
+        """The first commit log offset wanted."""
+        return self._bounds["physicalOffset"][0]
+
+    @property
+    def high(self) -> int | None:
+        """The offset behind the last one wanted; None for all."""
+        end = self._bounds["physicalOffset"][1]
+        return None if end == LONG_MAX else end + 1
+
+    def records(self) -> RecordFilter:
+        """Return the filter of the records."""
+        topics, queues = self._sets.get("topic"), self._sets.get("queueId")
+        since, until = self._bounds["storeTimestamp"]
+        if topics == set() or queues == set():
+            since, until = 1, 0
+        return RecordFilter(tuple(sorted(topics or ())), tuple(sorted(queues or ())), since, until)
 
 
 class Options:

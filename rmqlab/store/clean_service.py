@@ -11,10 +11,11 @@ from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.running_flags import DISK_FULL_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
+    from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.consume_queue import ConsumeQueue
-    from rmqlab.store.message_store import MessageStore
+    from rmqlab.store.running_flags import RunningFlags
 
 DELETE_FILES_BATCH_MAX = 10
 MAX_MANUAL_DELETE_FILE_TIMES = 20
@@ -26,10 +27,26 @@ _HOUR_MS = 3_600_000
 class CleanService:
     """What 4.8.0 does every `cleanResourceInterval`; here the owner of the store decides when."""
 
-    __slots__ = ("_last_physical_min_offset", "_manual_delete_times", "store")
+    __slots__ = (
+        "_commit_log",
+        "_consume_queue_table",
+        "_delete_expired_index",
+        "_last_physical_min_offset",
+        "_manual_delete_times",
+        "_running_flags",
+    )
 
-    def __init__(self, store: MessageStore) -> None:
-        self.store = store
+    def __init__(
+        self,
+        commit_log: CommitLog,
+        consume_queue_table: dict[str, dict[int, ConsumeQueue]],
+        running_flags: RunningFlags,
+        delete_expired_index: Callable[[int], None],
+    ) -> None:
+        self._commit_log = commit_log
+        self._consume_queue_table = consume_queue_table
+        self._running_flags = running_flags
+        self._delete_expired_index = delete_expired_index
         self._last_physical_min_offset = 0
         self._manual_delete_times = 0
 
@@ -43,7 +60,7 @@ class CleanService:
         `hour` is the hour of the day where the broker stands, `used` the part of the disk in use, 0 to 1. Returns how
         many commit log files were deleted.
         """
-        config = self.store.config
+        config = self._commit_log.config
         is_time = any(when.strip() and int(when) == hour for when in config.delete_when.split(";"))
         self.note_disk_space(used)
         is_space_needed = used < 0 or used > config.disk_max_used_space_ratio / 100.0
@@ -58,7 +75,7 @@ class CleanService:
 
     def note_disk_space(self, used: float) -> None:
         """Take no message while more than 90 % of the disk are in use; take them again once they are not."""
-        flags = self.store.running_flags
+        flags = self._running_flags
         if used > DISK_SPACE_WARNING_LEVEL_RATIO:
             flags.set(DISK_FULL_BIT)
         else:
@@ -66,15 +83,15 @@ class CleanService:
 
     def delete_commit_log_files(self, count: int) -> int:
         """Delete the `count` oldest commit log files, never the last one. Returns how many were deleted."""
-        return self.store.commit_log.mapped_file_queue.delete_first(count)
+        return self._commit_log.mapped_file_queue.delete_first(count)
 
     def delete_expired_commit_log_files(self, now: int, *, at_once: bool = False) -> int:
         """Delete files last written `fileReservedTime` hours before `now` (epoch ms), at most ten.
 
         `at_once` deletes them whatever their age, as a nearly full disk does.
         """
-        files = self.store.commit_log.mapped_file_queue.mapped_files
-        reserved = self.store.config.file_reserved_time * _HOUR_MS
+        files = self._commit_log.mapped_file_queue.mapped_files
+        reserved = self._commit_log.config.file_reserved_time * _HOUR_MS
         count = 0
         for mapped_file in files[: min(DELETE_FILES_BATCH_MAX, len(files) - 1)]:
             if not at_once and now < mapped_file.last_modified + reserved:
@@ -84,18 +101,18 @@ class CleanService:
 
     def clean_consume_queues(self) -> None:
         """Move the queues' first offsets behind messages that are gone, and delete files of entries below."""
-        min_offset = self.store.commit_log.min_offset
+        min_offset = self._commit_log.min_offset
         if min_offset > self._last_physical_min_offset:
             self._last_physical_min_offset = min_offset
-            for queues in self.store.consume_queue_table.values():
+            for queues in self._consume_queue_table.values():
                 for queue in queues.values():
                     queue.delete_expired_file(min_offset)
-            self.store.index_service.delete_expired_file(min_offset)
+            self._delete_expired_index(min_offset)
 
     def clean_expired_consumer_queue(self) -> None:
         """Delete the queues all of whose messages are gone; they begin at offset 0 again."""
-        min_offset = self.store.commit_log.min_offset
-        for topic, queues in list(self.store.consume_queue_table.items()):
+        min_offset = self._commit_log.min_offset
+        for topic, queues in list(self._consume_queue_table.items()):
             if topic == SCHEDULE_TOPIC:
                 continue
             for queue in list(queues.values()):
@@ -104,15 +121,15 @@ class CleanService:
                     self._destroy(queue)
                     del queues[queue.queue_id]
             if not queues:
-                del self.store.consume_queue_table[topic]
+                del self._consume_queue_table[topic]
 
     def clean_unused_topic(self, topics: Collection[str]) -> None:
         """Delete the queues of every topic that is not in `topics`."""
-        table = self.store.consume_queue_table
-        for topic in [one for one in table if one not in topics and one != SCHEDULE_TOPIC]:
+        table = self._consume_queue_table
+        for topic in [name for name in table if name not in topics and name != SCHEDULE_TOPIC]:
             for queue in table.pop(topic).values():
                 self._destroy(queue)
 
     def _destroy(self, queue: ConsumeQueue) -> None:
         queue.destroy()
-        self.store.commit_log.topic_queue_table.pop(f"{queue.topic}-{queue.queue_id}", None)
+        self._commit_log.topic_queue_table.pop(f"{queue.topic}-{queue.queue_id}", None)

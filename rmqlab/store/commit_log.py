@@ -132,6 +132,15 @@ class CommitLog:
         mapped_file = self.mapped_file_queue.find_by_offset(offset, return_first_on_not_found=offset == 0)
         return None if mapped_file is None else mapped_file.select_from(offset % self.mapped_file_size, limit)
 
+    def select_one_message_by_offset(self, offset: int, size: int | None = None) -> bytes | None:
+        """Return the record at `offset`, None when it is not there; `size` is what it says unless given."""
+        if size is None:
+            head = self.get_message(offset, 4)
+            if head is None:
+                return None
+            size = int.from_bytes(head, signed=True)
+        return None if size < 0 else self.get_message(offset, size)
+
     def pickup_store_timestamp(self, offset: int, size: int) -> int:
         """Return the store time (epoch ms) of the record of `size` bytes at `offset`, -1 when it is not there."""
         record = self.get_message(offset, size) if offset >= self.min_offset else None

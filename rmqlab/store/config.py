@@ -8,13 +8,27 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_int
-from rmqlab.store.broker_role import BrokerRole, FlushDiskType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CQ_STORE_UNIT_SIZE = 20
 _HOME = "~"
+
+
+class BrokerRole(Enum):
+    """What a broker is in its group (4.8.0 `BrokerRole`)."""
+
+    ASYNC_MASTER = "ASYNC_MASTER"
+    SYNC_MASTER = "SYNC_MASTER"
+    SLAVE = "SLAVE"
+
+
+class FlushDiskType(Enum):
+    """Whether a put waits until the disk has it (4.8.0 `FlushDiskType`)."""
+
+    SYNC_FLUSH = "SYNC_FLUSH"
+    ASYNC_FLUSH = "ASYNC_FLUSH"
 
 
 class StoreConfigError(BadInput):

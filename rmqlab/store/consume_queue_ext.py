@@ -117,12 +117,6 @@ class ConsumeQueueExt:
             # behind a size of -1 the rest of a file is blank; the last file goes on behind its last unit
             one.set_wrote_position(queue.mapped_file_size if one is not queue.mapped_files[-1] else position)
 
-    def truncate_by_max_address(self, max_address: int) -> None:
-        """Forget the units behind the one at `max_address`."""
-        unit = self.get(max_address)
-        if unit is not None:
-            self.mapped_file_queue.truncate_dirty_files(max_address - LONG_MIN + unit.size)
-
     def truncate_by_min_address(self, min_address: int) -> None:
         """Delete the files that end before `min_address`."""
         if not is_ext_addr(min_address):

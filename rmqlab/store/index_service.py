@@ -10,7 +10,10 @@ from rmqlab.message.properties import KEY_SEPARATOR
 from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE, transaction_value
 
 if TYPE_CHECKING:
+    from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.dispatch_request import DispatchRequest
+
+_TIMES = 3
 
 
 @dataclass(slots=True)
@@ -111,3 +114,43 @@ def key_hash(topic: str, key: str) -> int:
     """Return what a key is known by: the hash code of "topic#key" without its sign."""
     hashed = string_hash(f"{topic}#{key}")
     return 0 if hashed == INT_MIN else abs(hashed)
+
+
+@dataclass(slots=True)
+class QueryMessageResult:
+    """Records found, in the order of the commit log; where the index ends (epoch ms, commit log offset)."""
+
+    messages: list[bytes] = field(default_factory=list)
+    buffer_total_size: int = 0
+    index_last_update_timestamp: int = 0
+    index_last_update_phyoffset: int = 0
+
+
+def query_message(
+    index: MessageIndex, commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int
+) -> QueryMessageResult:
+    """Find at most `max_num` (and `maxMsgsNumBatch`) messages stored from `begin` to `end` (epoch ms).
+
+    Keys are compared by hash code only, so messages of other keys and topics can be among them
+    (`DefaultMessageStore.queryMessage`).
+    """
+    result = QueryMessageResult()
+    last_query_time = end
+    max_num = min(max_num, commit_log.config.max_msgs_num_batch)
+    for _ in range(_TIMES):
+        found = index.query_offset(topic, key, max_num, begin, last_query_time)
+        if not found.phy_offsets:
+            break
+        result.index_last_update_phyoffset = found.index_last_update_phyoffset
+        result.index_last_update_timestamp = found.index_last_update_timestamp
+        for number, offset in enumerate(sorted(found.phy_offsets)):
+            record = commit_log.select_one_message_by_offset(offset)
+            if record is None or offset < commit_log.min_offset:
+                continue
+            if number == 0:
+                last_query_time = commit_log.pickup_store_timestamp(offset, len(record))
+            result.messages.append(record)
+            result.buffer_total_size += len(record)
+        if result.buffer_total_size > 0 or last_query_time < begin:
+            break
+    return result

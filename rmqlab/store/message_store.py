@@ -11,17 +11,16 @@ from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
 from rmqlab.message.topics import TOPIC_MAX_LENGTH
 from rmqlab.rules import RULES
-from rmqlab.store.broker_role import BrokerRole, FlushDiskType
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
+from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.delay_levels import DelayLevels
 from rmqlab.store.dispatch_request import request_of_put
-from rmqlab.store.index_service import IndexService
+from rmqlab.store.index_service import IndexService, query_message
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
-from rmqlab.store.query_message import query_message
-from rmqlab.store.queue_reader import get_message
-from rmqlab.store.reput_message_service import MASTER_ID, ReputMessageService
+from rmqlab.store.queue_reader import QueueReader
+from rmqlab.store.reput_message_service import ReputMessageService
 from rmqlab.store.running_flags import DISK_FULL_BIT, RunningFlags
 from rmqlab.store.segments import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.store_stats_service import StoreStatsService
@@ -34,16 +33,16 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.get_message_result import GetMessageResult
-    from rmqlab.store.index_service import MessageIndex
+    from rmqlab.store.index_service import MessageIndex, QueryMessageResult
     from rmqlab.store.put_message_result import AppendMessageResult
-    from rmqlab.store.query_message import QueryMessageResult
+    from rmqlab.store.queue_reader import GetMessageResult
     from rmqlab.store.segments import SegmentFactory
 
     CommitLogDispatcher = Callable[[DispatchRequest], None]
     MessageArriving = Callable[[str, int, int, int, int, bytes | None, dict[str, str] | None], None]
 
 _NO_MESSAGE_TIME = -1
+MASTER_ID = 0
 # What Java assumes when it cannot ask the machine.
 PHYSICAL_MEMORY_SIZE = 24 * 1024**3
 
@@ -54,8 +53,7 @@ class MessageStore:
     `base_offset` is where the commit log begins (bytes), `physical_memory_size` (bytes) decides what counts as "on
     disk". `message_arriving(topic, queue id, next queue offset, tags code, store time, bitmap, properties)` hears of
     every dispatched message; `dispatchers` see it before, in order. `flush_status` and `replica_status` are what disk
-    and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default. With
-    `verify_reads` a record that is not what its queue's entry says is passed over: 4.8.0 sends it as it is.
+    and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default.
     `flush_requests` counts the puts that may be answered only when the log is on disk. While `defers_dispatch` is set
     puts are left to `dispatch_deferred`, so that they can be answered before; it is called before anybody reads.
     """
@@ -76,23 +74,29 @@ class MessageStore:
         self.segments = segments
         self._takes_topic: Callable[[str], bool] = getattr(segments, "takes_topic", _any_topic)
         self.store_host = store_host
-        self.physical_memory_size = physical_memory_size
-        self.broker_id = broker_id
         self.delay_levels = DelayLevels(config.message_delay_level)
         self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset, rules)
         self.consume_queue_table: dict[str, dict[int, ConsumeQueue]] = {}
         self.index_service: MessageIndex = IndexService()
         self.store_stats_service = StoreStatsService()
         self.running_flags = RunningFlags()
-        self.reput_message_service = ReputMessageService(self, base_offset)
-        self.clean_service = CleanService(self)
+        self.reput_message_service = ReputMessageService(
+            self.commit_log,
+            self._dispatch_request,
+            self.running_flags,
+            is_master=broker_id == MASTER_ID,
+            reput_from_offset=base_offset,
+        )
+        self.clean_service = CleanService(
+            self.commit_log, self.consume_queue_table, self.running_flags, self._delete_expired_index
+        )
+        self.queue_reader = QueueReader(self.commit_log, self.store_stats_service, rules, physical_memory_size)
         self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue, self._build_index]
         self.message_arriving: MessageArriving | None = None
         self.flush_status = PutMessageStatus.PUT_OK
         self.replica_status = PutMessageStatus.SLAVE_NOT_AVAILABLE
         self.flush_requests = 0
         self.is_shutdown = False
-        self.verify_reads = False
         self.defers_dispatch = False
         self._deferred: deque[tuple[MessageExtBrokerInner | None, AppendMessageResult]] = deque()
 
@@ -229,6 +233,27 @@ class MessageStore:
             queue = self.find_consume_queue(request.topic, request.queue_id)
             queue.put_message_position_info(request)
 
+    def _dispatch_request(self, request: DispatchRequest) -> None:
+        for dispatcher in self.dispatchers:
+            dispatcher(request)
+        if self.config.broker_role is BrokerRole.SLAVE:
+            stats = self.store_stats_service
+            stats.single_put_message_topic_times_total[request.topic] += 1
+            stats.single_put_message_topic_size_total[request.topic] += request.msg_size
+        elif self.message_arriving is not None:
+            self.message_arriving(
+                request.topic,
+                request.queue_id,
+                request.consume_queue_offset + 1,
+                request.tags_code,
+                request.store_timestamp,
+                request.bit_map,
+                request.properties_map,
+            )
+
+    def _delete_expired_index(self, offset: int) -> None:
+        self.index_service.delete_expired_file(offset)
+
     def _build_index(self, request: DispatchRequest) -> None:
         if self.config.message_index_enable:
             self.index_service.build_index(request)
@@ -254,7 +279,7 @@ class MessageStore:
             return None
         queue = self.find_consume_queue(topic, queue_id)
         try:
-            return get_message(self, queue, group, offset, max_msg_nums, message_filter, on_filtered)
+            return self.queue_reader.get_message(queue, group, offset, max_msg_nums, message_filter, on_filtered)
         except SegmentError:
             return None
 
@@ -279,11 +304,6 @@ class MessageStore:
     def get_min_offset_in_queue(self, topic: str, queue_id: int) -> int:
         """Queue offset of the first message still there."""
         return self.find_consume_queue(topic, queue_id).min_offset_in_queue
-
-    def get_message_total_in_queue(self, topic: str, queue_id: int) -> int:
-        """Messages between the two."""
-        queue = self.find_consume_queue(topic, queue_id)
-        return queue.max_offset_in_queue - queue.min_offset_in_queue
 
     def get_commit_log_offset_in_queue(self, topic: str, queue_id: int, consume_queue_offset: int) -> int:
         """Commit log offset of a queue's message, 0 when it is not there."""
@@ -312,7 +332,7 @@ class MessageStore:
     def check_in_disk_by_consume_offset(self, topic: str, queue_id: int, consume_offset: int) -> bool:
         """Whether a queue's message has left the memory that messages may take; False when it is not there."""
         entry = self._entry(topic, queue_id, consume_offset)
-        return entry is not None and self.max_phy_offset - entry[0] > self.memory_for_messages
+        return entry is not None and self.max_phy_offset - entry[0] > self.queue_reader.memory_for_messages
 
     def _entry(self, topic: str, queue_id: int, consume_queue_offset: int) -> tuple[int, int] | None:
         data = self.find_consume_queue(topic, queue_id).get_index_buffer(consume_queue_offset, ENTRY.size)
@@ -320,11 +340,6 @@ class MessageStore:
             return None
         offset, size, _ = ENTRY.unpack(data)
         return offset, size
-
-    @property
-    def memory_for_messages(self) -> int:
-        """Bytes of memory that may hold messages: `accessMessageInMemoryMaxRatio` percent of all."""
-        return int(self.physical_memory_size * (self.config.access_message_in_memory_max_ratio / 100.0))
 
     @property
     def min_phy_offset(self) -> int:
@@ -338,12 +353,7 @@ class MessageStore:
 
     def select_one_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> bytes | None:
         """Return the record at a commit log offset, None when it is not there."""
-        if size is None:
-            head = self.commit_log.get_message(commit_log_offset, 4)
-            if head is None:
-                return None
-            size = int.from_bytes(head, signed=True)
-        return None if size < 0 else self.commit_log.get_message(commit_log_offset, size)
+        return self.commit_log.select_one_message_by_offset(commit_log_offset, size)
 
     def look_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> MessageExt | None:
         """Return the message at a commit log offset, its body as stored; None when there is none."""
@@ -352,7 +362,7 @@ class MessageStore:
 
     def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
         """Find messages by key or unique key, stored from `begin` to `end` (epoch ms); see `query_message`."""
-        return query_message(self, topic, key, max_num, begin, end)
+        return query_message(self.index_service, self.commit_log, topic, key, max_num, begin, end)
 
     def pickup_store_timestamp(self, commit_log_offset: int, size: int) -> int:
         """Store time (epoch ms) of a record, -1 when it is not there."""

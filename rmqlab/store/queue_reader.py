@@ -2,73 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import to_int32, to_utf8
-from rmqlab.store.broker_role import BrokerRole
-from rmqlab.store.config import CQ_STORE_UNIT_SIZE
-from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
-from rmqlab.store.consume_queue_ext import MAX_ADDR
+from rmqlab.store.config import CQ_STORE_UNIT_SIZE, BrokerRole
+from rmqlab.store.consume_queue import ENTRY
+from rmqlab.store.consume_queue_ext import is_ext_addr
 from rmqlab.store.dispatch_request import is_sound
-from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.filter.message_filter import MessageFilter
+    from rmqlab.rules import Rules
+    from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.config import MessageStoreConfig
-    from rmqlab.store.message_store import MessageStore
+    from rmqlab.store.consume_queue import ConsumeQueue
+    from rmqlab.store.store_stats_service import StoreStatsService
 
     OnFiltered = Callable[[int, str], None]
 
+SIZE_PER_COUNT = 64 * 1024
 # 4.8.0 calls the bound on what one read looks at a count; it is bytes: 800 entries (row S-46).
-LEAST_SCAN_BYTES = 16000
+MIN_SCAN_BYTES = 16000
 
 
-def get_message(
-    store: MessageStore,
-    queue: ConsumeQueue | None,
-    group: str,
-    offset: int,
-    max_msg_nums: int,
-    message_filter: MessageFilter | None,
-    on_filtered: OnFiltered | None,
-) -> GetMessageResult:
-    """Read `queue` from `offset` on; the caller has checked that the store may be read.
+class GetMessageStatus(Enum):
+    """Why there are messages, or none (4.8.0 `GetMessageStatus`)."""
 
-    Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which nobody gets: 4.8.0 makes the queue that it looks for.
+    FOUND = "FOUND"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
+    OFFSET_FOUND_NULL = "OFFSET_FOUND_NULL"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
-    `next_begin_offset` lies behind every entry looked at, the rejected ones included: what a filter drops here is
-    never looked at again (row S-51).
+
+@dataclass(slots=True)
+class GetMessageResult:
+    """Messages of a queue as records (commit log bytes), and where to go on.
+
+    Offsets count messages; `buffer_total_size` is in bytes; `msg_count_4_commercial` counts each message once for
+    every begun 64 KiB.
     """
-    if queue is None:
-        result = GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE)
-        return _without_messages(store, result, offset, 0)
-    min_offset, max_offset = queue.min_offset_in_queue, queue.max_offset_in_queue
-    result = GetMessageResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, offset, min_offset, max_offset)
-    if max_offset == 0:
-        corrected = 0
-    elif offset < min_offset:
-        result.status, corrected = GetMessageStatus.OFFSET_TOO_SMALL, min_offset
-    elif offset == max_offset:
-        result.status, corrected = GetMessageStatus.OFFSET_OVERFLOW_ONE, offset
-    elif offset > max_offset:
-        result.status = GetMessageStatus.OFFSET_OVERFLOW_BADLY
-        corrected = min_offset if min_offset == 0 else max_offset
-    else:
-        scan_bytes = max(LEAST_SCAN_BYTES, to_int32(max_msg_nums * CQ_STORE_UNIT_SIZE))
-        entries = queue.get_index_buffer(offset, scan_bytes)
-        if entries is not None:
-            _Reading(store, queue, result, message_filter, on_filtered).read(entries, offset, max_msg_nums, group)
-            return result
-        result.status, corrected = GetMessageStatus.OFFSET_FOUND_NULL, queue.roll_next_file(offset)
-    return _without_messages(store, result, offset, corrected)
 
+    status: GetMessageStatus = GetMessageStatus.NO_MESSAGE_IN_QUEUE
+    next_begin_offset: int = 0
+    min_offset: int = 0
+    max_offset: int = 0
+    messages: list[bytes] = field(default_factory=list)
+    buffer_total_size: int = 0
+    suggest_pulling_from_slave: bool = False
+    msg_count_4_commercial: int = 0
 
-def _without_messages(store: MessageStore, result: GetMessageResult, offset: int, corrected: int) -> GetMessageResult:
-    store.store_stats_service.get_message_times_total_miss += 1
-    result.next_begin_offset = next_offset_correction(store.config, offset, corrected)
-    return result
+    @property
+    def message_count(self) -> int:
+        """Number of records."""
+        return len(self.messages)
+
+    def add_message(self, record: bytes) -> None:
+        """Take one more record."""
+        size = len(record)
+        self.messages.append(record)
+        self.buffer_total_size += size
+        self.msg_count_4_commercial += -(-size // SIZE_PER_COUNT)
 
 
 def next_offset_correction(config: MessageStoreConfig, old_offset: int, new_offset: int) -> int:
@@ -78,31 +80,87 @@ def next_offset_correction(config: MessageStoreConfig, old_offset: int, new_offs
     return old_offset
 
 
-class _Reading:
-    """One pass over the entries of a queue."""
+class QueueReader:
+    """Reads queues. A message further than `memory_for_messages` behind the end of the log counts as on disk.
 
-    __slots__ = ("message_filter", "on_filtered", "queue", "result", "store")
+    With `verify_reads` a record that is not what its queue's entry says is passed over: 4.8.0 sends it as it is.
+    """
+
+    __slots__ = ("_commit_log", "_physical_memory_size", "_rules", "_stats", "verify_reads")
 
     def __init__(
+        self, commit_log: CommitLog, stats: StoreStatsService, rules: Rules, physical_memory_size: int
+    ) -> None:
+        self._commit_log = commit_log
+        self._stats = stats
+        self._rules = rules
+        self._physical_memory_size = physical_memory_size
+        self.verify_reads = False
+
+    @property
+    def memory_for_messages(self) -> int:
+        """Bytes of memory that may hold messages: `accessMessageInMemoryMaxRatio` percent of all."""
+        return int(self._physical_memory_size * (self._commit_log.config.access_message_in_memory_max_ratio / 100.0))
+
+    def get_message(
         self,
-        store: MessageStore,
+        queue: ConsumeQueue | None,
+        group: str,
+        offset: int,
+        max_msg_nums: int,
+        message_filter: MessageFilter | None,
+        on_filtered: OnFiltered | None,
+    ) -> GetMessageResult:
+        """Read `queue` from `offset` on; the caller has checked that the store may be read.
+
+        Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which nobody gets: 4.8.0 makes the queue it looks for.
+
+        `next_begin_offset` lies behind every entry looked at, the rejected ones included: what a filter drops here is
+        never looked at again (row S-51).
+        """
+        if queue is None:
+            return self._without_messages(GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE), offset, 0)
+        min_offset, max_offset = queue.min_offset_in_queue, queue.max_offset_in_queue
+        result = GetMessageResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, offset, min_offset, max_offset)
+        if max_offset == 0:
+            corrected = 0
+        elif offset < min_offset:
+            result.status, corrected = GetMessageStatus.OFFSET_TOO_SMALL, min_offset
+        elif offset == max_offset:
+            result.status, corrected = GetMessageStatus.OFFSET_OVERFLOW_ONE, offset
+        elif offset > max_offset:
+            result.status = GetMessageStatus.OFFSET_OVERFLOW_BADLY
+            corrected = min_offset if min_offset == 0 else max_offset
+        else:
+            scan_bytes = max(MIN_SCAN_BYTES, to_int32(max_msg_nums * CQ_STORE_UNIT_SIZE))
+            entries = queue.get_index_buffer(offset, scan_bytes)
+            if entries is not None:
+                self._read(queue, result, entries, offset, max_msg_nums, group, message_filter, on_filtered)
+                return result
+            result.status, corrected = GetMessageStatus.OFFSET_FOUND_NULL, queue.roll_next_file(offset)
+        return self._without_messages(result, offset, corrected)
+
+    def _without_messages(self, result: GetMessageResult, offset: int, corrected: int) -> GetMessageResult:
+        self._stats.get_message_times_total_miss += 1
+        result.next_begin_offset = next_offset_correction(self._commit_log.config, offset, corrected)
+        return result
+
+    def _read(
+        self,
         queue: ConsumeQueue,
         result: GetMessageResult,
+        entries: bytes,
+        offset: int,
+        max_msg_nums: int,
+        group: str,
         message_filter: MessageFilter | None,
         on_filtered: OnFiltered | None,
     ) -> None:
-        self.store = store
-        self.queue = queue
-        self.result = result
-        self.message_filter = message_filter
-        self.on_filtered = on_filtered
-
-    def read(self, entries: bytes, offset: int, max_msg_nums: int, group: str) -> None:
         """Fill `result` from `entries`, whose first has the queue offset `offset`."""
-        store, result, config = self.store, self.result, self.store.config
-        commit_log, message_filter = store.commit_log, self.message_filter
-        max_offset_py, memory = commit_log.max_offset, store.memory_for_messages
-        verify, topic, queue_id = store.verify_reads, to_utf8(self.queue.topic), self.queue.queue_id
+        commit_log, stats = self._commit_log, self._stats
+        config = commit_log.config
+        max_offset_py, memory = commit_log.max_offset, self.memory_for_messages
+        verify, topic, queue_id = self.verify_reads, to_utf8(queue.topic), queue.queue_id
         result.status = GetMessageStatus.NO_MATCHED_MESSAGE
         next_phy_file_start_offset: int | None = None
         in_memory = config.max_transfer_bytes_on_message_in_memory, config.max_transfer_count_on_message_in_memory
@@ -116,10 +174,10 @@ class _Reading:
                 continue
             total, count = result.buffer_total_size, len(result.messages)
             bounds = on_disk if max_offset_py - offset_py > memory else in_memory
-            if store.rules.is_the_batch_full(size_py, max_msg_nums, total, count, *bounds):
+            if self._rules.is_the_batch_full(size_py, max_msg_nums, total, count, *bounds):
                 break
-            if message_filter is not None and not self._layer_1(message_filter, tags_code):
-                self._rejected(offset + looked_at, "consume_queue")
+            if message_filter is not None and not _layer_1(queue, message_filter, tags_code):
+                _rejected(result, on_filtered, offset + looked_at, "consume_queue")
                 continue
             record = commit_log.get_message(offset_py, size_py)
             if record is None:
@@ -130,34 +188,35 @@ class _Reading:
             if verify and not is_sound(record, topic, queue_id, offset + looked_at, (offset_py, size_py, tags_code)):
                 continue
             if message_filter is not None and not message_filter.is_matched_by_commit_log(record, None):
-                self._rejected(offset + looked_at, "commit_log")
+                _rejected(result, on_filtered, offset + looked_at, "commit_log")
                 continue
-            store.store_stats_service.get_message_transfered_msg_count += 1
+            stats.get_message_transfered_msg_count += 1
             result.add_message(record)
             result.status = GetMessageStatus.FOUND
             next_phy_file_start_offset = None
         else:
             looked_at = len(entries) // CQ_STORE_UNIT_SIZE
         fall_behind = max_offset_py - max_phy_offset_pulling
-        stats = store.store_stats_service
         if config.disk_fall_recorded:
-            stats.disk_fall_behind_size[group, self.queue.topic, self.queue.queue_id] = fall_behind
-        result.next_begin_offset = store.rules.next_offset(offset, looked_at, len(result.messages))
+            stats.disk_fall_behind_size[group, queue.topic, queue_id] = fall_behind
+        result.next_begin_offset = self._rules.next_offset(offset, looked_at, len(result.messages))
         result.suggest_pulling_from_slave = fall_behind > memory
         if result.status is GetMessageStatus.FOUND:
             stats.get_message_times_total_found += 1
         else:
             stats.get_message_times_total_miss += 1
 
-    def _layer_1(self, message_filter: MessageFilter, tags_code: int) -> bool:
-        if tags_code > MAX_ADDR:
-            return message_filter.is_matched_by_consume_queue(tags_code, None)
-        # a unit that cannot be found leaves the filter without a code: it lets the message pass (row S-50)
-        unit = self.queue.get_ext(tags_code)
-        return message_filter.is_matched_by_consume_queue(None if unit is None else unit.tags_code, unit)
 
-    def _rejected(self, queue_offset: int, layer: str) -> None:
-        if self.result.buffer_total_size == 0:
-            self.result.status = GetMessageStatus.NO_MATCHED_MESSAGE
-        if self.on_filtered is not None:
-            self.on_filtered(queue_offset, layer)
+def _layer_1(queue: ConsumeQueue, message_filter: MessageFilter, tags_code: int) -> bool:
+    if not is_ext_addr(tags_code):
+        return message_filter.is_matched_by_consume_queue(tags_code, None)
+    # a unit that cannot be found leaves the filter without a code: it lets the message pass (row S-50)
+    unit = queue.get_ext(tags_code)
+    return message_filter.is_matched_by_consume_queue(None if unit is None else unit.tags_code, unit)
+
+
+def _rejected(result: GetMessageResult, on_filtered: OnFiltered | None, queue_offset: int, layer: str) -> None:
+    if result.buffer_total_size == 0:
+        result.status = GetMessageStatus.NO_MATCHED_MESSAGE
+    if on_filtered is not None:
+        on_filtered(queue_offset, layer)

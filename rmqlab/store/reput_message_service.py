@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.store.broker_role import BrokerRole
 from rmqlab.store.running_flags import DISK_FULL_BIT
 from rmqlab.store.segments import SegmentError
 
 if TYPE_CHECKING:
-    from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.message_store import MessageStore
+    from collections.abc import Callable
 
-_LEAST_CHUNK = 4 * 1024 * 1024
-MASTER_ID = 0
+    from rmqlab.store.commit_log import CommitLog
+    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.running_flags import RunningFlags
+
+_MIN_CHUNK = 4 * 1024 * 1024
 
 
 class ReputMessageService:
-    """Reads the commit log from `reput_from_offset` on, record by record, and hands each to the dispatchers."""
+    """Reads the commit log from `reput_from_offset` on, record by record, and hands each to `dispatch`."""
 
-    __slots__ = ("reput_from_offset", "store")
+    __slots__ = ("_commit_log", "_dispatch", "_is_master", "_running_flags", "reput_from_offset")
 
-    def __init__(self, store: MessageStore, reput_from_offset: int) -> None:
-        self.store = store
+    def __init__(
+        self,
+        commit_log: CommitLog,
+        dispatch: Callable[[DispatchRequest], None],
+        running_flags: RunningFlags,
+        *,
+        is_master: bool,
+        reput_from_offset: int,
+    ) -> None:
+        self._commit_log = commit_log
+        self._dispatch = dispatch
+        self._running_flags = running_flags
+        self._is_master = is_master
         self.reput_from_offset = reput_from_offset
 
     def behind(self) -> int:
         """Bytes of commit log that are not dispatched yet."""
-        return self.store.commit_log.max_offset - self.reput_from_offset
+        return self._commit_log.max_offset - self.reput_from_offset
 
     def do_reput(self, until: int | None = None) -> None:
         """Dispatch all that is there, or only what begins before commit log offset `until`.
@@ -38,7 +50,7 @@ class ReputMessageService:
         try:
             self._do_reput(until)
         except SegmentError:
-            self.store.running_flags.set(DISK_FULL_BIT)
+            self._running_flags.set(DISK_FULL_BIT)
 
     def dispatch_put(self, request: DispatchRequest) -> None:
         """Dispatch the message at `reput_from_offset`, whose record was just written and need not be read again."""
@@ -46,12 +58,12 @@ class ReputMessageService:
             self._dispatch(request)
             self.reput_from_offset += request.msg_size
         except SegmentError:
-            self.store.running_flags.set(DISK_FULL_BIT)
+            self._running_flags.set(DISK_FULL_BIT)
 
     def _do_reput(self, until: int | None) -> None:
-        commit_log = self.store.commit_log
+        commit_log = self._commit_log
         self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)
-        limit = max(_LEAST_CHUNK, self.store.config.max_message_size)
+        limit = max(_MIN_CHUNK, commit_log.config.max_message_size)
         end = commit_log.max_offset if until is None else min(until, commit_log.max_offset)
         while self.reput_from_offset < end:
             chunk = commit_log.get_data(self.reput_from_offset, limit)
@@ -60,7 +72,7 @@ class ReputMessageService:
 
     def _dispatch_chunk(self, chunk: bytes, end: int, *, is_cut: bool) -> bool:
         """Dispatch the records in `chunk` that begin before `end`; False when there is nothing to go on with."""
-        commit_log = self.store.commit_log
+        commit_log = self._commit_log
         position = 0
         while position < len(chunk) and self.reput_from_offset < end:
             request = commit_log.check_message_and_return_size(chunk, position)
@@ -74,28 +86,9 @@ class ReputMessageService:
                 if is_cut and position:
                     # the record goes on behind what was read at once: read again from its beginning
                     return True
-                if self.store.broker_id == MASTER_ID:
+                if self._is_master:
                     self.reput_from_offset = commit_log.end_of_data(self.reput_from_offset)
                 return False
             self.reput_from_offset += size
             position += size
         return True
-
-    def _dispatch(self, request: DispatchRequest) -> None:
-        store = self.store
-        for dispatcher in store.dispatchers:
-            dispatcher(request)
-        if store.config.broker_role is BrokerRole.SLAVE:
-            stats = store.store_stats_service
-            stats.single_put_message_topic_times_total[request.topic] += 1
-            stats.single_put_message_topic_size_total[request.topic] += request.msg_size
-        elif store.message_arriving is not None:
-            store.message_arriving(
-                request.topic,
-                request.queue_id,
-                request.consume_queue_offset + 1,
-                request.tags_code,
-                request.store_timestamp,
-                request.bit_map,
-                request.properties_map,
-            )

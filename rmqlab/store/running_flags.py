@@ -8,8 +8,7 @@ WRITE_LOGICS_QUEUE_ERROR_BIT = 1 << 2
 WRITE_INDEX_FILE_ERROR_BIT = 1 << 3
 DISK_FULL_BIT = 1 << 4
 
-_CQ_BITS = NOT_WRITEABLE_BIT | WRITE_LOGICS_QUEUE_ERROR_BIT | WRITE_INDEX_FILE_ERROR_BIT
-_WRITE_BITS = _CQ_BITS | DISK_FULL_BIT
+_WRITE_BITS = NOT_WRITEABLE_BIT | WRITE_LOGICS_QUEUE_ERROR_BIT | WRITE_INDEX_FILE_ERROR_BIT | DISK_FULL_BIT
 
 
 class RunningFlags:
@@ -29,16 +28,6 @@ class RunningFlags:
     def is_writeable(self) -> bool:
         """Whether messages may be put."""
         return not self.flag_bits & _WRITE_BITS
-
-    @property
-    def is_cq_writeable(self) -> bool:
-        """Whether consume queues may be written."""
-        return not self.flag_bits & _CQ_BITS
-
-    @property
-    def is_disk_full(self) -> bool:
-        """Whether the disk was found full."""
-        return bool(self.flag_bits & DISK_FULL_BIT)
 
     def set(self, bit: int) -> None:
         """Raise one of the `*_BIT` flags."""

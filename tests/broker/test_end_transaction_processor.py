@@ -10,7 +10,7 @@ from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK
 from rmqlab.message.topics import TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
-from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.config import BrokerRole
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
 
 

@@ -13,8 +13,8 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import PullMessageResponseHeader
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
-from rmqlab.store.broker_role import BrokerRole
-from rmqlab.store.get_message_result import GetMessageResult, GetMessageStatus
+from rmqlab.store.config import BrokerRole
+from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rmqlab.broker.schedule_message_service import message_time_up
 from rmqlab.message.message import MessageExt
 from rmqlab.message.record import decode_records
-from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.config import BrokerRole
 from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"

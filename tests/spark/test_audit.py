@@ -13,7 +13,7 @@ import pytest
 from rmqlab.cli import main
 from rmqlab.lab.fates import LOSING
 from rmqlab.message.topics import TRACE_TOPIC
-from rmqlab.spark.files.log_maker import LogMaker
+from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 

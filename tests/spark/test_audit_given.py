@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
+from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.audit import log_extent
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.delivery_evidence import read_log
@@ -16,8 +17,7 @@ from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.files.commit_log_files import LogFile, log_files, log_ranges
-from rmqlab.spark.files.log_maker import LogMaker
-from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
+from tests.proof.log_maker import LogMaker
 
 
 def written(path, *lines):

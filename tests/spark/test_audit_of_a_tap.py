@@ -17,6 +17,7 @@ from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.tap_account import tap_account
+from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.runtime.serve_config import Endpoint
@@ -27,7 +28,6 @@ from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
 
 QUEUES = 4
 

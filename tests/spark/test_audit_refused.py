@@ -12,6 +12,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 from rmqlab.cli import main
 from rmqlab.lab.fates import LOSING
 from rmqlab.lab.recorded.store import RecordedStore
+from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark import session
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.log_extent import AuditError, require_messages
@@ -19,8 +20,7 @@ from rmqlab.spark.audit.scan import Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import Asked, Held, Present, Subscriptions, both
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_maker import LogMaker
-from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
+from tests.proof.log_maker import LogMaker
 
 LINE = {"group": "G", "topic": "T", "expr": "tagA"}
 

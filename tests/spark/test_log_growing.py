@@ -13,9 +13,8 @@ from rmqlab.spark.audit.subscriptions import Asked, Subscriptions
 from rmqlab.spark.files import record_columns
 from rmqlab.spark.files import record_kernel as kernel
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_end import log_end
-from rmqlab.spark.files.log_maker import LogMaker
-from rmqlab.spark.files.record_columns import LogReader
+from rmqlab.spark.files.record_columns import LogReader, log_end
+from tests.proof.log_maker import LogMaker
 
 
 @pytest.mark.parametrize("half", [0, 40])

@@ -198,7 +198,7 @@ from pyspark.sql import functions as F
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
-from rmqlab.spark.files.log_maker import LogMaker
+from tests.proof.log_maker import LogMaker
 from rmqlab.spark import read_store
 
 spark = open_session()

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.files.store_config import StoreConfig
+from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
@@ -16,12 +16,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from rmqlab.spark import read_store
-from rmqlab.spark.files.pushed_filters import Pushed
 from rmqlab.spark.store_source import (
     LogStream,
     LogTable,
     Options,
     PlainTable,
+    Pushed,
     PushingLogTable,
     RocketMQStore,
     StoreOptionError,

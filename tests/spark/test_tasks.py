@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.spark import tasks
-from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.store_source import LogTable, Options
+from tests.proof.log_maker import LogMaker
 
 
 def test_a_process_freezes_what_it_loaded_once_at_the_end_of_its_first_task(tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.files.log_maker import LogMaker
 from rmqlab.spark.files.wide_bytes import (
     REACH,
     compiled,
@@ -23,6 +22,7 @@ from rmqlab.spark.files.wide_bytes import (
     marks,
     word_at,
 )
+from tests.proof.log_maker import LogMaker
 
 _READ = """
 import sys

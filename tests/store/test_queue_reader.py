@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from rmqlab.message.java import string_hash
 from rmqlab.message.record import decode_record
 from rmqlab.rules import is_the_batch_full
-from rmqlab.store.broker_role import BrokerRole
-from rmqlab.store.config import MessageStoreConfig
-from rmqlab.store.get_message_result import GetMessageStatus
-from rmqlab.store.queue_reader import get_message, next_offset_correction
+from rmqlab.store.config import BrokerRole, MessageStoreConfig
+from rmqlab.store.queue_reader import GetMessageStatus, next_offset_correction
 from rmqlab.store.running_flags import NOT_READABLE_BIT
 
 NOW = 1_609_459_200_000
@@ -64,10 +62,10 @@ def test_a_store_that_was_shut_down_or_is_unreadable_answers_nothing(filled):
 @pytest.mark.row("S-39")
 def test_without_a_queue(filled):
     store = filled(["TagA"])
-    result = get_message(store, None, "g", 7, 32, None, None)
+    result = store.queue_reader.get_message(None, "g", 7, 32, None, None)
     assert place(result) == ("NO_MATCHED_LOGIC_QUEUE", 0, 0, 0)
     store.config.broker_role = BrokerRole.SLAVE
-    assert get_message(store, None, "g", 7, 32, None, None).next_begin_offset == 7
+    assert store.queue_reader.get_message(None, "g", 7, 32, None, None).next_begin_offset == 7
     assert store.store_stats_service.get_message_times_total_miss == 2
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
-from rmqlab.store.get_message_result import GetMessageStatus
+from rmqlab.store.queue_reader import GetMessageStatus
 
 LONG_MIN = -(1 << 63)
 

@@ -17,7 +17,7 @@ from rmqlab.broker.extra.reply_message_processor import ReplyMessageProcessor
 from rmqlab.broker.extra.runtime_info import DAY_MS, RuntimeInfo
 from rmqlab.broker.extra.transactional_message_check_service import TransactionalMessageCheckService
 from rmqlab.broker.extra.transactions import TransactionalMessageService
-from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker

@@ -33,7 +33,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
 from rmqlab.rules import tags_code
-from rmqlab.store.broker_role import BrokerRole
+from rmqlab.store.config import BrokerRole
 from rmqlab.store.put_message_result import PutMessageStatus
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.topics import (
     DLQ_GROUP_TOPIC_PREFIX,
     RETRY_GROUP_TOPIC_PREFIX,
@@ -29,8 +30,7 @@ from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, AuditError, begins_
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_end import log_end
-from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN
+from rmqlab.spark.files.record_columns import log_end
 from rmqlab.spark.files.store_config import StoreConfig
 from rmqlab.spark.tasks import over_ranges
 

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rmqlab.lab.fates import Fate
+from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.spark.audit.batch import Batch
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
 from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import QueueCheck
-from rmqlab.spark.files.record_columns import LONG_MAX, LONG_MIN, PROPERTY_PREFIX, LogReader, RecordFilter
+from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, LogReader, RecordFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

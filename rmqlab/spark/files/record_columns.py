@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rmqlab.message.compression import CompressionError, uncompress
-from rmqlab.message.java import from_utf8
+from rmqlab.message.java import LONG_MAX, LONG_MIN, from_utf8
 from rmqlab.message.message import Host
 from rmqlab.message.properties import (
     NAME_VALUE_SEPARATOR,
@@ -23,19 +23,19 @@ from rmqlab.message.properties import (
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.spark.files import record_kernel as kernel
+from rmqlab.spark.files.commit_log_files import LogRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from rmqlab.spark.files.commit_log_files import LogFile, LogRange
+    from rmqlab.spark.files.commit_log_files import LogFile
 
 BATCH_ROWS: Final = 32_768
 _TEXT_A_ROW: Final = 64
 _ITEMS_A_ROW: Final = 16
 _BODY_ROOM: Final = 16 << 20
-LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 _MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 _TRANSACTIONS: Final = pa.array(["none", "prepared", "commit", "rollback"])
 _PROPERTY_COLUMNS: Final = {
@@ -168,6 +168,33 @@ class LogReader:
         known: dict[str, Any] = {"physicalOffset": offset, "size": min(size, 0x7FFFFFFF), "corrupt": reason}
         arrays = [pa.array([known.get(one.name)], one.type) for one in self.schema()]
         return pa.record_batch(arrays, schema=self.schema())
+
+
+def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
+    """Return the commit log offset behind the last whole record, walking from `begin`, where a record begins.
+
+    With `until`, the first place at or behind it where a record begins. What is damaged in between is walked over;
+    damage with nothing whole behind it may be a record that is still being written, and ends the walk.
+    """
+    end = begin
+    for file in files:
+        if file.base + file.size <= end:
+            continue
+        if until is not None and end >= until:
+            break
+        high = file.size if until is None else min(until - file.base, file.size)
+        reader = LogReader((), check_crc=False)
+        # No record begins behind the file's end, so nothing is decoded on the way.
+        for _ in reader.read(LogRange(file, file.size, high, max(end - file.base, 0))):
+            pass
+        if file.last:
+            # Several may be: files made for later, or one whose beginning is damaged.
+            end = max(end, reader.reached) if reader.reached != file.base else end
+            continue
+        # What is damaged up to the file's end is walked over, but not what lies behind `until`.
+        is_until = reader.reached >= file.base + high < file.base + file.size
+        end = reader.reached if is_until else file.next_base
+    return end
 
 
 def _gap(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, how: int, detail: int) -> tuple[int, str]:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE
+from rmqlab.message.record import BLANK_MAGIC_CODE, LAYOUTS, MESSAGE_MAGIC_CODE, message_length
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
 from rmqlab.spark.files.wide_bytes import REACH, compiled, copy_16, fetch, first_mark, int_at, long_at, marks, word_at
 
 # How a walk ends.
@@ -35,8 +36,16 @@ WANT_TEXT, WANT_ID, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, 
 
 _MAGIC: Final = MESSAGE_MAGIC_CODE
 _BLANK: Final = BLANK_MAGIC_CODE
-LEAST: Final = 91
+LEAST: Final = message_length(0, 0, 0, 0)
 """Bytes of the smallest record."""
+_LAYOUT: Final = LAYOUTS[4, 4]
+_BODY_AT: Final = _LAYOUT.size
+(
+    _, _MAGIC_AT, _CRC_AT, _QUEUE_ID_AT, _FLAG_AT, _QUEUE_OFFSET_AT, _OFFSET_AT, _SYS_FLAG_AT, _BORN_TIME_AT,
+    _BORN_AT, _, _STORE_TIME_AT, _STORE_AT, _, _RECONSUME_AT, _PREPARED_AT, _LENGTH_AT,
+) = _LAYOUT.offsets.values()  # fmt: skip
+"""Where the fields stand if both hosts have 4 bytes; each longer one moves what is behind it."""
+_V6_MORE: Final = LAYOUTS[16, 4].size - _BODY_AT
 ROOM: Final = 1 << 16
 """Bytes that one record may add to a text buffer, and more."""
 
@@ -63,23 +72,23 @@ uint64: Any = np.uint64  # an index of this type is not looked at for being nega
 @compiled
 def _check(data: Any, at: int, end: int, base: int) -> Any:
     """Return 0 for a record that is whole and in its place, else what is wrong."""
-    if int_at(data, at + 4) != _MAGIC:
+    if int_at(data, at + _MAGIC_AT) != _MAGIC:
         return MAGIC
     size = int64(int_at(data, at))
     if size < LEAST:
         return SIZE
     if at + size > end:
         return CUT
-    if long_at(data, at + 28) != base + at:
+    if long_at(data, at + _OFFSET_AT) != base + at:
         return PLACE
-    flags = int_at(data, at + 36)
-    hosts = (12 if flags & 16 else 0) + (12 if flags & 32 else 0)
+    flags = int_at(data, at + _SYS_FLAG_AT)
+    hosts = (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
     if size < LEAST + hosts:
         return LENGTHS
-    body = int64(int_at(data, at + 84 + hosts))
+    body = int64(int_at(data, at + _LENGTH_AT + hosts))
     if body < 0 or body > size - LEAST - hosts:
         return LENGTHS
-    topic_at = at + 88 + hosts + body
+    topic_at = at + _BODY_AT + hosts + body
     topic = int64(data[topic_at])
     if topic > 127 or LEAST + hosts + body + topic > size:
         return LENGTHS
@@ -279,10 +288,10 @@ def walk(
         if at + 8 > size_of_file:
             return rows, at, BAD, CUT
         wrong = MAGIC
-        if int_at(data, at + 4) == _MAGIC:
+        if int_at(data, at + _MAGIC_AT) == _MAGIC:
             wrong = CUT if at + LEAST > size_of_file else _check(data, at, size_of_file, base)
         if wrong != 0:
-            magic = int_at(data, at + 4)
+            magic = int_at(data, at + _MAGIC_AT)
             if magic == _BLANK:
                 return rows, at, BLANK, MAGIC
             if magic == 0 and int_at(data, at) == 0:
@@ -292,8 +301,13 @@ def walk(
         # Records are far apart: while one is decoded, the next one and the head of that after it come into the cache.
         ahead = at + size
         if ahead + LEAST + 24 <= size_of_file:
-            flags = int_at(data, ahead + 36)
-            topic_at = ahead + 88 + (12 if flags & 16 else 0) + (12 if flags & 32 else 0)
+            flags = int_at(data, ahead + _SYS_FLAG_AT)
+            topic_at = (
+                ahead
+                + _BODY_AT
+                + (_V6_MORE if flags & BORNHOST_V6_FLAG else 0)
+                + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
+            )
             topic_at += int64(int_at(data, topic_at - 4))
             for line in range(3):
                 fetch(data, topic_at + 64 * line)
@@ -303,11 +317,14 @@ def walk(
         if at < low:
             at += size
             continue
-        flags = int_at(data, at + 36)
-        born_more, store_more = 12 if flags & 16 else 0, 12 if flags & 32 else 0
-        queue_id = int_at(data, at + 12)
-        stored = long_at(data, at + 56 + born_more)
-        body_at = at + 88 + born_more + store_more
+        flags = int_at(data, at + _SYS_FLAG_AT)
+        born_more, store_more = (
+            _V6_MORE if flags & BORNHOST_V6_FLAG else 0,
+            _V6_MORE if flags & STOREHOST_V6_FLAG else 0,
+        )
+        queue_id = int_at(data, at + _QUEUE_ID_AT)
+        stored = long_at(data, at + _STORE_TIME_AT + born_more)
+        body_at = at + _BODY_AT + born_more + store_more
         body = int64(int_at(data, body_at - 4))
         topic_at = body_at + body + 1
         topic = int64(data[topic_at - 1])
@@ -349,16 +366,16 @@ def walk(
         ints[3, rows] = flags
         ints[6, rows] = body
         longs[0, rows] = base + at
-        longs[1, rows] = long_at(data, at + 20)
+        longs[1, rows] = long_at(data, at + _QUEUE_OFFSET_AT)
         longs[3, rows] = stored
         if want & WANT_REST:
-            ints[2, rows] = int_at(data, at + 16)
-            ints[4, rows] = int_at(data, body_at - 16)
-            ints[5, rows] = int_at(data, at + 8)
-            longs[2, rows] = long_at(data, at + 40)
-            longs[4, rows] = long_at(data, body_at - 12)
+            ints[2, rows] = int_at(data, at + _FLAG_AT)
+            ints[4, rows] = int_at(data, body_at + _RECONSUME_AT - _BODY_AT)
+            ints[5, rows] = int_at(data, at + _CRC_AT)
+            longs[2, rows] = long_at(data, at + _BORN_TIME_AT)
+            longs[4, rows] = long_at(data, body_at + _PREPARED_AT - _BODY_AT)
         damaged[rows] = 0
-        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != int_at(data, at + 8):
+        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != int_at(data, at + _CRC_AT):
             damaged[rows] = 1
         wide = at + size + REACH <= size_of_file
         if want & WANT_TOPIC:
@@ -369,11 +386,11 @@ def walk(
             _copy(data, body_at, kept, bodies, body_used)
             body_used += kept
             body_ends[rows + 1] = body_used
-        store_at = at + 64 + born_more
+        store_at = at + _STORE_AT + born_more
         if want & WANT_HOSTS:
             # address left-aligned in 16 bytes, then port and length, so that equal hosts are equal bytes
             for number in range(2):
-                host = at + 48 if number == 0 else store_at
+                host = at + _BORN_AT if number == 0 else store_at
                 length = 4 + (born_more if number == 0 else store_more)
                 place = (BORN + number) * texts_each + used[BORN + number]
                 for index in range(16):
@@ -386,7 +403,7 @@ def walk(
             length = 4 + store_more
             skip = 12 if store_more and _is_mapped(data, store_at) else 0
             place = _hex(data, store_at + skip, length + 4 - skip, texts, begin)
-            place = _hex(data, at + 28, 8, texts, place)
+            place = _hex(data, at + _OFFSET_AT, 8, texts, place)
             while place < begin + 2 * (length + 12):
                 texts[place] = 48
                 place += 1

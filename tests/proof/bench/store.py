@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.message.record import BLANK_MAGIC_CODE
-from rmqlab.spark.files.log_maker import record
 from tests.proof.bench.benchmark import Benchmark, Measurement
+from tests.proof.log_maker import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
