@@ -35,7 +35,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import LONG_MAX
+from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges, store_directory
 from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader, RecordFilter, log_end
 from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
@@ -111,7 +111,7 @@ class Pushed:
 
     def __init__(self) -> None:
         self._sets: dict[str, set[Any]] = {}
-        self._bounds = {"physicalOffset": [0, LONG_MAX], "storeTimestamp": []}
+        self._bounds = {"physicalOffset": [0, LONG_MAX], "storeTimestamp": [LONG_MIN, LONG_MAX]}
 
     def take(self, one: Filter) -> None:
         """Take a filter over if it is one on topic, queue, store time or physical offset."""
