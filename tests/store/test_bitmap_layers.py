@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from types import SimpleNamespace
 
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.timers import Timers
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.rules import RULES
 from rmqlab.store.consume_queue_ext import CqExtUnit
 
 NOW = 1_609_459_200_000
@@ -31,8 +30,8 @@ def scene(make_store, message):
     def build(*, computed, kept, group_first=True):
         store = make_store(enable_consume_queue_ext=kept)
         config = BrokerConfig(enable_calc_filter_bit_map=computed)
-        broker = SimpleNamespace(now=NOW, config=config, message_store=store, rules=RULES["4.8.0"])
-        broker.consumer_filter_manager = manager = ConsumerFilterManager(broker)
+        timers = Timers(NOW)
+        manager = ConsumerFilterManager(config, store.config, timers)
         store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, manager).dispatch)
         heard = []
         store.message_arriving = lambda *what: heard.append(what)
@@ -41,7 +40,7 @@ def scene(make_store, message):
             manager.register("g", [subscription])
         for index, value in enumerate(("3", "7")):
             store.put_message(message(properties={"a": value}), NOW + 1 + index)
-        broker.now = NOW + 10
+        timers.now = NOW + 10
         manager.register("g", [subscription])
         return store, ExpressionMessageFilter(subscription, manager.get("T", "g"), manager), heard
 
@@ -113,14 +112,14 @@ def test_bitmaps_computed_at_dispatch_are_the_recorded_ones(recorded, logic_file
 
     def calculate(store):
         config = BrokerConfig(enable_calc_filter_bit_map=True)
-        broker = SimpleNamespace(now=0, config=config, message_store=store, rules=RULES["4.8.0"])
-        manager = ConsumerFilterManager(broker)
+        timers = Timers(0)
+        manager = ConsumerFilterManager(config, store.config, timers)
         dispatcher = CommitLogDispatcherCalcBitMap(config, manager)
 
         def dispatch(request):
             while waiting and waiting[0][0] <= request.store_timestamp:
-                broker.now, topic, group, kind, expression = waiting.pop(0)
-                manager.register_topic(topic, group, expression, kind, broker.now)
+                timers.now, topic, group, kind, expression = waiting.pop(0)
+                manager.register_topic(topic, group, expression, kind, timers.now)
             dispatcher.dispatch(request)
 
         store.dispatchers.insert(0, dispatch)
