@@ -15,7 +15,7 @@ from rmqlab.client.client_config import LitePullConsumerConfig, PushConsumerConf
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.lab.ledger import Member
+from rmqlab.lab.fate_classifier import Member
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.runtime.scheduler import VirtualTask
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.lab.witness import Witness
+    from rmqlab.lab.run_recorder import RunRecorder
     from rmqlab.message.message import MessageExt
     from rmqlab.rules import Rules
     from rmqlab.runtime.runtime import Runtime
@@ -74,27 +74,27 @@ def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsume
 
 
 def client_of(
-    step: Start, instance: MQClientInstance, config: PushConsumerConfig | LitePullConsumerConfig, witness: Witness
+    step: Start, instance: MQClientInstance, config: PushConsumerConfig | LitePullConsumerConfig, recorder: RunRecorder
 ) -> DefaultMQPushConsumer | DefaultLitePullConsumer:
-    """The client of a step; what it gets goes to ``witness``."""
-    group = witness.long(step.group)
+    """The client of a step; what it gets goes to ``recorder``."""
+    group = recorder.long(step.group)
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
-    return DefaultMQPushConsumer(group, instance, _listener(step, instance.runtime, witness), config)
+    return DefaultMQPushConsumer(group, instance, _listener(step, instance.runtime, recorder), config)
 
 
-async def poll_for_ever(consumer: Consumer, witness: Witness) -> None:
+async def poll_for_ever(consumer: Consumer, recorder: RunRecorder) -> None:
     """What the application around a lite pull consumer does."""
     client = consumer.client
     if isinstance(client, DefaultLitePullConsumer):
         while True:
             for message in await client.poll(LITE_POLL_MS):
-                witness.consumes(consumer.step, message, success=True)
+                recorder.consumes(consumer.step, message, success=True)
 
 
-def _listener(step: Start, runtime: Runtime, witness: Witness) -> Callable[[list[MessageExt], Any], Any]:
+def _listener(step: Start, runtime: Runtime, recorder: RunRecorder) -> Callable[[list[MessageExt], Any], Any]:
     seen: dict[bytes | None, int] = {}
-    times = witness.timing.consume_ms
+    times = recorder.timing.consume_ms
 
     def consume(messages: list[MessageExt]) -> bool:
         later = False
@@ -102,7 +102,7 @@ def _listener(step: Start, runtime: Runtime, witness: Witness) -> Callable[[list
             seen[message.body] = seen.get(message.body, 0) + 1
             again = seen[message.body] <= step.later_times
             later = later or again
-            witness.consumes(step, message, success=not again)
+            recorder.consumes(step, message, success=not again)
         return later
 
     def concurrently(messages: list[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.lab.cluster import Cluster
-    from rmqlab.lab.witness import Witness
+    from rmqlab.lab.run_recorder import RunRecorder
     from rmqlab.runtime.virtual import VirtualNode
 
 
 class Faults:
     """Does faults to a cluster. ``on_kill(who)`` hears whose process ended."""
 
-    def __init__(self, cluster: Cluster, witness: Witness, on_kill: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, recorder: RunRecorder, on_kill: Callable[[str], None]) -> None:
         self._cluster = cluster
-        self._witness = witness
+        self._recorder = recorder
         self._on_kill = on_kill
         self._world = cluster.world
         self._waiting = 0
@@ -110,7 +110,7 @@ class Faults:
                 raise TypeError(f"{type(step).__name__} is no fault that can be done")
 
     def _tell(self, line: str, connections: int | None = None) -> None:
-        self._witness.event(Control(line, UNSET if connections is None else str(connections)))
+        self._recorder.event(Control(line, UNSET if connections is None else str(connections)))
 
     def _faults_of(self, who: str) -> LinkFaults:
         node = self._world.nodes[who]
@@ -125,7 +125,7 @@ class Faults:
     def _broker_up(self) -> None:
         self._cluster.start_broker()
         self._tell("broker up")
-        self._witness.look()
+        self._recorder.look()
 
 
 def kind_of(step: FaultStep) -> str:

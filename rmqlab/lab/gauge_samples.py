@@ -42,16 +42,16 @@ class GaugeSampler:
     def read(self) -> list[GroupGauge]:
         """The gauges now."""
         simulation = self._simulation
-        witness, now = simulation.witness, simulation.world.now_ms()
+        recorder, now = simulation.recorder, simulation.world.now_ms()
         facts = simulation.cluster.facts.facts
         for fact in facts[self._facts_read :]:
             if isinstance(fact.event, SubscriptionChanged):
-                self._flips.saw(fact.t, replace(fact.event, group=witness.long(fact.event.group)))
+                self._flips.saw(fact.t, replace(fact.event, group=recorder.long(fact.event.group)))
         self._facts_read = len(facts)
         return gauges(
             simulation.cluster.broker,
             simulation.cluster.broker_server.now(),
-            groups=[witness.long(group) for group in simulation.scenario.groups()],
+            groups=[recorder.long(group) for group in simulation.scenario.groups()],
             flips=self._flips,
             flips_now=now,
             owner_of=self._owner_of,
@@ -71,9 +71,9 @@ class GaugeSampler:
         simulation = self._simulation
         if simulation.done:
             return
-        witness, found = simulation.witness, self.read()
+        recorder, found = simulation.recorder, self.read()
         self.samples.append(Sample(simulation.world.now_ms(), found))
         for gauge in found:
-            witness.event(gauge.as_event(witness.short))
+            recorder.event(gauge.as_event(recorder.short))
         scheduler = simulation.world.scheduler
         scheduler.at(scheduler.now_us + self._every_us, self._sample, priority=AFTER_ALL)

@@ -312,7 +312,7 @@ class Lab(LabSteps):
         simulation = self._simulation
         name, topics = simulation.scenario.id, ", ".join(f"{t} ({n})" for t, n in simulation.scenario.topics.items())
         members = ", ".join(f"{who} of {one.step.group}" for who, one in simulation.consumers.items()) or "nobody"
-        lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.witness.sent)
+        lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
         return f"<Lab {name} at {self.now:g} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
 
 

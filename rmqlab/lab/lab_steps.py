@@ -123,7 +123,7 @@ class LabSteps(LabTables):
         if len(lengths) > 1:
             told = ", ".join(f"{len(values)} for {name}" for name, values in lists.items())
             raise BadInput(f"send: the lists have different lengths: {told}")
-        count, first = lengths.pop(), len(self._simulation.witness.sent)
+        count, first = lengths.pop(), len(self._simulation.recorder.sent)
         rows = []
         for number in range(count):
             row = {name: lists[name][number] if name in lists else value for name, value in columns.items()}

@@ -23,8 +23,8 @@ from rmqlab.events import (
 )
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.fate_classifier import FateClassifier, FinalState, Member
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
-from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.clock import epoch_ms
 
@@ -177,7 +177,7 @@ class ServedWatch:
         # what an owner has pulled and not committed is not passed
         state = FinalState(owners={queue: {client: 0} for queue, client in self._owners.items()})
         members = [one for one in (*self._members.values(), *self._gone) if one.group == group]
-        return Ledger(facts, state).fates(sent, members)
+        return FateClassifier(facts, state).fates(sent, members)
 
     def lost(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[LostMessage]:
         """Return the lost ones among them, each with its certainty."""

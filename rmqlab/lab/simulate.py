@@ -34,15 +34,16 @@ from rmqlab.events import (
 )
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
+from rmqlab.lab.fate_classifier import FateClassifier, FinalState, Member
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
 from rmqlab.lab.gauge_samples import GaugeSampler
 from rmqlab.lab.group_view import consume_stats
-from rmqlab.lab.ledger import FinalState, Ledger, Member
 from rmqlab.lab.offset_reset import AT_THE_END, reset_offset_by_time
 from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.run import Run
+from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.scenario import (
     PRODUCER,
     Alloc,
@@ -56,7 +57,6 @@ from rmqlab.lab.scenario import (
     Stop,
     Subscribe,
 )
-from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import to_utf8
 from rmqlab.message.message import Message, MessageQueue, UserPropertyError
@@ -124,8 +124,8 @@ class Simulation:
         self.world = self.cluster.world
         self.settings = clients or ClientSettings()
         plain = scenario.plain_names or self.settings.plain_names
-        self.witness = Witness(scenario, self.cluster, self.settings.client_ids, plain=plain)
-        self.faults = Faults(self.cluster, self.witness, self._killed)
+        self.recorder = RunRecorder(scenario, self.cluster, self.settings.client_ids, plain=plain)
+        self.faults = Faults(self.cluster, self.recorder, self._killed)
         if self._may_crash():
             self.cluster.write_files_now_and_then()
         self.members: list[Member] = []
@@ -142,10 +142,10 @@ class Simulation:
         if lanes is not None:
             broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
             lanes.free = PartialOrderReduction(self.cluster, self.consumers, lanes, broadcasting=broadcasting).free
-        self.witness.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
+        self.recorder.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
         node = self._node(PRODUCER)
         self.producer = DefaultMQProducer(
-            self.witness.long(settings.producer_group),
+            self.recorder.long(settings.producer_group),
             self._instance(node, PRODUCER),
             ProducerConfig(send_msg_timeout=settings.send_timeout_ms),
         )
@@ -167,12 +167,12 @@ class Simulation:
     def finish(self) -> Run:
         """Decide the fates as things stand now."""
         facts, state = self.cluster.facts, self._final or self._final_state()
-        ledger = Ledger(facts.facts, state)
+        ledger = FateClassifier(facts.facts, state)
         return Run(
             self.scenario,
-            self.witness.events,
+            self.recorder.events,
             facts,
-            ledger.fates(self.witness.sent, self.members),
+            ledger.fates(self.recorder.sent, self.members),
             Schedule.of(self.world.chooser.made, self.scenario.id, self.world.timing),
             self.world.chooser.made,
             self.world.scheduler.steps,
@@ -194,10 +194,10 @@ class Simulation:
         config.namesrv_addr = self.cluster.config.namesrv_address
         config.heartbeat_broker_interval = self.cluster.config.rules.heartbeat_period_ms
         config.rebalance_wait_interval = self.cluster.config.rules.rebalance_period_ms
-        config.client_ip, config.instance_name = self.settings.client_ip, self.witness.long(who)
+        config.client_ip, config.instance_name = self.settings.client_ip, self.recorder.long(who)
         if who in self.settings.client_ids:
             config.client_ip, _, config.instance_name = self.settings.client_ids[who].partition("@")
-        observer = self.witness.observer(who)
+        observer = self.recorder.observer(who)
         return MQClientManager(node, self._unique_ids, observer, self.cluster.config.rules).get_or_create(config)
 
     async def _drive(self, node: VirtualNode) -> None:
@@ -231,7 +231,7 @@ class Simulation:
         try:
             await self._do(step)
         except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
-            self.witness.event(StepFailed(type(step).__name__.lower(), *_thrown(error)))
+            self.recorder.event(StepFailed(type(step).__name__.lower(), *_thrown(error)))
 
     async def _end(self, node: VirtualNode) -> None:
         """Note how things stand, then shut everybody down."""
@@ -263,7 +263,7 @@ class Simulation:
                 last_us = self.world.scheduler.now_us
             elif self.world.scheduler.now_us - last_us > LONGEST_REST_MS * US_PER_MS:
                 self.under_way = under_way
-                self.witness.event(UnderWay(under_way))
+                self.recorder.event(UnderWay(under_way))
                 return
             await node.sleep(LOOK_MS)
 
@@ -272,20 +272,20 @@ class Simulation:
             case Start():
                 await self._start(step)
             case Stop(who=who):
-                self.witness.event(Stopping(who))
+                self.recorder.event(Stopping(who))
                 consumer = self._running(who)
                 await self._awake(who)
                 del self.consumers[who]
                 await self._shutdown(consumer)
                 consumer.member.until = self.world.now_ms()
-                self.witness.event(Stopped(who))
+                self.recorder.event(Stopped(who))
             case Subscribe(who=who, topic=topic, expr=expression, type=kind):
                 consumer = self._running(who)
                 await self._awake(who)
                 since = self.world.now_ms()
-                await consumer.client.subscribe(self.witness.long(topic), expression, kind)
+                await consumer.client.subscribe(self.recorder.long(topic), expression, kind)
                 consumer.member.asked.append((since, topic, kind, expression))
-                self.witness.event(Subscribed(who, expression))
+                self.recorder.event(Subscribed(who, expression))
             case Send():
                 await self._send(step)
             case FaultStep():
@@ -294,20 +294,20 @@ class Simulation:
                 self._ask(step)
             case Resize(topic=topic, queues=queues):
                 await self._create(topic, queues)
-                self.witness.event(Resized(topic, queues))
+                self.recorder.event(Resized(topic, queues))
             case ResetOffset():
                 await self._reset_offset(step)
 
     async def _create(self, topic: str, queues: int) -> None:
-        await self.producer.create_topic("TBW102", self.witness.long(topic), queues)
+        await self.producer.create_topic("TBW102", self.recorder.long(topic), queues)
 
     async def _reset_offset(self, step: ResetOffset) -> None:
         at_us = self.began_us + step.to * US_PER_MS
         timestamp = step.to if step.to == AT_THE_END else self.cluster.config.epoch_ms + at_us // US_PER_MS
-        group, topic = self.witness.long(step.group), self.witness.long(step.topic)
+        group, topic = self.recorder.long(step.group), self.recorder.long(step.topic)
         offsets = await reset_offset_by_time(self.producer.instance, group, topic, timestamp, direct=step.direct)
         told = {str(queue): offset for queue, offset in offsets.items()}
-        self.witness.event(OffsetReset(step.group, step.topic, told))
+        self.recorder.event(OffsetReset(step.group, step.topic, told))
 
     def _killed(self, who: str) -> None:
         consumer = self.consumers.pop(who, None)
@@ -337,13 +337,13 @@ class Simulation:
         config = config_of(step, self.cluster.config.rules)
         node = self._node(step.who)
         instance = self._instance(node, step.who, config)
-        client = client_of(step, instance, config, self.witness)
+        client = client_of(step, instance, config, self.recorder)
         member = Member(step.who, step.group, step.mode == "broadcasting")
         for topic, subscription in step.subscribe.items():
-            await client.subscribe(self.witness.long(topic), subscription.expr, subscription.type)
+            await client.subscribe(self.recorder.long(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
         self.members.append(member)
-        self.witness.event(Starting(step.who, UNSET if step.kind == "push" else step.kind))
+        self.recorder.event(Starting(step.who, UNSET if step.kind == "push" else step.kind))
         consumer = Consumer(step, node, client, member)
         times = self.world.timing.start_ms
         starts_after = times[node.choose("start", len(times))]
@@ -353,17 +353,17 @@ class Simulation:
             await client.start()
         except CALL_ERRORS as error:
             # 4.8.0 throws although timers and heartbeats live already (row F-98): the consumer goes on.
-            self.witness.event(StartFailed(step.who, *_thrown(error)))
+            self.recorder.event(StartFailed(step.who, *_thrown(error)))
             return
         self.consumers[step.who] = consumer
         if consumer.pushes:
-            self.witness.event(Started(step.who, instance.client_id))
+            self.recorder.event(Started(step.who, instance.client_id))
         else:
-            self.witness.event(Started(step.who))
-            consumer.application = node.spawn(poll_for_ever(consumer, self.witness), "application")
+            self.recorder.event(Started(step.who))
+            consumer.application = node.spawn(poll_for_ever(consumer, self.recorder), "application")
 
     async def _send(self, step: Send) -> None:
-        topic = self.witness.long(step.topic)
+        topic = self.recorder.long(step.topic)
         for number, outgoing in enumerate(step.messages):
             message = Message.of(topic, to_utf8(outgoing.body), outgoing.tag, outgoing.keys)
             for name, value in (outgoing.props or {}).items():
@@ -375,7 +375,7 @@ class Simulation:
             )
             await self._awake(PRODUCER)
             result = await self.producer.send(message, queue)
-            self.witness.sends(number, step.topic, outgoing, message, result)
+            self.recorder.sends(number, step.topic, outgoing, message, result)
 
     # What is asked: it changes nothing.
 
@@ -385,27 +385,27 @@ class Simulation:
             return
         for who, consumer in self.consumers.items():
             if consumer.pushes:
-                self.witness.event(Owned(who, self._owned(consumer)))
+                self.recorder.event(Owned(who, self._owned(consumer)))
 
     def _owned(self, consumer: Consumer) -> dict[str, list[int]]:
         owned: dict[str, list[int]] = {}
         for queue in consumer.client.rebalance_impl.process_queue_table:
-            owned.setdefault(self.witness.short(queue.topic), []).append(queue.queue_id)
+            owned.setdefault(self.recorder.short(queue.topic), []).append(queue.queue_id)
         return {topic: sorted(owned[topic]) for topic in sorted(owned)}
 
     def _offsets(self) -> None:
         broker = self.cluster.broker
         for group in self.scenario.groups():
             for topic, queues in self.scenario.topics.items():
-                stats = consume_stats(broker, self.witness.long(group), self.witness.long(topic))
+                stats = consume_stats(broker, self.recorder.long(group), self.recorder.long(topic))
                 for queue in range(queues):
                     committed = stats.get(queue) if stats else "MQClientException"
-                    maximum = broker.message_store.get_max_offset_in_queue(self.witness.long(topic), queue)
-                    self.witness.event(OffsetAsked(group, topic, queue, committed, maximum))
+                    maximum = broker.message_store.get_max_offset_in_queue(self.recorder.long(topic), queue)
+                    self.recorder.event(OffsetAsked(group, topic, queue, committed, maximum))
 
     def _queues(self) -> dict[str, int]:
         table = self.cluster.broker.topic_config_manager.topic_config_table
-        known = {topic: table.get(self.witness.long(topic)) for topic in self.scenario.topics}
+        known = {topic: table.get(self.recorder.long(topic)) for topic in self.scenario.topics}
         return {topic: config.read_queue_nums for topic, config in known.items() if config is not None}
 
     def _final_state(self) -> FinalState:
@@ -415,7 +415,7 @@ class Simulation:
         }
         for who, consumer in self.consumers.items():
             for queue in consumer.client.rebalance_impl.process_queue_table:
-                topic = self.witness.short(queue.topic)
+                topic = self.recorder.short(queue.topic)
                 owners = state.owners.setdefault((consumer.step.group, topic, queue.queue_id), {})
                 owners[who] = asked.get((who, topic, queue.queue_id), 0)
         return state

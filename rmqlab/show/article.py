@@ -100,7 +100,7 @@ def provenance(experiment: EightMessages, body: str = "MsgStr4") -> Table:
     stored = simulation.cluster.broker.message_store.look_message_by_offset(consumed.commit_log_offset)
     stages = [
         ("the program", Message.of(consumed.topic, consumed.body, experiment.message_tags()[number]).properties),
-        ("the producer's library", simulation.witness.sent[number].properties),
+        ("the producer's library", simulation.recorder.sent[number].properties),
         ("the broker", {} if stored is None else stored.properties),
         ("the consumer's library", consumed.properties),
     ]

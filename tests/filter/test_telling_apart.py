@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmqlab.filter.consistency import check
+from rmqlab.filter.distinguishing_message import Apart, CannotTellError, lets_pass, tell_apart
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.telling_apart import Apart, CannotTellError, lets_pass, tell_apart
 
 ODD_VALUES = (
     None,

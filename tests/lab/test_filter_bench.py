@@ -8,12 +8,12 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.lab.bloom.rates import counted, rates, theory
 from rmqlab.lab.fates import Fate
+from rmqlab.lab.filter_funnel import Stage
 from rmqlab.lab.filters.call_trace import trace, traced_filtering
 from rmqlab.lab.filters.filter_bench import EPOCH_MS, FilterBench, Switches
 from rmqlab.lab.filters.filter_life import FIRST, GROUP, SECOND, filter_life, ground_of
 from rmqlab.lab.filters.late_group import LESSON
 from rmqlab.lab.filters.switch_matrix import switch_matrix
-from rmqlab.lab.passage import Stage
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
 

@@ -14,7 +14,7 @@ from rmqlab.lab.articles.sql_filter import FROM_4X, REFUSED, RULES, SURPRISES, S
 from rmqlab.lab.articles.tag_filter import COLLIDING, GROUPS, TagFilter, one_group, subscribed
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.passage import passage_of
+from rmqlab.lab.filter_funnel import passage_of
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate

@@ -11,7 +11,7 @@ from rmqlab.filter.tags import both_steps
 from rmqlab.lab.articles.tag_filter import COLLIDING, TAGS, TOPIC, TagFilter, one_group, subscribed
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.checks_02 import COUNTED, THREE
-from rmqlab.lab.passage import Stage, passage_of
+from rmqlab.lab.filter_funnel import Stage, passage_of
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.topics import SCHEDULE_TOPIC

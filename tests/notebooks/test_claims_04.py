@@ -20,7 +20,7 @@ from rmqlab.lab.filters.late_group import TASK
 from rmqlab.lab.filters.switch_matrix import GROUPS, switch_matrix
 from rmqlab.lab.lessons.checks_04 import GROUPS as MANY
 from rmqlab.lab.lessons.checks_04 import MATCHING, MOST_BYTES, MOST_RATE
-from rmqlab.lab.passage import Stage
+from rmqlab.lab.filter_funnel import Stage
 from rmqlab.message.java import string_hash
 from rmqlab.show.filters import hierarchies, layer_tables
 from rmqlab.store.config import MessageStoreConfig

@@ -15,7 +15,7 @@ import pytest
 
 from rmqlab.checkout import ROOT, folder
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.telling_apart import tell_apart
+from rmqlab.filter.distinguishing_message import tell_apart
 from rmqlab.lab.audited import CERTAINTIES
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.incident import MESSAGES, QUEUES, STORE, Incident

@@ -6,9 +6,9 @@ import pytest
 
 from rmqlab.lab.articles.sql_filter import SqlFilter
 from rmqlab.lab.articles.tag_filter import TagFilter, one_group, subscribed
+from rmqlab.lab.filter_funnel import passage_of
 from rmqlab.lab.filters.class_filter import ClassFilter
 from rmqlab.lab.filters.switch_matrix import switch_matrix
-from rmqlab.lab.passage import passage_of
 from rmqlab.message.java import string_hash
 from rmqlab.show.filters import layer_tables, sql_tables, tag_tables
 

@@ -26,8 +26,8 @@ from rmqlab.filter.sql92.nodes import (
     Property,
     is_between,
 )
+from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search, conditions
 from rmqlab.filter.sql92.tokens import Kind, as_units, position
-from rmqlab.filter.sql92.witness import NOT_TRUE, Can, Search, conditions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -40,7 +40,7 @@ def set_up(simulation: Simulation) -> list[Figure]:
 
 def all_sends(simulation: Simulation) -> list[Figure]:
     """The fields that all eight send results have alike."""
-    sent, results = printed()["sent"], simulation.witness.results
+    sent, results = printed()["sent"], simulation.recorder.results
     queues = [one.message_queue for one in results]
     return [
         Figure("send results", len(sent), len(results)),
@@ -86,4 +86,4 @@ def _follows(what: str, article: object, here: object) -> Figure:
 
 
 def _sent(simulation: Simulation) -> list[dict[str, str]]:
-    return [event for event in simulation.witness.events if event["ev"] == "sent"]
+    return [event for event in simulation.recorder.events if event["ev"] == "sent"]

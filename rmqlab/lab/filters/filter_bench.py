@@ -15,7 +15,7 @@ from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
-from rmqlab.lab.passage import Passage, Step
+from rmqlab.lab.filter_funnel import Passage, Step
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_TAGS, properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode

@@ -8,7 +8,7 @@ from rmqlab.lab.filters.filter_bench import FilterBench, Switches
 from rmqlab.protocol.subscription_data import SQL92, TAG
 
 if TYPE_CHECKING:
-    from rmqlab.lab.passage import Passage
+    from rmqlab.lab.filter_funnel import Passage
 
 BY_TAG, BY_SQL = "BY_TAG", "BY_SQL"
 STEP_MS = 1_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.filter_funnel import Passage, Stage
 from rmqlab.lab.filters.filter_bench import FilterBench, Switches
-from rmqlab.lab.passage import Passage, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -121,7 +121,7 @@ def _start(who: str, at: int) -> dict[str, Any]:
 def _ages(simulation: Simulation) -> list[tuple[float, int | None]]:
     found: list[tuple[float, int | None]] = []
     for sample in simulation.gauges.samples if simulation.gauges is not None else ():
-        members = {simulation.witness.short(one.client).partition("@")[2]: one for one in sample.groups[0].members}
+        members = {simulation.recorder.short(one.client).partition("@")[2]: one for one in sample.groups[0].members}
         found.append((sample.t, members[GONE].age_ms if GONE in members else None))
     return found
 

@@ -1,4 +1,4 @@
-"""A large group of full clients on one broker, without the witness that keeps a scenario's facts.
+"""A large group of full clients on one broker, without the recorder that keeps a scenario's facts.
 
 Each member is the push consumer that scenarios run: routes, heartbeats, rebalances, long polls, commits, all in virtual
 time over the virtual network. Only the records are left out: of a thousand members they would fill the memory.

@@ -56,7 +56,7 @@ def _change(topic: str, expression: str) -> dict[str, Any]:
 
 def _unsubscribe(simulation: Simulation) -> None:
     client = simulation.consumers["A"].client
-    client.unsubscribe(simulation.witness.long(OTHER_TOPIC))
+    client.unsubscribe(simulation.recorder.long(OTHER_TOPIC))
 
 
 CAUSES = (

@@ -14,7 +14,7 @@ from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:
-    from rmqlab.lab.passage import Passage, Step
+    from rmqlab.lab.filter_funnel import Passage, Step
 
 PLACES = ("layer 1", "layer 2", "client", "arrives")
 MATCHING = tuple(f"CID_{number:02d}" for number in range(32))

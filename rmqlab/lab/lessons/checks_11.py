@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
+from rmqlab.lab.filter_funnel import STAGES
 from rmqlab.lab.groups.incident import CHANGE_MS, TAGS, Incident
 from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.passage import STAGES
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
 

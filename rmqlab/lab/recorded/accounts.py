@@ -12,7 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.events import Consumed
 from rmqlab.lab.account import Account, sent_messages
 from rmqlab.lab.facts import Fact
-from rmqlab.lab.ledger import Ledger, Member
+from rmqlab.lab.fate_classifier import FateClassifier, Member
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import Kind, read_recording
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
@@ -112,7 +112,7 @@ def _account(account: _Recorded) -> Account:
         )  # fmt: skip
     account.facts.sort(key=lambda fact: fact.t)
     sent = sent_messages(account.scenario, account.events)
-    fates = Ledger(account.facts, account.state).fates(sent, _members(account))
+    fates = FateClassifier(account.facts, account.state).fates(sent, _members(account))
     return Account(account.scenario, account.suffix, sent, account.events, account.facts, fates)
 
 

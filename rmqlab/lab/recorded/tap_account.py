@@ -16,8 +16,8 @@ from msgspec.structs import astuple
 from rmqlab.errors import BadInput
 from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
 from rmqlab.lab.account import Account
+from rmqlab.lab.fate_classifier import FateClassifier, Member
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
-from rmqlab.lab.ledger import Ledger, Member
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import Kind, read_recording
 from rmqlab.lab.scenario import Scenario
@@ -71,7 +71,7 @@ def tap_account(folder: Path) -> Account:
     sent = [message for message, _ in sends if message is not None]
     members = _members(told)
     facts = sorted([*told.facts, *told.given], key=lambda fact: fact.t)
-    fates = [_as_known(fate, told) for fate in Ledger(facts, told.state).fates(sent, members)]
+    fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.state).fates(sent, members)]
     events = [event for _, event in sends] + [
         _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
     ]

@@ -26,8 +26,8 @@ from rmqlab.lab.cluster import Cluster
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fault_steps import FaultStep, SetClock
 from rmqlab.lab.late_reput import LateReput
+from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.simulate import Simulation
-from rmqlab.lab.witness import Witness
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
@@ -69,7 +69,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 FIXED = (
     BrokerConfig, MessageStoreConfig, MessageStore, Timing, PushConsumerConfig, LitePullConsumerConfig, ProducerConfig,
-    UniqueIdMaker, LateReput, VirtualTime, Scheduler, Lanes, Simulation, Cluster, Witness, FactLog,
+    UniqueIdMaker, LateReput, VirtualTime, Scheduler, Lanes, Simulation, Cluster, RunRecorder, FactLog,
 )  # fmt: skip
 VERSION_IN_TEXT = re.compile(rb'"subVersion":(\d+)')
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
+from rmqlab.filter.distinguishing_message import lets_pass
 from rmqlab.filter.filter import Filter
-from rmqlab.filter.telling_apart import lets_pass
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import utf16_key
 from rmqlab.message.message import MessageQueue

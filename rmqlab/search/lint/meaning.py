@@ -12,11 +12,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import TOOL_WAITS_MS, RunningConsumer, analyze_subscription
+from rmqlab.filter.distinguishing_message import Apart, CannotTellError, tell_apart
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.tags import twin_of
-from rmqlab.filter.telling_apart import Apart, CannotTellError, tell_apart
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData

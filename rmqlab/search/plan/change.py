@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
+from rmqlab.filter.distinguishing_message import condition, lets_pass, tell_apart
 from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.nodes import And
-from rmqlab.filter.sql92.witness import Can, Search
-from rmqlab.filter.telling_apart import condition, lets_pass, tell_apart
+from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionData, is_tag_type

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.passage import Stage
+from rmqlab.lab.filter_funnel import Stage
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, WHITE, ink
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rmqlab.lab.fates import Fate
-    from rmqlab.lab.passage import Passage
+    from rmqlab.lab.filter_funnel import Passage
 
 # Inches.
 LEFT, COLUMN, BAR, LANE, TOP, GAP, LEAST = 2.5, 1.75, 0.72, 1.0, 0.62, 0.24, 0.17

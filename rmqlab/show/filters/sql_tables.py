@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92 import MQFilterException, ParseCache, compile_sql92
 from rmqlab.filter.sql92.doctor import examine, hint
-from rmqlab.filter.sql92.witness import NOT_TRUE, Can, Search
+from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search
 from rmqlab.lab.articles.sql_filter import REFUSED, RULES, SURPRISES, TOPIC, SqlFilter, outcome_of
-from rmqlab.lab.passage import passage_of
+from rmqlab.lab.filter_funnel import passage_of
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.show.tables import Table
 

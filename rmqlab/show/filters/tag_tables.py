@@ -10,7 +10,7 @@ from rmqlab.filter.consistency import check
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.filter_expression import FilterExpression
 from rmqlab.filter.tags import both_steps
-from rmqlab.lab.passage import Stage, passage_of
+from rmqlab.lab.filter_funnel import Stage, passage_of
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.message.message import Message
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
@@ -21,7 +21,7 @@ from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rmqlab.lab.passage import Passage
+    from rmqlab.lab.filter_funnel import Passage
     from rmqlab.lab.run import Run
 
 TEXTS = (None, "", "*", "TagA", "TagA||TagB", " TagA || TagB ", "TagA || ", " || ", "||", "taga", "TagA || TagA")

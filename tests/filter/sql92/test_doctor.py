@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.doctor import examine, hint, looks_like_sql92
 from rmqlab.filter.sql92.explain import draw
-from rmqlab.filter.sql92.witness import NOT_TRUE, Can, Search
+from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search
 
 
 def codes(text, version="4.8.0", severity=None):

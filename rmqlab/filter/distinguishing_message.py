@@ -14,7 +14,7 @@ from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, In, Node, Or, Property, shape
-from rmqlab.filter.sql92.witness import BUDGET, NOT_TRUE, Can, Found, Search
+from rmqlab.filter.sql92.satisfiability import BUDGET, NOT_TRUE, Can, Found, Search
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SUB_ALL
 

@@ -1,4 +1,4 @@
-"""The witness of a run: keeps what happens as facts, under the scenario's short names."""
+"""The recorder of a run: keeps what happens as facts, under the scenario's short names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VIEW_FACTS = frozenset({"register", "unregister", "expired", "subscription"})
 NOT_ONLINE: GroupView = {"offline": 206}
 
 
-class Witness:
+class RunRecorder:
     """Sees one scenario on one cluster. ``sent`` are the messages sent, in order.
 
     On the wire topics, groups and clients carry the scenario's id unless ``plain``; ``long`` adds it and ``short``

@@ -1,4 +1,4 @@
-"""The ledger: from facts to fates."""
+"""Decides fates from facts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FinalState:
     owners: dict[_Queue, dict[str, int]] = field(default_factory=dict)
 
 
-class Ledger:
+class FateClassifier:
     """Sorts the facts of a run by message, then decides each fate."""
 
     def __init__(self, facts: Iterable[Fact], state: FinalState) -> None:
