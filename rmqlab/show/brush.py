@@ -123,9 +123,9 @@ class Brush:
         self.sheet.add(
             5,
             drawsvg.Text(
-                _spaced(text), _round(letters), _px(x), _round(_px(self.top + y) + CENTRE * letters), fill=colour,
+                text, _round(letters), _px(x), _round(_px(self.top + y) + CENTRE * letters), fill=colour,
                 text_anchor=ANCHORS[ha], font_weight="bold" if bold else None,
-                font_family=MONOSPACE if monospace else None,
+                font_family=MONOSPACE if monospace else None, style="white-space:pre" if "  " in text else None,
             ),
         )  # fmt: skip
 
@@ -232,11 +232,6 @@ def _round(value: float) -> float:
     """Two decimals, and no fraction where there is none: the same text on every machine."""
     near = round(value, 2)
     return int(near) if near == int(near) else near
-
-
-def _spaced(text: str) -> str:
-    """Spaces at the ends and double ones are kept."""
-    return text.replace("  ", "\u00a0\u00a0")
 
 
 def _dashes(dashed: bool) -> str | None:
