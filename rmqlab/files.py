@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 
@@ -15,11 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read_text(path: Path, wanted: str) -> str:
+def read_text(path: Path, wanted: str, *, refusal: type[BadInput] = BadInput) -> str:
     """Return the text of a UTF-8 file; one whose name ends in .gz is unpacked.
 
-    Raises:
-        BadInput: it is not there, cannot be read or is no text; `wanted` says what would be right.
+    A file that is not there, cannot be read or is no text raises `refusal`; `wanted` says what would be right.
     """
     problem: str
     cause: Exception
@@ -36,7 +36,7 @@ def read_text(path: Path, wanted: str) -> str:
         problem, cause = f"cannot be read ({error.strerror})", error
     except UnicodeDecodeError as error:
         problem, cause = f"this is no UTF-8 text (byte {error.start})", error
-    raise BadInput(f"{path}: {problem}; give {wanted}") from cause
+    raise refusal(f"{path}: {problem}; give {wanted}") from cause
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
@@ -44,6 +44,21 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line
+
+
+def json_lines(
+    text: str, name: object, *, refusal: type[BadInput] = BadInput, wanted: str = "one JSON object a line is"
+) -> Iterator[tuple[int, Any]]:
+    """Yield the values of a JSON-lines text, each with the number of its line.
+
+    A line that is not JSON raises `refusal`: the text names it ("NAME, line 1") and says what is `wanted`.
+    """
+    for number, line in lines_of(text):
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise refusal(f"{name}, line {number}: not JSON ({error}); {wanted} needed") from error
+        yield number, value
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from rmqlab.lab.served import ServedWatch
+from rmqlab.lab.loss_watch import LossWatch
 from rmqlab.lab.served_topics import ServeError, check_whole, ends_of, make_topic, message_of, messages_of, put_message
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.runtime.broker_startup import BrokerStartup
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.lab.served import LostMessage
+    from rmqlab.lab.loss_watch import LostMessage
     from rmqlab.message.message import MessageExt
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class ServedBroker:
         """Nothing runs yet."""
         self._config = config
         self._startup: BrokerStartup | None = None
-        self._watch: ServedWatch | None = None
+        self._watch: LossWatch | None = None
         self._turns: dict[str, count[int]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -133,7 +133,7 @@ class ServedBroker:
 
     def _observe(self, broker: Broker) -> None:
         self._turns.clear()
-        self._watch = ServedWatch(broker)
+        self._watch = LossWatch(broker)
         broker.observe = self._watch.observe
 
     def _running(self) -> BrokerStartup:

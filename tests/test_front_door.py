@@ -22,7 +22,7 @@ DOCUMENTED = (
     "rmqlab",
     "rmqlab.lab.records",
     "rmqlab.lab.words",
-    "rmqlab.lab.inputs",
+    "rmqlab.lab.scenario_inputs",
     "rmqlab.lab.lab",
     "rmqlab.lab.lab_steps",
     "rmqlab.lab.table",

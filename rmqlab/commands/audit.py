@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import Progress, make_folder, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.audited import damage_lines, summary_lines
+from rmqlab.lab.audit_report import damage_lines, summary_lines
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -136,7 +136,7 @@ def run(args: Namespace) -> int:
 
 
 def _in_memory_percent(conf: Path | None) -> int:
-    from rmqlab.lab.broker_conf import read_cluster_config
+    from rmqlab.lab.cluster_settings import read_cluster_config
     from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT
 
     return (

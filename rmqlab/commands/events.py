@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Iterator
 
-    from rmqlab.lab.account import Account
+    from rmqlab.lab.run import Account
 
 VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
 
@@ -110,8 +110,8 @@ def _recorded(args: Namespace) -> Iterator[Account]:
 
 
 def _simulated(args: Namespace) -> Iterator[Account]:
-    from rmqlab.lab.account import account_of
-    from rmqlab.lab.scenario_choice import named_scenarios
+    from rmqlab.lab.run import account_of
+    from rmqlab.lab.scenario_inputs import named_scenarios
     from rmqlab.lab.simulate import simulate
     from rmqlab.search.explorer.compare import settings_beside
     from rmqlab.search.explorer.race import RaceChooser, race_timing

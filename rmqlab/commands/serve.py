@@ -108,8 +108,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
     from rmqlab.lab.gauges import Flips
     from rmqlab.lab.served_topics import make_topic
     from rmqlab.runtime.broker_startup import BrokerStartup
-    from rmqlab.runtime.clock import epoch_ms
-    from rmqlab.runtime.process_limits import allow_many_connections
+    from rmqlab.runtime.system import allow_many_connections, epoch_ms
 
     allow_many_connections()
     flips = None if args.gauges is None else Flips()
@@ -177,7 +176,7 @@ async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> N
     import json
 
     from rmqlab.lab.gauges import gauges
-    from rmqlab.runtime.clock import epoch_ms
+    from rmqlab.runtime.system import epoch_ms
     from rmqlab.runtime.teller import Teller
 
     broker = startup.broker

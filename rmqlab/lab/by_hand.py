@@ -13,7 +13,7 @@ import msgspec
 
 from rmqlab.lab.scenario import Alloc, Offsets, Scenario, Step
 from rmqlab.lab.simulate import Simulation
-from rmqlab.runtime.scheduler import ENDLESS_US, US_PER_MS, Trap
+from rmqlab.runtime.scheduler import US_PER_MS, Trap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,10 +129,11 @@ class HandDrivenSimulation(Simulation):
         """Called by the driver's coroutine: it waits for its next step, at the place it has among what is due then."""
         scheduler = self.world.scheduler
         self._driver, self._place, self._stepped_us = driver, scheduler.reserve(), scheduler.now_us
+        scheduler.stop()
 
     def _until_driver_waits(self) -> None:
         if self._driver is None:  # else the step took no time at all
-            self.world.scheduler.run_before(ENDLESS_US, 0, lambda: self._driver is not None)
+            self.world.scheduler.run()
 
 
 class _NextStep(Trap):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import BrokerRegistration
-    from rmqlab.runtime.network import Timing
-    from rmqlab.runtime.schedule import Chooser
+    from rmqlab.broker.config_manager import ConfigFile
+    from rmqlab.runtime.schedule import Chooser, Timing
     from rmqlab.runtime.virtual import VirtualNode
 
 # Written now and then (row order of 4.8.0 `BrokerController.initialize`); topics and groups are written as they change.
@@ -66,8 +66,7 @@ class Cluster:
         now = config.epoch_ms
         self.namesrv = NameServer(now)
         self.namesrv_server = self.world.serve(config.namesrv_address, self.namesrv)
-        uptimes = self.world.timing.uptime_ms
-        uptime = uptimes[self.world.chooser.choose("broker uptime", len(uptimes)) if len(uptimes) > 1 else 0]
+        uptime = self.world.chooser.among("broker uptime", self.world.timing.uptime_ms)
         broker_started = now + config.broker_skew_ms - uptime
         host = Host(config.broker.broker_ip1, config.broker.listen_port)
         self._store = MessageStore(config.store, store_host=host, base_offset=config.base_offset, rules=config.rules)
@@ -82,6 +81,7 @@ class Cluster:
         self.on_disk: dict[str, str] = {}
         self._uptime_ms = uptime
         self._writes = False
+        self._files: dict[str, ConfigFile] = {}
 
     def _handler(self, broker: Broker) -> Broker | LateReput:
         return LateReput(self.world, broker) if len(self.world.timing.reput_us) > 1 else broker
@@ -135,6 +135,7 @@ class Cluster:
         """
         uptime_ms = self._uptime_ms if uptime_ms is None else uptime_ms
         self._writes = True
+        self._files = {file.name: file for file in self.broker.tables.files()}
         now_us = self.world.scheduler.now_us
         for name, usual_ms in NOW_AND_THEN.items():
             offsets = name == "consumerOffset.json"
@@ -144,7 +145,7 @@ class Cluster:
 
     def _write(self, name: str, period_ms: int, broker: Broker) -> None:
         if broker is self.broker and self.broker_server.up:
-            self.on_disk[name] = next(file.encode() for file in broker.tables.files() if file.name == name)
+            self.on_disk[name] = self._files[name].encode()
             now_us = self.world.scheduler.now_us
             self.world.scheduler.at(now_us + period_ms * US_PER_MS, self._write, name, period_ms, broker)
 

@@ -98,18 +98,6 @@ class NamesrvUp(FaultStep, frozen=True, tag="namesrvUp"):
     """Start the name server again: it knows nothing until the broker registers, every 30 s."""
 
 
-FAULT_KINDS: dict[str, type[FaultStep]] = {
-    "cut": Cut,
-    "freeze": Freeze,
-    "kill": Kill,
-    "pause": Pause,
-    "slow": Slow,
-    "clock": SetClock,
-    "loseHeartbeat": LoseHeartbeat,
-    "restartBroker": RestartBroker,
-    "namesrvDown": NamesrvDown,
-    "namesrvUp": NamesrvUp,
-}
 MAY_BE_BROKER = (Pause, SetClock)
 MAY_BE_PRODUCER = (Cut, Freeze, Pause, Slow, SetClock)
 

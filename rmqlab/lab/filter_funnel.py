@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Start
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def passage_of(run: Run, group: str) -> Passage:
     Raises:
         BadInput: a message of the group still waits, or was lost in another way than by a filter.
     """
-    reading = Reading(run, group)
+    reading = RunView(run, group)
     starts = [step for step in run.scenario.steps if isinstance(step, Start) and step.group == group]
     kind = starts[0].subscribe[reading.topic].type
     steps = []

@@ -12,7 +12,11 @@ from rmqlab.lab.gauges import Flips, GroupGauge, Owner, gauges
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from rmqlab.lab.simulate import Simulation
+    from collections.abc import Mapping
+
+    from rmqlab.lab.cluster import Cluster
+    from rmqlab.lab.consumers import Consumer
+    from rmqlab.lab.run_recorder import RunRecorder
 
 AFTER_ALL = 9  # priority on the heap: what happens at this instant comes first
 
@@ -25,40 +29,52 @@ class Sample(NamedTuple):
 
 
 class GaugeSampler:
-    """Reads the gauges of one simulation every ``every_ms``; keeps ``samples`` and writes events "gauge".
+    """Reads the gauges of some groups every ``every_ms``; keeps ``samples`` and writes events "gauge".
 
     Names are long, as on the wire, in the samples, and the scenario's own in the events.
     """
 
-    def __init__(self, simulation: Simulation, every_ms: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        consumers: Mapping[str, Consumer],
+        recorder: RunRecorder,
+        groups: list[str],
+        every_ms: int,
+    ) -> None:
         self.samples: list[Sample] = []
-        self._simulation = simulation
+        self.stopped = False
+        self._cluster = cluster
+        self._consumers = consumers
+        self._recorder = recorder
+        self._groups = [recorder.long(group) for group in groups]
         self._every_us = every_ms * US_PER_MS
         self._flips = Flips()
         self._facts_read = 0
-        scheduler = simulation.world.scheduler
+        self._again()
+
+    def _again(self) -> None:
+        scheduler = self._cluster.world.scheduler
         scheduler.at(scheduler.now_us + self._every_us, self._sample, priority=AFTER_ALL)
 
-    def read(self) -> list[GroupGauge]:
-        """The gauges now."""
-        simulation = self._simulation
-        recorder, now = simulation.recorder, simulation.world.now_ms()
-        facts = simulation.cluster.facts.facts
+    def _read(self) -> list[GroupGauge]:
+        cluster = self._cluster
+        facts = cluster.facts.facts
         for fact in facts[self._facts_read :]:
             if isinstance(fact.event, SubscriptionChanged):
-                self._flips.saw(fact.t, replace(fact.event, group=recorder.long(fact.event.group)))
+                self._flips.saw(fact.t, replace(fact.event, group=self._recorder.long(fact.event.group)))
         self._facts_read = len(facts)
         return gauges(
-            simulation.cluster.broker,
-            simulation.cluster.broker_server.now(),
-            groups=[recorder.long(group) for group in simulation.scenario.groups()],
+            cluster.broker,
+            cluster.broker_server.now(),
+            groups=self._groups,
             flips=self._flips,
-            flips_now=now,
+            flips_now=cluster.world.now_ms(),
             owner_of=self._owner_of,
         )
 
     def _owner_of(self, group: str, topic: str, queue: int) -> Owner | None:
-        for consumer in self._simulation.consumers.values():
+        for consumer in self._consumers.values():
             client = consumer.client
             if client.group_name != group:
                 continue
@@ -68,12 +84,10 @@ class GaugeSampler:
         return None
 
     def _sample(self) -> None:
-        simulation = self._simulation
-        if simulation.done:
+        if self.stopped:
             return
-        recorder, found = simulation.recorder, self.read()
-        self.samples.append(Sample(simulation.world.now_ms(), found))
+        short, found = self._recorder.short, self._read()
+        self.samples.append(Sample(self._cluster.world.now_ms(), found))
         for gauge in found:
-            recorder.event(gauge.as_event(recorder.short))
-        scheduler = simulation.world.scheduler
-        scheduler.at(scheduler.now_us + self._every_us, self._sample, priority=AFTER_ALL)
+            self._recorder.event(gauge.as_event(short))
+        self._again()

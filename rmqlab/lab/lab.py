@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Self
 from rmqlab.errors import BadInput
 from rmqlab.events import GroupViewed
 from rmqlab.lab.by_hand import HandDrivenSimulation
+from rmqlab.lab.cluster_settings import cluster_of
 from rmqlab.lab.facts import SCENARIO
-from rmqlab.lab.inputs import as_scenario, checked, cluster_of
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.results import FrameRecord, LabResult
+from rmqlab.lab.scenario_inputs import as_scenario, checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.lab.table import Records
+from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 
@@ -92,7 +94,7 @@ class Lab(LabSteps):
         self._cluster = cluster
         self._frames: list[FrameRecord] = []
         self._requests: dict[tuple[int, str, int], str] = {}  # those that wait for an answer, by connection and way
-        self._said: list[str] = []
+        self._carried: list[tuple[Connection, str, int, int, int, int, int]] = []
         self._result: LabResult | None = None
         self._simulation = HandDrivenSimulation(scenario, cluster=cluster, **drawn)
         self._simulation.world.on_frame = self._frame
@@ -106,7 +108,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated.
         """
-        from rmqlab.lab.scenario_choice import chosen_scenario
+        from rmqlab.lab.scenario_inputs import chosen_scenario
         from rmqlab.search.explorer.compare import settings_beside
 
         cluster = cluster_of({})
@@ -214,35 +216,25 @@ class Lab(LabSteps):
         'at 7 ms: 127.0.0.1:10911 -> A: SUCCESS to GET_CONSUMER_LIST_BY_GROUP, there at 8 ms'
         """
         simulation = self._running()
-        seen = len(simulation.cluster.facts.facts)
-        self._said.clear()
+        seen, frames = len(simulation.cluster.facts.facts), len(self.frames())
         while simulation.step():
-            self._say_what_happened(seen)
-            if self._said:
-                return f"at {self.now:g} ms: {'; '.join(dict.fromkeys(self._said))}"
+            happened = self._say_what_happened(seen, frames)
+            if happened:
+                return f"at {self.now:g} ms: {'; '.join(dict.fromkeys(happened))}"
         return "nothing is left to happen"
 
-    def _say_what_happened(self, seen: int) -> None:
+    def _say_what_happened(self, seen: int, frames: int) -> list[str]:
         from rmqlab.lab.words import fact_in_words
 
         facts = self._simulation.cluster.facts.facts[seen:]
         facts.sort(key=lambda fact: fact.source == SCENARIO)
-        self._said[:0] = [fact_in_words(fact) for fact in facts if not isinstance(fact.event, GroupViewed)]
+        began = self._simulation.began_us / 1_000
+        happened = [fact_in_words(fact) for fact in facts if not isinstance(fact.event, GroupViewed)]
+        return happened + [frame.in_words(began) for frame in self.frames()[frames:]]
 
     def _frame(self, connection: Connection, direction: str, command: RemotingCommand, sent: int, due: int) -> None:
-        from rmqlab.lab.words import name_of
-
-        ends = (connection.node.name, connection.server.address)
-        source, target = ends if direction == C2S else ends[::-1]
-        asker = (connection.number, direction if command.is_response else _back(direction), command.opaque)
-        request = self._requests.pop(asker, None) if command.is_response else name_of(command)
-        if request is not None and not command.is_response and not command.is_oneway:
-            self._requests[asker] = request
-        answer = name_of(command) if command.is_response else None
-        times = sent / 1_000, due / 1_000
-        self._frames.append(FrameRecord(len(self._frames), *times, source, target, request, answer, command.opaque))
-        what = request if answer is None else answer if request is None else f"{answer} to {request}"
-        self._said.append(f"{source} -> {target}: {what}, there at {(due - self._simulation.began_us) / 1_000:g} ms")
+        """Note what of a frame may change later; `frames` makes records of it."""
+        self._carried.append((connection, direction, command.code, command.flag, command.opaque, sent, due))
 
     # What can be looked into: the real objects of the core.
 
@@ -263,6 +255,26 @@ class Lab(LabSteps):
 
     def frames(self) -> Records[FrameRecord]:
         """Every frame between clients and servers since the lab was opened: when it left, when it arrives."""
+        from rmqlab.lab.words import name_of
+
+        for connection, direction, code, flag, opaque, sent, due in self._carried:
+            source, target = connection.node.name, connection.server.name
+            way, back = (C2S, S2C) if direction == C2S else (S2C, C2S)
+            if direction == S2C:
+                source, target = target, source
+            answer = None
+            if flag & RESPONSE:
+                request, answer = (
+                    self._requests.pop((connection.number, back, opaque), None),
+                    name_of(code, response=True),
+                )
+            else:
+                request = name_of(code)
+                if not flag & ONEWAY:
+                    self._requests[connection.number, way, opaque] = request
+            number = len(self._frames)
+            self._frames.append(FrameRecord(number, sent / 1_000, due / 1_000, source, target, request, answer, opaque))
+        self._carried.clear()
         return Records("Frames", FrameRecord, self._frames)
 
     # What it makes.
@@ -314,7 +326,3 @@ class Lab(LabSteps):
         members = ", ".join(f"{who} of {one.step.group}" for who, one in simulation.consumers.items()) or "nobody"
         lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
         return f"<Lab {name} at {self.now:g} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
-
-
-def _back(direction: str) -> str:
-    return S2C if direction == C2S else C2S

@@ -10,9 +10,9 @@ import msgspec
 
 from rmqlab.errors import BadInput
 from rmqlab.events import StartFailed, StepFailed
-from rmqlab.lab.inputs import checked
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.scenario import PRODUCER
+from rmqlab.lab.scenario_inputs import checked
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.network import VirtualServer
     from rmqlab.runtime.virtual import VirtualTime
+    from rmqlab.runtime.virtual_server import VirtualServer
 
 REPUT = "reput"
 
@@ -58,8 +58,7 @@ class LateReput:
         if world.lanes is not None:
             world.lanes.post((address, REPUT), REPUT, self._reput, server=address)
             return
-        delays = world.timing.reput_us
-        us = delays[world.chooser.choose(f"reput {address}", len(delays))]
+        us = world.chooser.among(f"reput {address}", world.timing.reput_us)
         if us:
             world.scheduler.at(world.scheduler.now_us + us, self._reput)
         else:

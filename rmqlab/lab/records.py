@@ -27,7 +27,7 @@ from rmqlab.message.topics import is_retry_topic
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lab.account import Account
+    from rmqlab.lab.run import Account
 
 
 class EventRecord(NamedTuple):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.errors import BadInput
 from rmqlab.lab import records
-from rmqlab.lab.account import account_of
 from rmqlab.lab.facts import FactLog
-from rmqlab.lab.run import Outcome, Run
+from rmqlab.lab.run import Outcome, Run, account_of
 from rmqlab.lab.table import Records
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
-    from rmqlab.lab.account import Account
+    from rmqlab.lab.run import Account
     from rmqlab.lab.scenario import Scenario
     from rmqlab.show.figure import Picture
 
@@ -31,6 +31,11 @@ class FrameRecord(NamedTuple):
     request: str | None
     response: str | None
     opaque: int
+
+    def in_words(self, began: float) -> str:
+        """Who sends what to whom, and when it is there (ms since `began`)."""
+        what = f"{self.response} to {self.request}" if self.request and self.response else self.response or self.request
+        return f"{self.source} -> {self.target}: {what}, there at {self.arrives - began:g} ms"
 
 
 class LabTables:
@@ -84,18 +89,21 @@ class LabTables:
 
     def swimlane(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What happened, a lane for each consumer and one for the broker (of the first group and topic by default)."""
+        _pictures_can_be_drawn()
         from rmqlab.show.swimlane import swimlane
 
         return swimlane(self._account_run(), group=group, topic=topic)
 
     def grid(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What became of each message, by queue and tag."""
+        _pictures_can_be_drawn()
         from rmqlab.show.fate_grid import fate_grid
 
         return fate_grid(self._account_run(), group=group, topic=topic)
 
     def timeline(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """The group's one subscription in the broker, and every heartbeat that could have written it."""
+        _pictures_can_be_drawn()
         from rmqlab.show.slot_timeline import slot_timeline
 
         return slot_timeline(self._account_run(), group=group, topic=topic)
@@ -129,3 +137,10 @@ class LabResult(LabTables):
         """The scenario's id, and how many messages were sent and lost."""
         fates = self.run.fates
         return f"<LabResult {self.scenario.id}: {len(self.messages())} sent, {sum(fate.lost for fate in fates)} lost>"
+
+
+def _pictures_can_be_drawn() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise BadInput("pictures need matplotlib: pip install 'rmqlab[notebook]'")

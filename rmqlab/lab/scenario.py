@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -16,7 +16,6 @@ from rmqlab.errors import BadInput
 from rmqlab.files import lines_of, read_text
 from rmqlab.lab.fault_steps import (
     BROKER,
-    FAULT_KINDS,
     MAY_BE_BROKER,
     MAY_BE_PRODUCER,
     Cut,
@@ -44,10 +43,10 @@ MOST_QUEUES = 1_024
 LONGEST_MS = 7 * 24 * 3_600_000  # a week
 
 
-class Subscription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Subscription(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a consumer asks of one topic: ``type`` TAG or SQL92, and the expression text."""
 
-    type: Literal["TAG", "SQL92"]
+    type: Literal["TAG", "SQL92"] = "TAG"
     expr: str
 
 
@@ -178,17 +177,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
 
 
-_KINDS: dict[str, type] = {
-    "start": Start,
-    "stop": Stop,
-    "subscribe": Subscribe,
-    "send": Send,
-    "alloc": Alloc,
-    "offsets": Offsets,
-    "resize": Resize,
-    "resetOffset": ResetOffset,
-    **FAULT_KINDS,
-}
+_KINDS: dict[str, type] = {str(step.__struct_config__.tag): step for step in get_args(Step)}
 _OTHERS: dict[str, type] = {"": Scenario, MESSAGES: OutgoingMessage, SUBSCRIBE: Subscription}
 
 
@@ -242,6 +231,14 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
     for problem in _problems(scenario):
         raise BadInput(f"{where}: {problem}")
     return scenario
+
+
+def refusal_of(scenario: Scenario) -> str | None:
+    """Why a scenario cannot be simulated, naming the field; None if it can."""
+    for index, step in enumerate(scenario.steps):
+        if isinstance(step, Start) and step.kind == "pop":
+            return f"steps[{index}].kind is {step.kind!r}: POP mode is of 5.x and not simulated; use push or lite"
+    return None
 
 
 def _problems(scenario: Scenario) -> Iterator[str]:

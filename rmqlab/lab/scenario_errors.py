@@ -86,13 +86,14 @@ def _walk(fields: Any, path: str) -> tuple[list[str | int], Any]:
     return names, fields
 
 
-def _is_wrong(where: str, value: object) -> bool:
+def _is_wrong(where: str, value: Any) -> bool:
     if where == TOPICS:
         return type(value) is not int
     if where == PROPS:
         return not isinstance(value, str)
-    right = isinstance(value, dict) and set(value) == {"type", "expr"} and value["type"] in ("TAG", "SQL92")
-    return not (right and isinstance(value["expr"], str))  # type: ignore[index]
+    right = isinstance(value, dict) and {"expr"} <= value.keys() <= {"type", "expr"}
+    right = right and value.get("type", "TAG") in ("TAG", "SQL92")
+    return not (right and isinstance(value["expr"], str))
 
 
 def _owner(fields: Any, names: list[str | int], steps: Mapping[str, type], others: Mapping[str, type]) -> type | None:

@@ -56,6 +56,7 @@ from rmqlab.lab.scenario import (
     Step,
     Stop,
     Subscribe,
+    refusal_of,
 )
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import to_utf8
@@ -66,8 +67,7 @@ from rmqlab.runtime.scheduler import US_PER_MS
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.runtime.network import Timing
-    from rmqlab.runtime.schedule import Chooser
+    from rmqlab.runtime.schedule import Chooser, Timing
     from rmqlab.runtime.virtual import VirtualNode
 
 TOPICS_SETTLE_MS = 2_500  # between the creation of the topics and the first step, as the recordings were driven
@@ -149,7 +149,9 @@ class Simulation:
             self._instance(node, PRODUCER),
             ProducerConfig(send_msg_timeout=settings.send_timeout_ms),
         )
-        self.gauges = None if gauges_every_ms is None else GaugeSampler(self, gauges_every_ms)
+        self.gauges = None
+        if gauges_every_ms is not None:
+            self.gauges = GaugeSampler(self.cluster, self.consumers, self.recorder, scenario.groups(), gauges_every_ms)
         node.visitor = node.spawn(self._drive(node), "scenario")
 
     def _may_crash(self) -> bool:
@@ -242,6 +244,8 @@ class Simulation:
             await self._shutdown(consumer)
         await self.producer.shutdown()
         self.done = True
+        if self.gauges is not None:
+            self.gauges.stopped = True
         self.world.scheduler.stop()
 
     async def _goes_on(self, node: VirtualNode) -> None:
@@ -320,6 +324,9 @@ class Simulation:
         while node.hold is not None and node.hold.active:
             await node.sleep_us(node.hold.until_us - self.world.scheduler.now_us)
 
+    def _chosen(self, node: VirtualNode, label: str, options: tuple[int, ...]) -> int:
+        return self.world.chooser.among(f"{node.name}: {label}", options)
+
     def _running(self, who: str) -> Consumer:
         consumer = self.consumers.get(who)
         if consumer is None:
@@ -330,8 +337,7 @@ class Simulation:
         if consumer.application is not None:
             consumer.application.cancel()
         await consumer.client.shutdown()
-        times = self.world.timing.shutdown_ms
-        await consumer.node.sleep(times[consumer.node.choose("shutdown", len(times))])
+        await consumer.node.sleep(self._chosen(consumer.node, "shutdown", self.world.timing.shutdown_ms))
 
     async def _start(self, step: Start) -> None:
         config = config_of(step, self.cluster.config.rules)
@@ -345,8 +351,7 @@ class Simulation:
         self.members.append(member)
         self.recorder.event(Starting(step.who, UNSET if step.kind == "push" else step.kind))
         consumer = Consumer(step, node, client, member)
-        times = self.world.timing.start_ms
-        starts_after = times[node.choose("start", len(times))]
+        starts_after = self._chosen(node, "start", self.world.timing.start_ms)
         if starts_after:
             await node.sleep(starts_after)
         try:
@@ -428,14 +433,6 @@ def simulate(scenario: Scenario, **settings: Any) -> Run:
         BadInput: the scenario asks for something that is not simulated, by name.
     """
     return Simulation(scenario, **settings).run()
-
-
-def refusal_of(scenario: Scenario) -> str | None:
-    """Why a scenario cannot be simulated, naming the field; None if it can."""
-    for index, step in enumerate(scenario.steps):
-        if isinstance(step, Start) and step.kind == "pop":
-            return f"steps[{index}].kind is {step.kind!r}: POP mode is of 5.x and not simulated; use push or lite"
-    return None
 
 
 class _NotRunningError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.run import Run
-    from rmqlab.protocol.command import RemotingCommand
 
 STAGES = {"tags_code": "the tags code of its queue entry", "bitmap": "the bit map", "sql": "the SQL92 condition"}
 
@@ -78,13 +77,12 @@ def fact_in_words(fact: Fact) -> str:
             return f"{who}: {fact.kind} {', '.join(f'{name} {value}' for name, value in asdict(fact.event).items())}"
 
 
-def name_of(command: RemotingCommand) -> str:
-    """The name of a frame's code: of the request, or of the response."""
-    codes: Any = ResponseCode if command.is_response else RequestCode
+def name_of(code: int, *, response: bool = False) -> str:
+    """The name of a request's code, or of a response's."""
     try:
-        return str(codes(command.code).name)
+        return ResponseCode(code).name if response else RequestCode(code).name
     except ValueError:
-        return f"code {command.code}"
+        return f"code {code}"
 
 
 def run_lines(run: Run) -> Iterator[str]:

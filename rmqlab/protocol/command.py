@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Body = bytes | RemotingSerializable | None
 LONGEST_ODD_BODY: Final = 1024 * 1024
 """Ours, in bytes: what is no plain JSON, such as maps with objects as keys, takes a hundred times as long to read."""
-_RESPONSE: Final = 1
-_ONEWAY: Final = 2
+RESPONSE: Final = 1
+ONEWAY: Final = 2
 
 
 class SerializeType(IntEnum):
@@ -57,7 +57,7 @@ class RemotingCommand(CommandFields):
         body: Body = None,
     ) -> RemotingCommand:
         """Return a response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
-        return cls(code, "JAVA", VERSION_4_8_0, 0, _RESPONSE, remark, None, header, body)
+        return cls(code, "JAVA", VERSION_4_8_0, 0, RESPONSE, remark, None, header, body)
 
     @property
     def body(self) -> bytes | None:
@@ -70,16 +70,16 @@ class RemotingCommand(CommandFields):
     @property
     def is_response(self) -> bool:
         """Whether this answers a request (bit 0 of `flag`)."""
-        return bool(self.flag & _RESPONSE)
+        return bool(self.flag & RESPONSE)
 
     @property
     def is_oneway(self) -> bool:
         """Whether nobody waits for an answer (bit 1 of `flag`)."""
-        return bool(self.flag & _ONEWAY)
+        return bool(self.flag & ONEWAY)
 
     def mark_oneway(self) -> None:
         """Say that nobody waits for an answer."""
-        self.flag |= _ONEWAY
+        self.flag |= ONEWAY
 
     def reply_to(self, request: RemotingCommand) -> RemotingCommand:
         """Make this the response to `request`, as the server does before it writes it; returns self.
@@ -87,7 +87,7 @@ class RemotingCommand(CommandFields):
         The serialisation stays this side's own: a 4.8.0 server answers in its own, whatever the request came in.
         """
         self.opaque = request.opaque
-        self.flag |= _RESPONSE
+        self.flag |= RESPONSE
         return self
 
     def decode_header(self, cls: type[HeaderT]) -> HeaderT:

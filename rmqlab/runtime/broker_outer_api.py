@@ -16,8 +16,8 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.namesrv_headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from rmqlab.protocol.topic_config import RegisterBrokerBody, TopicConfigSerializeWrapper
-from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.runtime import RemotingError
+from rmqlab.runtime.system import epoch_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

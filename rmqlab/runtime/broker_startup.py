@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
 import socket
 from dataclasses import replace
 from functools import partial
@@ -17,16 +16,15 @@ from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.runtime.acl_file import read_rules, watch, write_rules
 from rmqlab.runtime.broker_handler import BrokerHandler
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
-from rmqlab.runtime.clock import epoch_ms
+from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch, write_rules
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
-from rmqlab.runtime.properties_file import rewrite_properties
 from rmqlab.runtime.serve_config import LOOPBACK, ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
+from rmqlab.runtime.system import disk_space, epoch_ms, physical_memory
 from rmqlab.store.config import FlushDiskType
 from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
 from rmqlab.store.segments import in_memory
@@ -143,7 +141,9 @@ class BrokerStartup:
             self._folder = folder
             segments = folder.segments
         host = Host(settings.broker_ip1, settings.listen_port)
-        return MessageStore(config.store, segments, host, physical_memory_size=physical_memory())
+        return MessageStore(
+            config.store, segments, host, physical_memory_size=physical_memory() or PHYSICAL_MEMORY_SIZE
+        )
 
     def _load(self, broker: Broker, extras: Extras) -> DurableStore | None:
         """Take in what the folder holds. Raises StoreFolderError."""
@@ -153,7 +153,7 @@ class BrokerStartup:
         self.recovery = durable.load()
         durable.start()
         self._durable = durable
-        extras.runtime_info.disk_usage = partial(_disk_usage, self.config.folder)
+        extras.runtime_info.disk_usage = partial(disk_space, self.config.folder)
         return durable
 
     def _control_access(self, access_control: AccessControl) -> None:
@@ -205,23 +205,6 @@ def _access(acl: Path | Mapping[str, Any] | None) -> PlainPermissionManager | No
     if acl is None:
         return None
     return PlainPermissionManager(read_rules(acl) if isinstance(acl, Path) else acl)
-
-
-def _disk_usage(folder: Path | None) -> tuple[int, int]:
-    """Return size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
-    try:
-        usage = shutil.disk_usage(folder or ".")
-    except OSError:
-        return 0, 0
-    return usage.total, usage.total - usage.used
-
-
-def physical_memory() -> int:
-    """Return this machine's memory in bytes; a guess where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return PHYSICAL_MEMORY_SIZE
 
 
 def _reachable(host: str) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
+from rmqlab.runtime.system import disk_used, epoch_ms
 from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.index_file import FileIndexService
 from rmqlab.store.recovery import Recovery, RecoveryReport
@@ -38,15 +37,6 @@ DISK_CHECK_MS = 10_000
 FIRST_CLEAN_MS = 60_000
 RETRY_DISPATCH_MS = 1_000
 WRITE_INDEX_MS = 1_000
-
-
-def disk_used(path: Path) -> float:
-    """Return the part of a path's disk that is in use, 0 to 1; -1 when nobody can tell."""
-    try:
-        usage = shutil.disk_usage(path)
-    except OSError:
-        return -1.0
-    return (usage.total - usage.free) / usage.total if usage.total else -1.0
 
 
 class DurableStore:

@@ -20,8 +20,6 @@ from rmqlab.runtime.scheduler import US_PER_MS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.network import Connection
     from rmqlab.runtime.schedule import Chooser
     from rmqlab.runtime.scheduler import Scheduler
 
@@ -82,30 +80,6 @@ class Lanes:
         self.pending: dict[tuple[int, str, int], tuple[int, int]] = {}
         self.lanes: dict[tuple[object, str], deque[Parcel]] = {}
 
-    def carry(
-        self,
-        connection: Connection,
-        direction: str,
-        command: RemotingCommand,
-        arrive: Callable[[RemotingCommand], None],
-    ) -> None:
-        """Put a frame at the end of its lane."""
-        name, code, answer = connection.node.name, int(command.code), command.is_response
-        upward = direction == "c2s"
-        if answer:
-            code, _ = self.pending.pop((connection.number, "s2c" if upward else "c2s", command.opaque), (NO_FRAME, 0))
-        elif not command.is_oneway:
-            self.pending[connection.number, direction, command.opaque] = (code, self._scheduler.now_us)
-        text = f"{name}{'>' if upward else '<'}{'re ' if answer else ''}{code}"
-        node = "" if upward else name
-        lane = (connection.number, direction)
-        self.post(lane, text, arrive, command, code=code, node=node, server=connection.server.address)
-
-    def goodbye(self, connection: Connection, action: Callable[[Connection], None]) -> None:
-        """A client has closed a connection: the server learns of it after the frames that left before."""
-        lane, text = (connection.number, "c2s"), f"{connection.node.name}>goodbye"
-        self.post(lane, text, action, connection, code=GOODBYE, server=connection.server.address)
-
     def post(
         self,
         lane: tuple[object, str],
@@ -130,11 +104,6 @@ class Lanes:
         while self.lanes.get((whose, f"{kind} {number}")):
             number += 1
         return (whose, f"{kind} {number}")
-
-    def forget(self, connection: Connection) -> None:
-        """A connection is gone: nothing on it will be answered."""
-        for key in [key for key in self.pending if key[0] == connection.number]:
-            del self.pending[key]
 
     def awaited(self) -> set[int]:
         """The codes of the requests that wait for an answer."""

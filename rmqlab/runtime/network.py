@@ -1,64 +1,30 @@
-"""The virtual network: servers, connections, delays in order, cuts and freezes.
+"""The virtual network: connections between machines, delays in order, cuts and freezes.
 
 A connection carries frames both ways; each direction keeps its order, as TCP does. How long a frame takes is a
 choice among the delays of its link, so an explorer can move it. A *cut* resets the connection and both sides learn of
 it; a *freeze* swallows every frame from then on and nobody is told, as a dead router would; one that ends delivers what
-was under way. A client or server that is *paused* does nothing, and what reaches it waits (``Hold``).
+was under way. A machine that is *paused* does nothing, and what reaches it waits (``Hold``).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.runtime.hold import Hold
-from rmqlab.runtime.scheduler import US_PER_MS
+from rmqlab.runtime.lanes import GOODBYE, NO_FRAME, Lanes
+from rmqlab.runtime.schedule import Chooser, Timing
+from rmqlab.runtime.scheduler import US_PER_MS, Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.lanes import Lanes
-    from rmqlab.runtime.virtual import VirtualNode, VirtualTime
 
-CHANNEL_IDLE_US = (
-    120_000 * US_PER_MS
-)  # both sides close a channel without traffic (4.8.0 NettyClientConfig/NettyServerConfig)
+# Both sides close a channel without traffic (4.8.0 `NettyClientConfig`, `NettyServerConfig`).
+CHANNEL_IDLE_US = 120_000 * US_PER_MS
 C2S, S2C = "c2s", "s2c"
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """What the rules leave open about time; the first of each is the nominal one.
-
-    ``delays_us``: how long a frame takes on a link. ``wake_us``: how long a server takes to begin work that is due at
-    once; that is a held pull which a message has woken, and in 4.8.0 the thread that builds the consume queue and a
-    thread of the pull pool stand between the two. ``uptime_ms``: how long the broker had been up when the run began,
-    which sets the phase of its timers. ``shutdown_ms``: how long a client takes to end its threads (recorded
-    "stopping" to "stopped": 6 to 8 ms). ``consume_ms``: how long a listener takes; the client's next pull has left by
-    then or not, and carries another offset to commit. ``start_ms``: how long a client takes from the stamp of its
-    subscription to its first frame. ``thread_us``: how late a client's thread goes on: the rebalance service that was
-    woken, whoever waited for an answer (but pulls), a pool's thread that begins. ``reput_us``: how long a message is in
-    the commit log before the reput thread enters it, and all behind it, in its queue. ``spacing_us`` lies at least
-    between two frames of one direction: with 0 a notification and an answer come at one instant, and a client's two
-    rounds of rebalance fall into one. With ``open_orders`` frames and wake-ups take no time and their order is a choice
-    (``lanes``), and so it is with threads and the reput thread if they have more than one time; ``lag_us`` is how long
-    a frame may then be under way when a timer is due.
-    """
-
-    delays_us: tuple[int, ...] = (1_000,)
-    wake_us: tuple[int, ...] = (500,)
-    uptime_ms: tuple[int, ...] = (3_700,)
-    shutdown_ms: tuple[int, ...] = (5,)
-    consume_ms: tuple[int, ...] = (0,)
-    start_ms: tuple[int, ...] = (0,)
-    thread_us: tuple[int, ...] = (0,)
-    reput_us: tuple[int, ...] = (0,)
-    spacing_us: int = 1
-    open_orders: bool = False
-    lag_us: int = 0
 
 
 @dataclass(slots=True)
@@ -76,130 +42,85 @@ class LinkFaults:
         return True
 
 
-class VirtualServer:
-    """A server at an address of the virtual network, with a clock of its own (``skew_ms``)."""
+class Hold:
+    """What waits for a machine that is paused. ``until_us`` is when it goes on (us since the run began)."""
 
-    __slots__ = (
-        "_armed_us",
-        "_epoch_us",
-        "_scheduler",
-        "_world",
-        "address",
-        "connections",
-        "handler",
-        "hold",
-        "skew_ms",
-        "up",
-    )
+    __slots__ = ("_scheduler", "held", "until_us")
 
-    def __init__(self, world: VirtualTime, address: str, handler: Server, epoch_us: int, skew_ms: int = 0) -> None:
-        self._world = world
-        self._scheduler = world.scheduler
-        self._epoch_us = epoch_us
-        self._armed_us: int | None = None
-        self.address = address
-        self.handler = handler
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self.held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self.until_us = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether the pause goes on."""
+        return self._scheduler.now_us < self.until_us
+
+    def pause(self, for_us: int, *, priority: int = 0) -> None:
+        """Begin a pause, or make one longer; ``priority`` is that of going on (the scheduler's)."""
+        self.until_us = max(self.until_us, self._scheduler.now_us + for_us)
+        self._scheduler.at(self.until_us, self._go_on, priority=priority)
+
+    def takes(self, action: Callable[..., None], *arguments: Any) -> bool:
+        """Keep an action for later if there is a pause, or if others that were kept have not had their turn."""
+        if not (self.held or self.active):
+            return False
+        self.held.append((action, arguments))
+        return True
+
+    def _go_on(self) -> None:
+        if self.active:
+            return
+        waiting, self.held = self.held, deque()
+        for action, arguments in waiting:
+            action(*arguments)
+
+
+class Network:
+    """What all machines share: the heap, the chooser that answers choice points, delays, open orders.
+
+    ``timing`` gives the delays of every connection that has none of its own; ``lanes`` are there with open orders.
+    ``on_frame(connection, direction, command, sent_us, due_us)`` sees each frame.
+    """
+
+    def __init__(self, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
+        self.scheduler = Scheduler()
+        self.chooser = chooser or Chooser()
+        self.timing = timing or Timing()
+        self.lanes = Lanes(self.scheduler, self.chooser, self.timing.lag_us) if self.timing.open_orders else None
+        self.on_frame: Callable[[Connection, str, RemotingCommand, int, int], None] | None = None
+
+
+class Machine:
+    """One end of connections, a client's node or a server, with a clock that may be off by ``skew_ms``."""
+
+    def __init__(self, name: str, skew_ms: int) -> None:
+        self.name = name
         self.skew_ms = skew_ms
         self.up = True
         self.hold: Hold | None = None
-        self.connections: dict[int, Connection] = {}
-        self.arm_timer()
-
-    def stop(self) -> None:
-        """The process ends: clients see their connections close, and nobody listens."""
-        self.up = False
-        self.hold = None
-        for connection in list(self.connections.values()):
-            connection.closed_by_exit()
-        self.connections.clear()
-
-    def start(self, handler: Server) -> None:
-        """A new process listens at this address."""
-        self.handler = handler
-        self.up = True
-        self._armed_us = None
-        self.arm_timer()
-
-    def pause(self, for_us: int) -> None:
-        """Do nothing for a while; which comes first afterwards, frames or timers, is a choice."""
-        timers_first = self._world.chooser.choose(f"{self.address}: frames or timers first after a pause", 2)
-        self.hold = self.hold or Hold(self._scheduler)
-        self.hold.pause(for_us, priority=timers_first)
-
-    def set_clock(self, by_ms: int) -> None:
-        """Move this server's clock; its handler's timers follow (see the handler)."""
-        self.skew_ms += by_ms
-        self._armed_us = None
-        self.arm_timer()
-
-    def now(self) -> int:
-        """Epoch ms on this server's clock."""
-        return (self._epoch_us + self._scheduler.now_us) // US_PER_MS + self.skew_ms
+        self.faults: LinkFaults | None = None
 
     def receive(self, connection: Connection, command: RemotingCommand) -> None:
-        """A frame arrived: serve it, send the answer if there is one now."""
-        answer = self.handler.handle(connection, command, self.now())
-        if answer is not None and not command.is_oneway:
-            connection.send(answer.reply_to(command))
-        self.arm_timer()
+        """A frame arrived."""
+        raise NotImplementedError
 
-    def closed(self, connection: Connection) -> None:
-        """A connection of this server is gone."""
-        if self.hold is not None and self.hold.takes(self.closed, connection):
-            return
-        if self.connections.pop(connection.number, None) is not None:
-            self.handler.on_channel_close(connection, self.now())
-            self.arm_timer()
-
-    def arm_timer(self) -> None:
-        """Put the handler's next timer on the heap unless an earlier one is there already."""
-        due = self.handler.next_timer()
-        if due is None:
-            return
-        now_us = self._scheduler.now_us
-        due_us = (due - self.skew_ms) * US_PER_MS - self._epoch_us
-        if due_us <= now_us:
-            if self._world.lanes is not None:
-                self._wake_in_lane(self._world.lanes)
-                return
-            due_us = now_us + self._world.wake_delay_us(self.address)
-        if self._armed_us is None or due_us < self._armed_us:
-            self._armed_us = due_us
-            self._scheduler.at(due_us, self._timer, due_us)
-
-    def _wake_in_lane(self, lanes: Lanes) -> None:
-        lane = (self.address, "wake")
-        if not lanes.lanes.get(lane):
-            lanes.post(lane, "wake-up", self._woken, server=self.address)
-
-    def _woken(self) -> None:
-        if self.hold is not None and self.hold.takes(self._woken):
-            return
-        if self.up:
-            self.handler.run_timers(self.now())
-            self.arm_timer()
-
-    def _timer(self, due_us: int) -> None:
-        if due_us != self._armed_us:
-            return
-        if self.hold is not None and self.hold.active:
-            self._scheduler.at(self.hold.until_us, self._timer, due_us)
-            return
-        self._armed_us = None
-        if self.up:
-            self.handler.run_timers(self.now())
-            self.arm_timer()
+    def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
+        """A connection is gone; ``fail_pending``: so are the requests that wait for an answer on it."""
+        raise NotImplementedError
 
 
 class Connection:
     """One TCP connection between a node and a server; it is the server's ``Channel``.
 
-    ``number`` counts the connections of a run. ``on_frame`` of the node's world sees every frame as it is sent.
+    ``number`` counts the connections of a run.
     """
 
     __slots__ = (
         "_arrived",
         "_last_arrival_us",
+        "_network",
         "_scheduler",
         "_sent",
         "_touched_us",
@@ -215,9 +136,10 @@ class Connection:
     )
 
     def __init__(
-        self, number: int, node: VirtualNode, server: VirtualServer, remote_address: str, timing: Timing
+        self, number: int, network: Network, node: Machine, server: Machine, remote_address: str, timing: Timing
     ) -> None:
-        self._scheduler = node.world.scheduler
+        self._network = network
+        self._scheduler = network.scheduler
         self._last_arrival_us = {C2S: 0, S2C: 0}
         self._touched_us = self._scheduler.now_us
         self.number = number
@@ -230,81 +152,77 @@ class Connection:
         self.closed = False
         self.abandoned = False
         # What a freeze that will end holds back: frames that were under way, and frames sent since.
-        self._arrived: list[tuple[RemotingCommand, Callable[[RemotingCommand], None]]] | None = None
-        self._sent: list[tuple[str, RemotingCommand, Callable[[RemotingCommand], None]]] = []
-        server.connections[number] = self
+        self._arrived: list[tuple[RemotingCommand, str]] | None = None
+        self._sent: list[tuple[RemotingCommand, str]] = []
         self._scheduler.at(self._touched_us + CHANNEL_IDLE_US, self._idle_check)
 
     def __repr__(self) -> str:
         """Number and ends, without an address in memory."""
-        return f"Connection({self.number}, {self.node.name} -> {self.server.address})"
+        return f"Connection({self.number}, {self.node.name} -> {self.server.name})"
 
-    def _carry(self, direction: str, command: RemotingCommand, arrive: Callable[[RemotingCommand], None]) -> None:
-        scheduler, world, faults = self._scheduler, self.node.world, self.node.faults
-        self._touched_us = scheduler.now_us
+    def send_to_server(self, command: RemotingCommand) -> None:
+        """Client to server."""
+        self._carry(command, C2S)
+
+    def send(self, command: RemotingCommand) -> None:
+        """Server to client."""
+        if not self.closed:
+            self._carry(command, S2C)
+
+    def _carry(self, command: RemotingCommand, direction: str) -> None:
+        network, faults, now_us = self._network, self.node.faults, self._scheduler.now_us
+        self._touched_us = now_us
         if self.frozen:
             if self._arrived is not None:
-                self._sent.append((direction, command, arrive))
+                self._sent.append((command, direction))
             return
         more_us = 0
         if faults is not None:
             if faults.loses(direction, command):
                 return
             more_us = faults.slow_us
-        if world.lanes is not None:
-            if world.on_frame is not None:
-                world.on_frame(self, direction, command, scheduler.now_us, scheduler.now_us)
-            if more_us or self._last_arrival_us[direction] > scheduler.now_us:
-                due = max(scheduler.now_us + more_us, self._last_arrival_us[direction])
+        last_us = self._last_arrival_us[direction]
+        if network.lanes is not None:
+            if network.on_frame is not None:
+                network.on_frame(self, direction, command, now_us, now_us)
+            due = max(now_us + more_us, last_us)
+            if due > now_us:
                 self._last_arrival_us[direction] = due
-                scheduler.at(due, world.lanes.carry, self, direction, command, arrive)
-                return
-            world.lanes.carry(self, direction, command, arrive)
+                self._scheduler.at(due, self._post, command, direction, network.lanes)
+            else:
+                self._post(command, direction, network.lanes)
             return
         delays = self.timing.delays_us
-        index = (
-            world.chooser.choose(f"delay {self.node.name} {direction} {command.code}", len(delays))
-            if len(delays) > 1
-            else 0
-        )
-        due = max(scheduler.now_us + delays[index] + more_us, self._last_arrival_us[direction] + self.timing.spacing_us)
+        delay = delays[0]
+        if len(delays) > 1:
+            delay = network.chooser.among(f"delay {self.node.name} {direction} {command.code}", delays)
+        due = max(now_us + delay + more_us, last_us + self.timing.spacing_us)
         self._last_arrival_us[direction] = due
-        if world.on_frame is not None:
-            world.on_frame(self, direction, command, scheduler.now_us, due)
-        scheduler.at(due, arrive, command)
+        if network.on_frame is not None:
+            network.on_frame(self, direction, command, now_us, due)
+        self._scheduler.at(due, self._arrive, command, direction)
 
-    def send_to_server(self, command: RemotingCommand) -> None:
-        """Client to server."""
-        self._carry(C2S, command, self._at_server)
+    def _post(self, command: RemotingCommand, direction: str, lanes: Lanes) -> None:
+        """Put a frame at the end of its lane."""
+        name, code, is_answer, upward = self.node.name, int(command.code), command.is_response, direction == C2S
+        if is_answer:
+            code, _ = lanes.pending.pop((self.number, S2C if upward else C2S, command.opaque), (NO_FRAME, 0))
+        elif not command.is_oneway:
+            lanes.pending[self.number, direction, command.opaque] = (code, self._scheduler.now_us)
+        text = f"{name}{'>' if upward else '<'}{'re ' if is_answer else ''}{code}"
+        lane, node = (self.number, direction), "" if upward else name
+        lanes.post(lane, text, self._arrive, command, direction, code=code, node=node, server=self.server.name)
 
-    def send(self, command: RemotingCommand) -> None:
-        """Server to client."""
-        if not self.closed:
-            self._carry(S2C, command, self._at_client)
-
-    def _at_server(self, command: RemotingCommand) -> None:
-        hold = self.server.hold
-        if hold is not None and hold.takes(self._at_server, command):
+    def _arrive(self, command: RemotingCommand, direction: str) -> None:
+        machine, gone = (self.server, not self.server.up) if direction == C2S else (self.node, self.abandoned)
+        if machine.hold is not None and machine.hold.takes(self._arrive, command, direction):
             return
         if self.frozen:
-            self._keep(command, self._at_server)
-        elif not self.closed and self.server.up:
+            if self._arrived is not None:
+                self._arrived.append((command, direction))
+        elif not (self.closed or gone):
             self._touched_us = self._scheduler.now_us
-            self.server.receive(self, command)
-
-    def _at_client(self, command: RemotingCommand) -> None:
-        hold = self.node.hold
-        if hold is not None and hold.takes(self._at_client, command):
-            return
-        if self.frozen:
-            self._keep(command, self._at_client)
-        elif not (self.closed or self.abandoned):
-            self._touched_us = self._scheduler.now_us
-            self.node.receive(self, command)
-
-    def _keep(self, command: RemotingCommand, arrive: Callable[[RemotingCommand], None]) -> None:
-        if self._arrived is not None:
-            self._arrived.append((command, arrive))
+            machine.receive(self, command)
 
     def freeze(self, for_us: int | None = None) -> None:
         """Carry nothing from now on, or for a while; then everything held back arrives, in order.
@@ -319,7 +237,7 @@ class Connection:
 
     def held_back(self) -> list[RemotingCommand]:
         """The frames that a freeze holds back."""
-        return [*(frame for frame, _ in self._arrived or ()), *(frame for _, frame, _ in self._sent)]
+        return [command for command, _ in (*(self._arrived or ()), *self._sent)]
 
     def _thaw(self) -> None:
         if not self.frozen:
@@ -327,12 +245,12 @@ class Connection:
         arrived, sent = self._arrived or [], self._sent
         self.frozen, self._arrived, self._sent = False, None, []
         if self.closed:
-            self.node.lost(self, fail_pending=False)
+            self.node.lost(self)
             return
-        for command, arrive in arrived:
-            arrive(command)
-        for direction, command, arrive in sent:
-            self._carry(direction, command, arrive)
+        for command, direction in arrived:
+            self._arrive(command, direction)
+        for command, direction in sent:
+            self._carry(command, direction)
         if self.abandoned:
             self._say_goodbye()
 
@@ -341,12 +259,9 @@ class Connection:
 
         The server's handler hears of it when what it does at present is done: Netty closes asynchronously (row H-43).
         """
-        if self.closed:
-            return
-        self.closed = True
-        if self._passes_close():
-            self.node.lost(self, fail_pending=False)
-        self._scheduler.at(self._scheduler.now_us, self.server.closed, self)
+        if not self.closed:
+            self.closed_by_exit()
+            self._scheduler.at(self._scheduler.now_us, self.server.lost, self)
 
     def close_by_client(self) -> None:
         """The client closes; a connection that will thaw, or whose machine is gone, leaves the server in the dark."""
@@ -362,28 +277,32 @@ class Connection:
         if not self.closed:
             self.closed = True
             if self._passes_close():
-                self.node.lost(self, fail_pending=False)
+                self.node.lost(self)
 
     def _passes_close(self) -> bool:
         return not self.frozen or self.passes_closes
 
     def _say_goodbye(self) -> None:
         """The goodbye must not overtake frames already on their way to the server."""
-        now_us, last_us = self._scheduler.now_us, self._last_arrival_us[C2S]
-        lanes = self.node.world.lanes
+        now_us, last_us, lanes = self._scheduler.now_us, self._last_arrival_us[C2S], self._network.lanes
         if lanes is None:
             self._scheduler.at(max(now_us, last_us), self._goodbye)
         elif last_us > now_us:
-            self._scheduler.at(last_us, lanes.goodbye, self, Connection._goodbye)
+            self._scheduler.at(last_us, self._post_goodbye, lanes)
         else:
-            lanes.goodbye(self, Connection._goodbye)
+            self._post_goodbye(lanes)
+
+    def _post_goodbye(self, lanes: Lanes) -> None:
+        """With open orders the server learns of it after the frames that left before."""
+        lane, text = (self.number, C2S), f"{self.node.name}>goodbye"
+        lanes.post(lane, text, Connection._goodbye, self, code=GOODBYE, server=self.server.name)
 
     def _goodbye(self) -> None:
         if self.server.hold is not None and self.server.hold.takes(self._goodbye):
             return
         if not self.closed:
             self.closed = True
-            self.server.closed(self)
+            self.server.lost(self)
 
     def _idle_check(self) -> None:
         if self.closed:
@@ -394,4 +313,4 @@ class Connection:
             return
         self.closed = True
         self.node.lost(self, fail_pending=True)
-        self.server.closed(self)
+        self.server.lost(self)

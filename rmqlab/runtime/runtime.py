@@ -49,7 +49,7 @@ class RemotingTimeoutError(RemotingError):
 class Task(Protocol):
     """A coroutine that runs by itself."""
 
-    def cancel(self) -> None:
+    def cancel(self) -> object:
         """Stop it at its next await; nothing happens when it has ended."""
 
 

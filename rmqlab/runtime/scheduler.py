@@ -35,29 +35,27 @@ class Trap:
 
 
 class VirtualTask:
-    """A running coroutine. ``done`` tells whether it ended; ``error`` holds what it raised."""
+    """A running coroutine. ``done`` tells whether it ended; ``error`` holds what it raised.
 
-    __slots__ = ("_coroutine", "_scheduler", "_ticket", "done", "error", "name", "result")
+    ``ticket`` is the number of the present wait; a wake-up with an older one is stale and ignored.
+    """
+
+    __slots__ = ("_coroutine", "_scheduler", "done", "error", "name", "result", "ticket")
 
     def __init__(self, scheduler: Scheduler, coroutine: Coroutine[Any, Any, Any], name: str) -> None:
         self._scheduler = scheduler
         self._coroutine = coroutine
-        self._ticket = 0
+        self.ticket = 0
         self.name = name
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
 
-    @property
-    def ticket(self) -> int:
-        """Number of the present wait; a wake-up with an older ticket is stale and ignored."""
-        return self._ticket
-
     def wake(self, ticket: int, value: Any = None, error: BaseException | None = None) -> None:
         """Resume the coroutine with ``value`` (or throw ``error``), unless the wait it belongs to is over."""
-        if self.done or ticket != self._ticket:
+        if self.done or ticket != self.ticket:
             return
-        self._ticket += 1
+        self.ticket += 1
         try:
             trap = self._coroutine.send(value) if error is None else self._coroutine.throw(error)
         except StopIteration as stop:
@@ -74,14 +72,14 @@ class VirtualTask:
 
     def forget(self) -> None:
         """Nothing will ever run this task: if it has not begun, it ends without a trace."""
-        if self._ticket == 0:
+        if self.ticket == 0:
             self.done = True
             self._coroutine.close()
 
     def cancel(self) -> None:
         """Stop the coroutine at its present wait; its ``finally`` blocks run now. Harmless when it is done."""
         if not self.done and not self._coroutine.cr_running:  # type: ignore[attr-defined]
-            self.wake(self._ticket, error=CancelledTaskError())
+            self.wake(self.ticket, error=CancelledTaskError())
 
 
 class Scheduler:
@@ -190,9 +188,16 @@ class Scheduler:
 
         With ``until`` stop after the first step that makes it true, and return True.
         """
-        heap, last = self._heap, (time_us, 0, place)
-        self._pass_until_us = -1 if until else time_us - 1
-        while heap and heap[0][:3] < last:
+        return self._run_before((time_us, 0, place), -1 if until else time_us - 1, until)
+
+    def run_until(self, time_us: int) -> None:
+        """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
+        self._run_before((time_us, ENDLESS_US), time_us, None)
+
+    def _run_before(self, last: tuple[int, ...], pass_until_us: int, until: Callable[[], bool] | None) -> bool:
+        heap = self._heap
+        self._pass_until_us = pass_until_us
+        while heap and heap[0] < last:
             entry = heappop(heap)
             self.now_us = entry[0]
             self.steps += 1
@@ -200,20 +205,8 @@ class Scheduler:
             if until is not None and until():
                 return True
         self._pass_until_us = -1
-        self.now_us = max(self.now_us, time_us)
+        self.now_us = max(self.now_us, last[0])
         return False
-
-    def run_until(self, time_us: int) -> None:
-        """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
-        self._pass_until_us = time_us
-        heap = self._heap
-        while heap and heap[0][0] <= time_us:
-            entry = heappop(heap)
-            self.now_us = entry[0]
-            self.steps += 1
-            entry[3](*entry[4])
-        self._pass_until_us = -1
-        self.now_us = max(self.now_us, time_us)
 
 
 def _order(entry: tuple[int, int, int, Callable[..., None], tuple[Any, ...]]) -> tuple[int, int, int]:

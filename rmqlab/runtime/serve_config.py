@@ -10,8 +10,7 @@ from typing import Any
 
 from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.runtime.acl_file import NAME as ACL_FILE
-from rmqlab.runtime.properties_file import read_properties
+from rmqlab.runtime.configuration_files import ACL_FILE, read_properties
 from rmqlab.runtime.socket_server import IDLE_SECONDS
 from rmqlab.store.config import MessageStoreConfig
 

@@ -147,11 +147,7 @@ class SocketClients:
         consumer = DefaultMQPushConsumer(group, self.instance(config), listener, config)
         if trace:
             (await self._trace(group, "CONSUME", consumer.instance.client_id)).trace_consumer(consumer)
-        for topic, expression in subscriptions.items():
-            kind, text = (None, expression) if isinstance(expression, str) else expression
-            await consumer.subscribe(topic, text, kind)
-        self._clients.append(consumer)
-        await consumer.start()
+        await self._start(consumer, subscriptions)
         return consumer
 
     async def lite_pull_consumer(
@@ -160,12 +156,17 @@ class SocketClients:
         """Start a lite pull consumer; the application polls it."""
         config = config or LitePullConsumerConfig()
         consumer = DefaultLitePullConsumer(group, self.instance(config), config)
+        await self._start(consumer, subscriptions)
+        return consumer
+
+    async def _start(
+        self, consumer: DefaultMQPushConsumer | DefaultLitePullConsumer, subscriptions: Subscriptions
+    ) -> None:
         for topic, expression in subscriptions.items():
             kind, text = (None, expression) if isinstance(expression, str) else expression
             await consumer.subscribe(topic, text, kind)
         self._clients.append(consumer)
         await consumer.start()
-        return consumer
 
     async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int = 3_000) -> RemotingCommand:
         """Send one request outside of all clients and return its answer."""

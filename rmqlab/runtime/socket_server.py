@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import BadFrame, FrameDecoder, UnreadBudget
+from rmqlab.runtime.system import epoch_ms
 
 if TYPE_CHECKING:
     import socket

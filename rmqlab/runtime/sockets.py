@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.header import FrameError
-from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import BadFrame, FrameDecoder
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
+from rmqlab.runtime.system import epoch_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -32,17 +32,6 @@ CONNECT_SECONDS = 3.0
 IDLE_SECONDS = 120.0
 """4.8.0 `clientChannelMaxIdleTimeSeconds`."""
 _OPAQUE_MASK = 0x7FFFFFFF
-
-
-class SocketTask:
-    """A coroutine on the loop."""
-
-    def __init__(self, task: asyncio.Task[object]) -> None:
-        self._task = task
-
-    def cancel(self) -> None:
-        """Stop it at its next await."""
-        self._task.cancel()
 
 
 class SocketEvent:
@@ -185,12 +174,12 @@ class SocketRuntime:
         command.mark_oneway()
         connection.write(command.encode())
 
-    def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> SocketTask:
+    def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine beside the caller."""
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
-        return SocketTask(task)
+        return task
 
     def event(self) -> SocketEvent:
         """Return a new flag."""

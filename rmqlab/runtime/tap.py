@@ -21,11 +21,11 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.frames import FRAME_MAX_LENGTH
 from rmqlab.runtime.runtime import RemotingError
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.sockets import SocketRuntime
+from rmqlab.runtime.system import epoch_ms
 from rmqlab.runtime.tap_summary import TapSummary
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Virtual time: nodes, servers and clocks on one heap; thirty minutes pass in milliseconds, and always the same way.
 
-``VirtualTime`` is the world: it owns the scheduler, the chooser that answers choice points, and the network. A
-``VirtualNode`` is one client machine and offers the ``Runtime`` that client code awaits. Clocks: the world begins
-at ``epoch_ms``; a node's clock may be off by ``skew_ms``.
+``VirtualTime`` is the world: a network and the machines on it. A ``VirtualNode`` is one client machine and offers the
+``Runtime`` that client code awaits. Clocks: the world begins at
+``epoch_ms``; a node's clock may be off by ``skew_ms``.
 """
 
 from __future__ import annotations
@@ -10,40 +10,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.runtime.hold import Hold
-from rmqlab.runtime.lanes import NO_FRAME, Lanes
-from rmqlab.runtime.network import Connection, LinkFaults, Timing, VirtualServer
+from rmqlab.runtime.lanes import NO_FRAME
+from rmqlab.runtime.network import Connection, Hold, Machine, Network
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
-from rmqlab.runtime.schedule import Chooser, Schedule
-from rmqlab.runtime.scheduler import US_PER_MS, Scheduler, Sleep, Trap, VirtualEvent, VirtualTask
+from rmqlab.runtime.scheduler import US_PER_MS, Sleep, Trap, VirtualEvent, VirtualTask
+from rmqlab.runtime.virtual_server import VirtualServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.runtime.schedule import Chooser, Timing
 
 FIRST_PORT = 50_000
 
 
-class VirtualTime:
-    """A world in virtual time.
-
-    ``epoch_ms`` is what an exact clock shows when the run begins; ``chooser`` answers the choice points; ``timing``
-    gives the delays of every connection that has none of its own. ``on_frame(connection, direction, command,
-    sent_us, due_us)`` sees each frame.
-    """
+class VirtualTime(Network):
+    """A world in virtual time; ``epoch_ms`` is what an exact clock shows when the run begins."""
 
     def __init__(self, epoch_ms: int, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
-        self.scheduler = Scheduler()
-        self.chooser = chooser or Chooser()
-        self.timing = timing or Timing()
+        super().__init__(chooser, timing)
         self.epoch_us = epoch_ms * US_PER_MS
-        self.lanes = Lanes(self.scheduler, self.chooser, self.timing.lag_us) if self.timing.open_orders else None
         self.stamps_ms = 0
         self.servers: dict[str, VirtualServer] = {}
         self.nodes: dict[str, VirtualNode] = {}
-        self.on_frame: Callable[[Connection, str, RemotingCommand, int, int], None] | None = None
         self._connections = 0
 
     def now_ms(self) -> float:
@@ -90,12 +81,9 @@ class VirtualTime:
         if server is None or not server.up:
             raise RemotingConnectError(address)
         self._connections += 1
-        return Connection(self._connections, node, server, node.next_address(), node.timing)
-
-    def wake_delay_us(self, address: str) -> int:
-        """How long the server at ``address`` takes to begin work that is due at once: a choice point."""
-        delays = self.timing.wake_us
-        return delays[self.chooser.choose(f"wake {address}", len(delays)) if len(delays) > 1 else 0]
+        connection = Connection(self._connections, self, node, server, node.next_address(), node.timing)
+        server.connections[connection.number] = connection
+        return connection
 
     def step(self) -> bool:
         """Do exactly the next thing; False when nothing is left to do."""
@@ -108,10 +96,6 @@ class VirtualTime:
     def run_for_ms(self, ms: float) -> None:
         """Let ``ms`` pass."""
         self.scheduler.run_until(self.scheduler.now_us + round(ms * US_PER_MS))
-
-    def schedule(self, scenario: str = "") -> Schedule:
-        """The choices made so far, to be written down and replayed."""
-        return Schedule.of(self.chooser.made, scenario, self.timing)
 
 
 class _Invoke(Trap):
@@ -135,17 +119,16 @@ class _Invoke(Trap):
     def _expire(self, task: VirtualTask, ticket: int) -> None:
         if not task.done and task.ticket == ticket:
             self._node.pending.pop(self._command.opaque, None)
-            task.wake(ticket, error=RemotingTimeoutError(self._connection.server.address, self._timeout_ms))
+            task.wake(ticket, error=RemotingTimeoutError(self._connection.server.name, self._timeout_ms))
 
 
-class VirtualNode:
+class VirtualNode(Machine):
     """One client machine in virtual time; implements ``Runtime``."""
 
     def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int, timing: Timing) -> None:
+        super().__init__(name, skew_ms)
         self.world = world
-        self.name = name
         self.ip = ip
-        self.skew_ms = skew_ms
         self.timing = timing
         self.connections: dict[str, Connection] = {}
         self.pending: dict[int, tuple[Connection, VirtualTask, int]] = {}
@@ -155,8 +138,6 @@ class VirtualNode:
         self._processor: Callable[[str, RemotingCommand], RemotingCommand | None] | None = None
         self._set_ms = 0
         self.visitor: VirtualTask | None = None  # runs here but is not of this machine: a pause does not stop it
-        self.faults: LinkFaults | None = None
-        self.hold: Hold | None = None
 
     # What client code calls (Runtime).
     def now(self) -> int:
@@ -220,7 +201,7 @@ class VirtualNode:
             world.lanes.post(lane, f"{self.name}'s thread {thread}", _turn, answer, turn, code=code, node=self.name)
             await turn.wait()
             return
-        us = delays[world.chooser.choose(f"thread {self.name} {thread}", len(delays))]
+        us = world.chooser.among(f"thread {self.name} {thread}", delays)
         if us:
             await Sleep(world.scheduler, us)
 
@@ -262,17 +243,17 @@ class VirtualNode:
             if waiting is not None:
                 waiting[1].wake(waiting[2], command)
         elif self._processor is not None:
-            answer = self._processor(connection.server.address, command)
+            answer = self._processor(connection.server.name, command)
             if answer is not None and not command.is_oneway:
                 connection.send_to_server(answer.reply_to(command))
 
-    def lost(self, connection: Connection, *, fail_pending: bool) -> None:
+    def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
         """A connection is gone.
 
         When this side closed it, pending requests on it fail at once (4.8.0 `NettyRemotingAbstract.failFast`). When the
         other side did, 4.8.0 has no handler that would fail them: they wait for their timeouts.
         """
-        address = connection.server.address
+        address = connection.server.name
         if self.connections.get(address) is connection:
             del self.connections[address]
         if not fail_pending:
@@ -285,20 +266,23 @@ class VirtualNode:
 
     def cut(self, address: str | None = None) -> int:
         """Reset this node's connections (to ``address``, or all); how many there were."""
-        hit = [c for a, c in self.connections.items() if address in {None, a}]
-        for connection in hit:
+        found = self._connections_to(address)
+        for connection in found:
             connection.close()
-        return len(hit)
+        return len(found)
 
     def freeze(self, address: str | None = None, for_us: int | None = None) -> int:
         """Hold back all frames of this node's present connections, both ways; how many there were.
 
         Without ``for_us`` they are gone for good; with it they arrive when that time is over.
         """
-        hit = [c for a, c in self.connections.items() if address in {None, a}]
-        for connection in hit:
+        found = self._connections_to(address)
+        for connection in found:
             connection.freeze(for_us)
-        return len(hit)
+        return len(found)
+
+    def _connections_to(self, address: str | None) -> list[Connection]:
+        return [connection for end, connection in self.connections.items() if address in {None, end}]
 
     def pause(self, for_us: int) -> None:
         """Do nothing for a while, as in a garbage collection: timers come late, what arrives waits."""

@@ -18,8 +18,8 @@ from rmqlab.lab.articles.printed_e1 import (
 )
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.evidence import way_of
-from rmqlab.lab.reading import Reading, seconds
 from rmqlab.lab.recorded.races import SETS, recorded_races
+from rmqlab.lab.run_view import RunView, seconds
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode
@@ -117,7 +117,7 @@ def requests(experiment: EightMessages, who: str) -> Table:
     counts: Counter[tuple[str, int, int]] = Counter()
 
     def see(connection: Connection, direction: str, command: RemotingCommand, *_: int) -> None:
-        at_broker = connection.server.address == simulation.cluster.broker_address
+        at_broker = connection.server.name == simulation.cluster.broker_address
         if connection.node.name == who and at_broker and not command.is_response:
             counts[who if direction == C2S else "broker", command.code, command.version] += 1
 
@@ -134,7 +134,7 @@ def requests(experiment: EightMessages, who: str) -> Table:
 def clock_gaps(run: Run) -> Table:
     """Born, stored and consumed times of each message that was printed, with the differences in ms."""
     rows: list[Sequence[object]] = []
-    for who in Reading(run).names:
+    for who in RunView(run).names:
         for line in lines_of(run, who):
             fields = fields_of(line)
             body = bytes(int(code) for code in fields["body"].strip("[]").split(",")).decode()
@@ -150,7 +150,7 @@ def clock_gaps(run: Run) -> Table:
 
 def guessed(run: Run, guess: Mapping[str, int]) -> Table:
     """How many messages each consumer was thought to get, beside how many it got."""
-    reading = Reading(run)
+    reading = RunView(run)
     got = Counter(fate.culprit for fate in reading.fates if fate.fate is Fate.DELIVERED)
     rows = [(who, reading.asked[who], guess.get(who), got[who]) for who in reading.names]
     wrong = frozenset(number for number, row in enumerate(rows) if row[2] != row[3])
@@ -160,7 +160,7 @@ def guessed(run: Run, guess: Mapping[str, int]) -> Table:
 
 def offsets(run: Run) -> Table:
     """Committed offset, end and lag of every queue, beside what was delivered from it and what was lost."""
-    reading = Reading(run)
+    reading = RunView(run)
     rows: list[tuple[object, ...]] = []
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         mine = [fate for fate in reading.fates if fate.queue == queue]
@@ -175,7 +175,7 @@ def offsets(run: Run) -> Table:
 
 def way(run: Run, body: str) -> Table:
     """The way of one message, step by step."""
-    rows = [(seconds(line.t), line.where, line.text) for line in way_of(Reading(run), body)]
+    rows = [(seconds(line.t), line.where, line.text) for line in way_of(RunView(run), body)]
     return Table(f"The way of {body}", ("time", "where", "what"), rows)
 
 
@@ -183,11 +183,11 @@ def ids_and_queues(*experiments: EightMessages) -> Table:
     """Who owned which queues for different client ids."""
     rows = []
     for experiment in experiments:
-        reading = Reading(experiment.run())
+        reading = RunView(experiment.run())
         ids = [experiment.client_ids[who] for who in reading.names]
         owned = [[queue for queue, owner in sorted(reading.owners.items()) if owner == who] for who in reading.names]
         rows.append((", then ".join(experiment.start_order), *ids, *(", ".join(map(str, mine)) for mine in owned)))
-    names = Reading(experiments[0].run()).names
+    names = RunView(experiments[0].run()).names
     headers = ("start order", *(f"id of {name}" for name in names), *(f"queues of {name}" for name in names))
     return Table("Who owns what", headers, rows)
 
@@ -209,7 +209,7 @@ def simulated_races(gaps_ms: Sequence[int], seeds: int) -> Table:
     rows = []
     for gap in gaps_ms:
         runs = (EightMessages(gap_ms=gap, seed=seed).run() for seed in range(seeds))
-        winners = Counter(Reading(run).slots[-1].who for run in runs)
+        winners = Counter(RunView(run).slots[-1].who for run in runs)
         rows.append((seconds(gap), seeds, winners["B"], winners["A"]))
     headers = ("gap", "runs", "the last one won", "the first one won")
     return Table("In virtual time, with delays as on a real machine: whose tag held the slot", headers, rows)

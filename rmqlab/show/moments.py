@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Beat, Reading, ranges, seconds, short
+from rmqlab.lab.run_view import Beat, RunView, ranges, seconds, short
 from rmqlab.show.palette import LOOKS, summary
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Scene:
     moments: list[Moment]
 
 
-def scenes(reading: Reading, deviations: Sequence[Deviation] = ()) -> list[Scene]:
+def scenes(reading: RunView, deviations: Sequence[Deviation] = ()) -> list[Scene]:
     """The story in scenes: each start, the messages, the offsets; empty scenes are left out.
 
     ``deviations``: the choices that make this run another one than the usual.
@@ -101,17 +101,17 @@ def _time(moment: Moment) -> float:
     return moment.t
 
 
-def _slot_after(reading: Reading, order: float) -> str | None:
+def _slot_after(reading: RunView, order: float) -> str | None:
     """The group's subscription in the broker behind this place among the facts."""
     return next((slot.expression for slot in reversed(reading.slots) if slot.order <= order), None)
 
 
-def slot_at(reading: Reading, t: float) -> str | None:
+def slot_at(reading: RunView, t: float) -> str | None:
     """The group's subscription in the broker at ``t`` (changes at ``t`` included)."""
     return next((slot.expression for slot in reversed(reading.slots) if slot.t <= t), None)
 
 
-def _beats(reading: Reading) -> Iterator[Moment]:
+def _beats(reading: RunView) -> Iterator[Moment]:
     refused: set[str] = set()
     holder: Beat | None = None
     for beat in reading.beats:
@@ -129,13 +129,13 @@ def _beats(reading: Reading) -> Iterator[Moment]:
         yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
 
 
-def _deviations(reading: Reading, deviations: Iterable[Deviation]) -> Iterator[Moment]:
+def _deviations(reading: RunView, deviations: Iterable[Deviation]) -> Iterator[Moment]:
     for one in deviations:
         t = one.t - reading.zero
         yield Moment(t, Kind.CHOICE, (), "", one.text, _slot_after(reading, one.order), order=one.order - 0.5)
 
 
-def _faults(reading: Reading) -> Iterator[Moment]:
+def _faults(reading: RunView) -> Iterator[Moment]:
     for event in reading.run.events:
         if event["ev"] == "control":
             what, _, rest = str(event["line"]).partition(" @")
@@ -147,7 +147,7 @@ def _faults(reading: Reading) -> Iterator[Moment]:
             yield Moment(t, Kind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order)
 
 
-def _notifications(reading: Reading) -> Iterator[Moment]:
+def _notifications(reading: RunView) -> Iterator[Moment]:
     told: dict[float, list[Fact]] = {}
     for fact in reading.facts("notify"):
         told.setdefault(fact.t - reading.zero, []).append(fact)
@@ -158,7 +158,7 @@ def _notifications(reading: Reading) -> Iterator[Moment]:
             yield Moment(t, Kind.NOTIFY, clients, "look again", "members changed (40)", slot, order=order)
 
 
-def _rebalances(reading: Reading) -> Iterator[Moment]:
+def _rebalances(reading: RunView) -> Iterator[Moment]:
     stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
     for fact in reading.facts("rebalance"):
         stamp = stamps.get((fact.source, fact.t))
@@ -168,7 +168,7 @@ def _rebalances(reading: Reading) -> Iterator[Moment]:
         yield Moment(t, Kind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
 
 
-def _messages(reading: Reading) -> Iterator[Moment]:
+def _messages(reading: RunView) -> Iterator[Moment]:
     for fate in reading.fates:
         t = fate.t - reading.zero
         who = (fate.culprit,) if fate.culprit else ()
@@ -177,7 +177,7 @@ def _messages(reading: Reading) -> Iterator[Moment]:
         yield Moment(t, Kind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate, tag=fate.tag)
 
 
-def _why(fate: MessageFate, reading: Reading) -> str:
+def _why(fate: MessageFate, reading: RunView) -> str:
     match fate.fate.value:
         case "delivered":
             return f"delivered to {fate.culprit}"
@@ -189,7 +189,7 @@ def _why(fate: MessageFate, reading: Reading) -> str:
             return LOOKS[fate.fate].words
 
 
-def _commits(reading: Reading) -> Iterator[Moment]:
+def _commits(reading: RunView) -> Iterator[Moment]:
     """The first commit of each consumer after which all offsets that it commits are at the end of their queues."""
     ends = {queue: maximum for queue, (_, maximum) in reading.offsets.items()}
     done: dict[str, dict[int, int]] = {}
@@ -208,7 +208,7 @@ def _commits(reading: Reading) -> Iterator[Moment]:
             yield Moment(t, Kind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
 
 
-def _first_commit(reading: Reading, who: str, queue: int, offset: int | None) -> Fact | None:
+def _first_commit(reading: RunView, who: str, queue: int, offset: int | None) -> Fact | None:
     for fact in reading.facts("commit"):
         if (fact["client"], fact["queue"], fact["offset"]) == (who, queue, offset):
             return fact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.show import fate_grid, slot_timeline
 from rmqlab.show.figure import Picture
 from rmqlab.show.pen import drawn
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def outcome(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """Fates by queue and tag above, the group's subscription in the broker below; the table lists the messages."""
-    reading = Reading(run, group, topic)
+    reading = RunView(run, group, topic)
     grid_width, grid_height = fate_grid.size(reading)
     slot_width, slot_height = slot_timeline.size(reading)
     svg = drawn(

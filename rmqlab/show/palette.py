@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.lab.fates import MessageFate
-    from rmqlab.lab.reading import Reading
+    from rmqlab.lab.run_view import RunView
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
@@ -73,7 +73,7 @@ def ink(ground: str) -> str:
 class Colours(dict[str | None, str]):
     """A colour for each subscription and each message tag of a run, in order of appearance; grey beyond the fifth."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: RunView) -> None:
         """The consumers' subscriptions come first, in order of names."""
         super().__init__()
         for expression in [*map(reading.asked.get, reading.names), *(fate.tag for fate in reading.fates)]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.show.brush import Brush, Sheet
+from rmqlab.show.brush import Brush, sheet
 from rmqlab.show.palette import Colours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.lab.reading import Reading
+    from matplotlib.axes import Axes
+
+    from rmqlab.lab.run_view import RunView
 
 
 class Pen(Brush):
     """Draws one reading."""
 
-    def __init__(self, sheet: Sheet, reading: Reading, *, top: float = 0) -> None:
-        """`top` is where y = 0 lies on the sheet."""
-        super().__init__(sheet, top=top)
+    def __init__(self, axes: Axes, reading: RunView, *, top: float = 0) -> None:
+        """`top` is where y = 0 lies on the axes."""
+        super().__init__(axes, top=top)
         self.reading = reading
         self.colours = Colours(reading)
 
@@ -27,9 +29,11 @@ class Pen(Brush):
         return self.colours[self.reading.asked[who]]
 
 
-def drawn(width: float, height: float, reading: Reading, *parts: tuple[Callable[[Pen], None], float]) -> str:
+def drawn(width: float, height: float, reading: RunView, *parts: tuple[Callable[[Pen], None], float]) -> str:
     """SVG of a drawing: each part is a function that draws, and the y at which its own y = 0 lies."""
-    sheet = Sheet(width, height)
-    for draw, top in parts:
-        draw(Pen(sheet, reading, top=top))
-    return sheet.svg()
+
+    def paint(axes: Axes) -> None:
+        for draw, top in parts:
+            draw(Pen(axes, reading, top=top))
+
+    return sheet(width, height, paint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.reading import Beat, Reading, seconds, short
+from rmqlab.lab.run_view import Beat, RunView, seconds, short
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, PALE, WHITE, ink
 from rmqlab.show.pen import Pen, drawn
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-WIDTH, LEFT, MAX_COLUMN, TOP, LANE, RIBBON, FOOT = 8.5, 1.25, 1.2, 0.3, 0.5, 0.42, 0.36
-MAX_BEATS = 8  # in one picture
+LEFT, COLUMN, TOP, LANE, RIBBON, FOOT = 1.25, 1.0, 0.3, 0.5, 0.42, 0.36
+MOST, LEAST = 8, 5  # heartbeats in one picture
 
 
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
-    reading = Reading(run, group, topic)
+    reading = RunView(run, group, topic)
     svg = drawn(*size(reading), reading, (draw, 0))
     return Picture(svg, title="The group's one subscription in the broker", alt=alt(reading), table=table(reading))
 
 
-def shown(reading: Reading) -> list[Beat]:
+def shown(reading: RunView) -> list[Beat]:
     """The heartbeats drawn: all that took the slot, and the first one of each consumer that another's kept out."""
     found: list[Beat] = []
     refused: set[str] = set()
@@ -44,32 +44,30 @@ def shown(reading: Reading) -> list[Beat]:
     return found
 
 
-def size(reading: Reading) -> tuple[float, float]:
+def size(reading: RunView) -> tuple[float, float]:
     """Width and height in inches."""
-    return WIDTH, TOP + LANE * len(reading.names) + RIBBON + FOOT
+    columns = max(min(len(shown(reading)), MOST), LEAST)
+    return LEFT + COLUMN * columns + 0.15, TOP + LANE * len(reading.names) + RIBBON + FOOT
 
 
 def draw(pen: Pen) -> None:
     """Draw lanes, heartbeats and the slot."""
-    beats = shown(pen.reading)[-MAX_BEATS:]
-    column = min(MAX_COLUMN, (WIDTH - LEFT - 0.15) / max(len(beats), 1))
+    beats = shown(pen.reading)[-MOST:]
     lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(pen.reading.names)}
     ribbon = TOP + LANE * len(lanes)
-    right = LEFT + column * max(len(beats), 1) + 0.05
+    right = LEFT + COLUMN * max(len(beats), 1) + 0.05
     for name, y in lanes.items():
         colour = pen.asked(name)
         pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
         label = f"{name}: {short(pen.reading.asked[name])}"
         pen.text(0.08 + (LEFT - 0.3) / 2, y, label, size=9, colour=ink(colour))
         pen.line((LEFT - 0.1, right), (y, y), PALE, 6)
-    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=9, ha="left", bold=True)
+    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=9, ha="left", fontweight="bold")
     pen.text(0.08, TOP / 2, "version:", colour=GREY, ha="left")
     pen.text(0.08, ribbon + RIBBON + 0.14, "arrived:", colour=GREY, ha="left")
     for index, beat in enumerate(beats):
-        answer = "takes the slot" if beat.taken else "ignored"
-        with pen.saying(f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"):
-            _beat(pen, beat, LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
-    _segments(pen, beats, ribbon, right, column)
+        _beat(pen, beat, LEFT + COLUMN * (index + 0.5), lanes[beat.who], ribbon)
+    _segments(pen, beats, ribbon, right)
 
 
 def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
@@ -85,17 +83,17 @@ def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
     pen.text(x, ribbon + RIBBON + 0.14, seconds(beat.t), colour=GREY)
 
 
-def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
-    writers = [(LEFT + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
+def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float) -> None:
+    writers = [(LEFT + COLUMN * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
     for number, (start, beat) in enumerate(writers):
         end = writers[number + 1][0] if number + 1 < len(writers) else right
         colour = pen.colours[beat.expression]
-        pen.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
+        pen.block(start, ribbon, end - start, RIBBON, colour, edgecolor=WHITE, linewidth=1.5)
         words = short(beat.expression)
-        pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=9, colour=ink(colour), ha="left", bold=True)
+        pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=9, colour=ink(colour), ha="left", fontweight="bold")
 
 
-def alt(reading: Reading) -> str:
+def alt(reading: RunView) -> str:
     """What a listener must know."""
     writers = [beat for beat in reading.beats if beat.taken]
     ignored = [beat for beat in shown(reading) if not beat.taken]
@@ -106,7 +104,7 @@ def alt(reading: Reading) -> str:
     return ". ".join(filter(None, parts)) + "."
 
 
-def table(reading: Reading) -> Table:
+def table(reading: RunView) -> Table:
     """Every heartbeat with the topic, those left out of the picture included."""
     rows = [
         (

@@ -20,7 +20,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
 from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
 from rmqlab.protocol.topic_config import TopicConfig
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -77,7 +77,7 @@ class World:
         self.add_broker()
 
     def _on_frame(self, connection, direction, command, sent_us, due_us):
-        if connection.server.address != NAMESRV:
+        if connection.server.name != NAMESRV:
             self.frames.append((sent_us / 1000, connection.node.name, direction, command))
 
     def add_broker(self):

@@ -6,8 +6,7 @@ from rmqlab.client.allocate import AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import SeededChooser
+from rmqlab.runtime.schedule import SeededChooser, Timing
 
 QUERY_OFFSET = RequestCode.QUERY_CONSUMER_OFFSET
 GET_CLIENTS = RequestCode.GET_CONSUMER_LIST_BY_GROUP

@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario_choice import chosen_scenario
+from rmqlab.lab.scenario_inputs import chosen_scenario
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
 

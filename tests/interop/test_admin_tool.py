@@ -13,7 +13,7 @@ import pytest
 import rmqlab
 from rmqlab.lab.replay.measured import MEASURED, OF_INSTALLATION
 from rmqlab.lab.replay.replay import replay
-from rmqlab.runtime.properties_file import read_properties
+from rmqlab.runtime.configuration_files import read_properties
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording

@@ -19,7 +19,7 @@ import pytest
 
 import rmqlab
 from rmqlab.message.record import decode_record
-from rmqlab.runtime.properties_file import read_properties
+from rmqlab.runtime.configuration_files import read_properties
 from tests.proof.stress.store import end_under_load
 
 ROOT = Path(__file__).resolve().parents[2]

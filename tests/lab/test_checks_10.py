@@ -11,8 +11,8 @@ from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.run_timeline import recorded_timeline
-from rmqlab.lab.tapped import tapped
 from rmqlab.message.message import Message
+from rmqlab.runtime.recorded_broker import recorded_broker
 from rmqlab.runtime.socket_clients import SocketClients
 
 IN_THE_SLOT = {"p-article-000": "tagA", "p-loss-002": "tagB", "p-loss-005": "tagA", "p-overlap-044": "*"}
@@ -47,7 +47,7 @@ def listener(messages, context):
 
 
 async def record(folder, *tags, count):
-    async with tapped(folder) as address, SocketClients(address) as clients:
+    async with recorded_broker(folder) as address, SocketClients(address) as clients:
         producer = await clients.producer("P")
         await producer.create_topic("TBW102", "T", 2)
         for tag in tags:

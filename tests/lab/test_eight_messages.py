@@ -10,7 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.articles import printed_e1 as article_e1
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 
 LOW, HIGH = f"{CLIENT_IP}@4711", f"{CLIENT_IP}@4902"
 
@@ -50,7 +50,7 @@ def test_two_thieves_and_no_lag(run):
     assert bodies(run, Fate.DELIVERED) == ["MsgStr4", "MsgStr5"]
     assert bodies(run, Fate.DROPPED_BY_CLIENT) == ["MsgStr6", "MsgStr7"]
     assert sum(fate.lost for fate in run.fates) == 6
-    assert Reading(run).offsets == dict.fromkeys(range(4), (2, 2))
+    assert RunView(run).offsets == dict.fromkeys(range(4), (2, 2))
 
 
 def test_figures_notice_a_difference():
@@ -77,13 +77,13 @@ def test_winner_follows_the_last_stamp_and_queues_follow_client_ids(order, ids, 
     outcome = run.outcome()
     assert {who: outcome.bodies_of(who) for who in "AB"} == {"A": [], "B": []} | got
     upper = max("AB", key=dict(zip("AB", ids, strict=True)).get)
-    assert {queue for queue, owner in Reading(run).owners.items() if owner == upper} == {2, 3}
+    assert {queue for queue, owner in RunView(run).owners.items() if owner == upper} == {2, 3}
 
 
 @pytest.mark.row("S-32")
 def test_client_ids_are_compared_as_texts():
     run = eight_messages(client_ids={"A": f"{CLIENT_IP}@9980", "B": f"{CLIENT_IP}@10020"})
-    assert Reading(run).owners == {0: "B", 1: "B", 2: "A", 3: "A"}
+    assert RunView(run).owners == {0: "B", 1: "B", 2: "A", 3: "A"}
 
 
 @pytest.mark.row("S-15")
@@ -102,7 +102,7 @@ def test_same_tags_lose_nothing_in_any_order():
 @pytest.mark.row("S-86")
 def test_a_fast_clock_wins_whoever_starts_first():
     for order in itertools.permutations("AB"):
-        reading = Reading(eight_messages(start_order=order, skew_ms={"A": 3_600_000}))
+        reading = RunView(eight_messages(start_order=order, skew_ms={"A": 3_600_000}))
         assert reading.slots[-1].who == "A"
         assert {slot.who for slot in reading.slots if slot.t > 1_000} == {"A"}
 
@@ -110,13 +110,13 @@ def test_a_fast_clock_wins_whoever_starts_first():
 @pytest.mark.row("S-05")
 def test_one_queue_has_one_owner_and_the_other_consumer_still_holds_the_slot():
     run = eight_messages(queues=1)
-    assert Reading(run).owners == {0: "A"}
+    assert RunView(run).owners == {0: "A"}
     assert bodies(run, Fate.DELIVERED) == []
 
 
 @pytest.mark.row("S-84")
 def test_both_outcomes_of_the_race_are_reached():
-    winners = {Reading(eight_messages(gap_ms=3_000, seed=seed)).slots[-1].who for seed in range(12)}
+    winners = {RunView(eight_messages(gap_ms=3_000, seed=seed)).slots[-1].who for seed in range(12)}
     assert winners == {"A", "B"}
 
 

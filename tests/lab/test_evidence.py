@@ -7,12 +7,12 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import eight_messages
 from rmqlab.lab.lessons.evidence import line, way_of
-from rmqlab.lab.reading import Reading, ranges, seconds, short
+from rmqlab.lab.run_view import RunView, ranges, seconds, short
 
 
 @pytest.fixture(scope="module")
 def reading():
-    return Reading(eight_messages())
+    return RunView(eight_messages())
 
 
 def texts(reading, body):
@@ -62,7 +62,7 @@ def test_every_kind_of_fact_has_words(reading):
 
 def test_reading_of_a_group_that_is_not_there(reading):
     with pytest.raises(BadInput, match="'OTHER'"):
-        Reading(reading.run, group="OTHER")
+        RunView(reading.run, group="OTHER")
 
 
 def test_numbers_and_texts_for_people():

@@ -12,8 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
 from rmqlab.search.explorer.compare import default_settings, recorded_events
 from rmqlab.search.explorer.explore import Explorer, explore
 from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser

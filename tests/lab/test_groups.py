@@ -7,7 +7,7 @@ import pytest
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Stop, Subscription
 from rmqlab.lab.simulate import simulate
 
-ALL = {"T": Subscription("TAG", "*")}
+ALL = {"T": Subscription(type="TAG", expr="*")}
 BODIES = [f"m{number}" for number in range(8)]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.lessons.mutants import MUTANTS, hunted
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.invariants import INVARIANTS, violations
@@ -43,23 +43,23 @@ def test_every_run_obeys_every_rule(order, gap, pids, queues, tags, messages, fi
         skew_ms={"A": skew},
         seed=seed,
     )
-    assert violations(Reading(experiment.run())) == {}
+    assert violations(RunView(experiment.run())) == {}
 
 
 def test_every_recorded_scenario_obeys_every_rule(golden):
     scenarios = read_scenarios(golden / "broker-4.8.0" / "base" / "scenarios.jsonl")
-    broken = {scenario.id: violations(Reading(simulate(scenario))) for scenario in scenarios}
+    broken = {scenario.id: violations(RunView(simulate(scenario))) for scenario in scenarios}
     assert len(broken) == 73
     assert {name: found for name, found in broken.items() if found} == {}
 
 
 def test_sound_laboratory_is_sound():
-    assert violations(Reading(hunted())) == {}
+    assert violations(RunView(hunted())) == {}
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_killed_by_exactly_its_invariant(name):
-    broken = violations(Reading(hunted(name)))
+    broken = violations(RunView(hunted(name)))
     assert list(broken) == [MUTANTS[name].breaks]
     assert all(violation.text and violation.facts for violation in broken[MUTANTS[name].breaks])
 

@@ -8,8 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser
+from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser, Timing
 from rmqlab.search.explorer.assumptions import ASSUMED
 from rmqlab.search.explorer.explore import Explorer, explore
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES

@@ -10,8 +10,7 @@ import pytest
 from rmqlab.checkout import folder
 from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import ScheduledChooser
+from rmqlab.runtime.schedule import ScheduledChooser, Timing
 from rmqlab.search.explorer.compare import Verdict, compare, recorded_events
 from rmqlab.search.explorer.race import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser, survey
 

@@ -10,8 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.articles.rare_outcomes import CIRCUMSTANCES, delivered, eight, outcome_text, share_won, stored
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_08 import GROUPS, TASK_GAP_MS, first_starter_wins, harmless, outcome_counts
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import Schedule
+from rmqlab.runtime.schedule import Schedule, Timing
 
 
 @pytest.mark.row("S-82", "S-84", "S-86", "S-88")

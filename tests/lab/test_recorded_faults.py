@@ -10,7 +10,7 @@ import pytest
 from rmqlab.checkout import folder
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import Simulation
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 from rmqlab.search.explorer.compare import settings_beside
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"

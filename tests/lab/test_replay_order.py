@@ -425,7 +425,7 @@ def test_a_message_is_stored_when_a_later_pull_says_it_was(tape, tmp_path):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not JSON"),
         ("[]", "line 2: expected an object, got list"),
         ('{"conn": 1, "open": true}', "line 2, field t: expected milliseconds, got None"),
         ('{"t": NaN, "conn": 1, "open": true}', "line 2, field t: expected milliseconds, got nan"),

@@ -13,7 +13,7 @@ from rmqlab.search.explorer.invariants import violations
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.checks_01 import HUNTED, PREDICT
 from rmqlab.lab.lessons.mutants import MUTANTS, hunted
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.lab.recorded.races import SETS, recorded_races
 from rmqlab.message.ids import decode_message_id
 from rmqlab.show import article
@@ -37,7 +37,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture(scope="module")
 def reading():
-    return Reading(EightMessages().run())
+    return RunView(EightMessages().run())
 
 
 def test_nothing_else_is_claimed(unproved):
@@ -160,7 +160,7 @@ def test_the_last_starter_usually_wins():
 )
 @pytest.mark.parametrize("gap_ms", [200, 3_000, 60_000])  # those of the lesson's table
 def test_races_in_virtual_time(gap_ms):
-    runs = [Reading(EightMessages(gap_ms=gap_ms, seed=seed).run()) for seed in SEEDS]
+    runs = [RunView(EightMessages(gap_ms=gap_ms, seed=seed).run()) for seed in SEEDS]
     won_by_a = [got(one) for one in runs if one.slots[-1].who == "A"]
     assert 0 < len(won_by_a) < len(runs) / 2
     assert all(one == {"A": 2} for one in won_by_a)
@@ -169,7 +169,7 @@ def test_races_in_virtual_time(gap_ms):
 @pytest.mark.claim("A starts first, and none of B's heartbeats takes the slot.")
 def test_a_clock_that_is_an_hour_ahead():
     for settings in ({}, *({"seed": seed} for seed in range(8))):
-        reading = Reading(EightMessages(skew_ms={"A": HOUR_MS}, **settings).run())
+        reading = RunView(EightMessages(skew_ms={"A": HOUR_MS}, **settings).run())
         assert reading.slots[-1].who == "A"
         assert not any(beat.taken for beat in reading.beats if beat.who == "B")
 
@@ -182,14 +182,14 @@ def test_a_clock_that_is_an_hour_ahead():
 def test_ids_as_texts_decide():
     for ids, order in product((("@4711", "@4902"), ("@9980", "@10020")), (("A", "B"), ("B", "A"))):
         mine = {who: f"{CLIENT_IP}{one}" for who, one in zip("AB", ids, strict=True)}
-        owners = Reading(EightMessages(client_ids=mine, start_order=order).run()).owners
+        owners = RunView(EightMessages(client_ids=mine, start_order=order).run()).owners
         first, last = sorted(mine, key=mine.__getitem__)
         assert owners == {0: first, 1: first, 2: last, 3: last}
 
 
 @pytest.mark.claim("Even the order of the tags may differ")
 def test_the_cure():
-    same = Reading(EightMessages(tags={"A": "tagA || tagB", "B": "tagB || tagA"}).run())
+    same = RunView(EightMessages(tags={"A": "tagA || tagB", "B": "tagB || tagA"}).run())
     assert fates(same) == {Fate.DELIVERED: 8}
 
 
@@ -197,9 +197,9 @@ def test_the_cure():
     "Can you find settings with which nobody gets anything, with which one consumer gets four, with which the first starter wins?"
 )
 def test_things_worth_finding_are_there():
-    assert not got(Reading(EightMessages(tags={"A": "TagA", "B": "TagB"}).run()))
-    assert got(Reading(EightMessages(start_order=("B", "A"), queues=1).run())) == {"A": 4}
-    assert got(Reading(EightMessages(skew_ms={"A": HOUR_MS}).run())) == {"A": 2}
+    assert not got(RunView(EightMessages(tags={"A": "TagA", "B": "TagB"}).run()))
+    assert got(RunView(EightMessages(start_order=("B", "A"), queues=1).run())) == {"A": 4}
+    assert got(RunView(EightMessages(skew_ms={"A": HOUR_MS}).run())) == {"A": 2}
 
 
 @pytest.mark.claim("so you can see that nobody else wrote in between.", "seven properties, and four different writers.")
@@ -224,7 +224,7 @@ def test_clocks(reading):
     "The tagA messages lie in queues 2 (MsgStr0 and 4) and 0 (MsgStr2 and 6).",
 )
 def test_the_predicted_run():
-    reading = Reading(PREDICT.run())
+    reading = RunView(PREDICT.run())
     assert (PREDICT.start_order, PREDICT.gap_ms) == (("B", "A"), 60_000)
     assert [fate.queue for fate in reading.fates] == [2, 3, 0, 1] * 2
     assert [fate.tag for fate in reading.fates] == ["tagA", "tagB"] * 4
@@ -246,7 +246,7 @@ def test_the_predicted_run():
 def test_no_choice_delivers_more_than_two():
     for order, low in product((("A", "B"), ("B", "A")), "AB"):
         ids = {who: f"{CLIENT_IP}@{4711 if who == low else 4902}" for who in "AB"}
-        reading = Reading(EightMessages(start_order=order, client_ids=ids).run())
+        reading = RunView(EightMessages(start_order=order, client_ids=ids).run())
         assert [fate.queue for fate in reading.fates][:2] == [2, 3]
         assert fates(reading) == {Fate.DROPPED_BY_BROKER_TAG: 4, Fate.DROPPED_BY_CLIENT: 2, Fate.DELIVERED: 2}
         bodies = [fate.body for fate in reading.fates if fate.fate is Fate.DELIVERED and fate.culprit == "A"]
@@ -263,15 +263,15 @@ def test_no_choice_delivers_more_than_two():
 def test_the_broken_laboratories():
     assert len(HUNTED) == 3
     assert all(len(MUTANTS[name].wrong) == 1 for name in HUNTED)
-    sound = Reading(hunted())
+    sound = RunView(hunted())
     assert len({str(hunted(name).scenario) for name in HUNTED} | {str(sound.run.scenario)}) == 1
     assert {fate.queue for fate in sound.fates if sound.owners[fate.queue] == "B"} == {0, 1}
     for name in HUNTED:
-        assert list(violations(Reading(hunted(name)))) == [MUTANTS[name].breaks]
-    basalt = Reading(hunted("basalt"))
+        assert list(violations(RunView(hunted(name)))) == [MUTANTS[name].breaks]
+    basalt = RunView(hunted("basalt"))
     lower = [beat for before, beat in pairwise(basalt.beats) if beat.taken and beat.version < before.version]
     assert {beat.who for beat in lower} == {"A"}
-    coral = Reading(hunted("coral"))
+    coral = RunView(hunted("coral"))
     assert [one.fate for one in coral.fates] == [one.fate for one in sound.fates]
     behind = {queue for queue, (committed, end) in coral.offsets.items() if committed != end}
     assert behind == {queue for queue, owner in coral.owners.items() if owner == "A"}

@@ -16,7 +16,7 @@ from rmqlab.lab.groups.gauge_story import gauge_story
 from rmqlab.lab.groups.heartbeat_load import HeartbeatLoad
 from rmqlab.lab.groups.notices import CAUSES, notices
 from rmqlab.lab.lessons.checks_06 import CLIENTS, GOINGS, LOST_IN_A_ROW, WITHIN_S
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.namesrv.route_info_manager import BROKER_CHANNEL_EXPIRED_TIME
@@ -208,7 +208,7 @@ def test_topics_that_differ():
 
     steps = [start("A", 0, "T", "U"), start("B", 9_000, "T"), {"at": 200_000, "do": "alloc"}]
     run = simulate(convert_scenario({"id": "topics", "topics": {"T": 4, "U": 4}, "steps": steps}, "topics"))
-    reading = Reading(run, "G", "U")
+    reading = RunView(run, "G", "U")
     later = reading.zero + 20_000
     beats = [fact for fact in run.facts.of("heartbeat") if fact.source == "broker" and later < fact.t < later + 170_000]
     beats = [fact for fact in beats if fact["client"] in {"A", "B"}]

@@ -7,7 +7,7 @@ import asyncio
 import rmqlab
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime.properties_file import read_properties, rewrite_properties
+from rmqlab.runtime.configuration_files import read_properties, rewrite_properties
 from rmqlab.runtime.socket_clients import SocketClients
 
 OLD = "enablePropertyFilter=true\n# ours\nmadeUp=here\n"

@@ -12,8 +12,8 @@ import pytest
 
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.runtime import socket_server
-from rmqlab.runtime.clock import epoch_ms
 from rmqlab.runtime.runtime import RemotingTimeoutError
+from rmqlab.runtime.system import epoch_ms
 
 
 def request(body=None, opaque=1, code=1):

@@ -6,9 +6,8 @@ import pytest
 
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime.network import Timing
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
-from rmqlab.runtime.schedule import ScheduledChooser, SeededChooser
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
 from rmqlab.runtime.virtual import VirtualTime
 
 EPOCH = 1_630_810_315_000
@@ -180,11 +179,10 @@ def test_the_same_choices_give_the_same_run() -> None:
         time, server = world(timing=Timing((300, 2_000, 40_000)), chooser=chooser)
         answers = [call(time, name, *[(ECHO, bytes([i])) for i in range(5)]) for name in "ABC"]
         time.run_until_ms(2_000)
-        return answers, server.log, time.schedule("echo").to_json()  # type: ignore[return-value]
+        return answers, server.log, Schedule.of(time.chooser.made, "echo", time.timing).to_json()  # type: ignore[return-value]
 
     first = run(SeededChooser(11))
     assert run(SeededChooser(11)) == first
     assert run(SeededChooser(12)) != first
-    from rmqlab.runtime.schedule import Schedule
 
     assert run(ScheduledChooser(Schedule.from_json(first[2]))) == first

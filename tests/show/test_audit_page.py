@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rmqlab.lab.audited import UNWANTED, remarks
+from rmqlab.lab.audit_report import UNWANTED, remarks
 from rmqlab.show.audit import page as module
 from rmqlab.show.audit.page import audit_page, fates_by_group, losses_over_time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.audited import Audited, Slot, plain
+from rmqlab.lab.audit_report import AuditReport, Slot, plain
 from rmqlab.show.audit.pictures import audit_table, evidence_table, loss_by_second, loss_by_tag, plan_table
 from rmqlab.show.play.audit import play_audit
 
@@ -34,7 +34,7 @@ def audit():
         message(1_000, "dropped_by_broker_tag", "no"), message(2_500, "dropped_by_client"), message(2_600, "delivered"),
     ]  # fmt: skip
     healthy_messages = [{**one, "group": "H", "fate": "delivered"} for one in messages]
-    return Audited(
+    return AuditReport(
         "a test",
         {"H": {topic: healthy}, group: {topic: FIGURES}},
         [messages[1], messages[4]],

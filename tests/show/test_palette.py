@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.lab.articles.eight_messages import eight_messages
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.show import palette
 from rmqlab.show.palette import LOOKS, OKABE_ITO, TAG_COLOURS, Colours, contrast, ink, luminance
 
@@ -44,7 +44,7 @@ def test_tags_do_not_look_like_what_happens_to_messages():
 
 
 def test_subscriptions_and_tags_share_colours():
-    reading = Reading(eight_messages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH"))
+    reading = RunView(eight_messages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH"))
     colours = Colours(reading)
     assert colours["tagA"] == TAG_COLOURS[0]
     assert colours["*"] == TAG_COLOURS[1]

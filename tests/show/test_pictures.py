@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.invariants import INVARIANTS
@@ -47,7 +47,7 @@ def test_grid_table_says_the_same(run):
 
 
 def test_grid_stacks_messages_of_one_queue_and_tag():
-    reading = Reading(eight_messages(queues=2, sending_order="ABABABAB", first_queue=0))
+    reading = RunView(eight_messages(queues=2, sending_order="ABABABAB", first_queue=0))
     cells = fate_grid.cells(reading)
     assert {
         tag: {queue: [fate.body for fate in stack] for queue, stack in row.items()} for tag, row in cells.items()
@@ -70,7 +70,7 @@ def test_narrow_grid_has_short_labels():
 
 @pytest.mark.row("S-77", "S-78", "S-84")
 def test_slot_shows_who_took_it_and_who_was_ignored(run):
-    reading = Reading(run)
+    reading = RunView(run)
     assert [(beat.who, beat.expression, beat.taken) for beat in slot_timeline.shown(reading)] == [
         ("A", "tagA", True), ("A", "tagA", True), ("B", "tagB", True), ("A", "tagA", True), ("B", "tagB", True),
         ("A", "tagA", False),
@@ -94,7 +94,7 @@ def test_outcome_is_grid_and_slot(run):
 
 @pytest.mark.row("S-35", "S-82", "S-84")
 def test_swimlane_tells_the_story_in_order(run):
-    story = scenes(Reading(run))
+    story = scenes(RunView(run))
     assert [scene.title for scene in story] == [
         "A starts: asks for tagA",
         "B starts, 60.000 s later: asks for tagB",
@@ -155,7 +155,7 @@ def test_every_kind_of_recorded_scenario_can_be_drawn(golden):
     assert len(kinds) > 15
     for scenario in kinds.values():
         run = simulate(scenario)
-        reading = Reading(run)
+        reading = RunView(run)
         assert fate_grid.alt(reading)
         assert slot_timeline.alt(reading)
         assert scenes(reading)

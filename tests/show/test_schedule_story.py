@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.reading import Reading
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError
+from rmqlab.lab.run_view import RunView
+from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError, Timing
 from rmqlab.search.explorer.told_schedule import tell_schedule
 from rmqlab.show.moments import Kind, scenes
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture, story_text
@@ -19,7 +18,7 @@ def usual():
 
 
 def moments(told):
-    return [moment for scene in scenes(Reading(told.run), told.deviations) for moment in scene.moments]
+    return [moment for scene in scenes(RunView(told.run), told.deviations) for moment in scene.moments]
 
 
 @pytest.mark.row("S-82", "S-84")

@@ -8,10 +8,10 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.account import account_of
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts
+from rmqlab.lab.run import account_of
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 

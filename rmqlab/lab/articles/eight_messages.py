@@ -21,8 +21,7 @@ from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send,
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.rules import RULES, Rules
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import SeededChooser
+from rmqlab.runtime.schedule import SeededChooser, Timing
 from rmqlab.search.explorer.race import MOVED_SHARE, RACE_TIMING
 
 if TYPE_CHECKING:
@@ -87,7 +86,9 @@ class EightMessages:
         at = 0
         for number, who in enumerate(self.start_order):
             at = number * self.gap_ms
-            steps.append(Start(at, who=who, group=GROUP, subscribe={TOPIC: Subscription("TAG", self.tags[who])}))
+            steps.append(
+                Start(at, who=who, group=GROUP, subscribe={TOPIC: Subscription(type="TAG", expr=self.tags[who])})
+            )
         at += SETTLE_MS
         steps.append(Alloc(at))
         for number, tag in enumerate(self.message_tags()):

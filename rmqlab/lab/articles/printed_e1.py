@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import carried
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Run
@@ -114,7 +114,7 @@ def consumer_figures(run: Run) -> list[Figure]:
 
 def conclusions(run: Run) -> list[Figure]:
     """The article's five conclusions and its summary, each as a value that our run has too."""
-    reading = Reading(run)
+    reading = RunView(run)
     by_queue = [
         sorted(str(fate.tag) for fate in reading.fates if fate.queue == queue) for queue in range(reading.queues)
     ]

@@ -39,7 +39,12 @@ class SqlFilter:
     def scenario(self) -> Scenario:
         """The scenario, as a line of a scenario file would have it."""
         steps: list[Step] = [
-            Start(at * BETWEEN_STARTS_MS, who=group, group=group, subscribe={TOPIC: Subscription("SQL92", expression)})
+            Start(
+                at * BETWEEN_STARTS_MS,
+                who=group,
+                group=group,
+                subscribe={TOPIC: Subscription(type="SQL92", expr=expression)},
+            )
             for at, (group, expression) in enumerate(self.groups.items())
         ]
         at = len(steps) * BETWEEN_STARTS_MS + SETTLE_MS

@@ -62,7 +62,12 @@ class TagFilter:
         if self.queues < 1:
             raise BadInput(f"queues is {self.queues}; a topic has at least one queue")
         steps: list[Step] = [
-            Start(at * BETWEEN_STARTS_MS, who=group, group=group, subscribe={TOPIC: Subscription(TAG, expression)})
+            Start(
+                at * BETWEEN_STARTS_MS,
+                who=group,
+                group=group,
+                subscribe={TOPIC: Subscription(type=TAG, expr=expression)},
+            )
             for at, (group, expression) in enumerate(self.groups.items())
         ]
         at = steps[-1].at + SETTLE_MS
@@ -82,7 +87,7 @@ def one_group(first: str, second: str, *, messages: int = MESSAGES, queues: int 
     """
     scenario = TagFilter(groups={"A": first}, messages=messages, queues=queues).scenario()
     members: list[Step] = [
-        Start(at * BETWEEN_STARTS_MS, who=who, group="G", subscribe={TOPIC: Subscription(TAG, expression)})
+        Start(at * BETWEEN_STARTS_MS, who=who, group="G", subscribe={TOPIC: Subscription(type=TAG, expr=expression)})
         for at, (who, expression) in enumerate({"A": first, "B": second}.items())
     ]
     scenario = replace(scenario, steps=[*members, *scenario.steps[1:]])

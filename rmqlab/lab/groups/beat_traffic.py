@@ -46,7 +46,7 @@ def beat_traffic(minutes: int = MINUTES) -> BeatTraffic:
     def on_frame(connection: Connection, direction: str, command: RemotingCommand, _sent: int, _due: int) -> None:
         if command.is_response or any(simulation.cluster.facts.of("alloc")):
             return  # after the last look everybody is shut down
-        far = "name server" if connection.server.address == name_server else "broker"
+        far = "name server" if connection.server.name == name_server else "broker"
         ends = (connection.node.name, far)
         found.requests[(*(ends if direction == C2S else ends[::-1]), int(command.code))] += 1
         if command.code == RequestCode.HEART_BEAT and command.body is not None:

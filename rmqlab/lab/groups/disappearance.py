@@ -17,7 +17,7 @@ from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import Simulation
 from rmqlab.rules import RULES
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 
 if TYPE_CHECKING:
     from rmqlab.lab.facts import Fact

@@ -18,7 +18,7 @@ from rmqlab.lab.groups.ownership import Ownership
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import ClientSettings, Simulation
 from rmqlab.rules import RULES
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from rmqlab.client.pull_message_service import RebalanceService
 from rmqlab.lab.filters.call_trace import Call, trace
 from rmqlab.lab.groups.disappearance import Disappearance
 from rmqlab.lab.simulate import Simulation
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 
 WATCHED = (
     MQClientInstance.prepare_heartbeat_data, ClientManageProcessor.heart_beat,

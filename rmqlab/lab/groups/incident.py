@@ -51,7 +51,7 @@ class Incident:
             except (BadInput, AttributeError, TypeError) as error:
                 raise BadInput(f"no client can subscribe {tags!r} ({error}); right would be 'tagA || tagB'") from None
         steps: list[Step] = [
-            Start(number * 1_000, who=who, group=GROUP, subscribe={TOPIC: Subscription("TAG", tags)})
+            Start(number * 1_000, who=who, group=GROUP, subscribe={TOPIC: Subscription(type="TAG", expr=tags)})
             for number, (who, tags) in enumerate(sorted(self.before.items()))
         ]
         for number in range(MESSAGES):

@@ -56,7 +56,7 @@ class TagGroup:
     def start(self, number: int, at_ms: int) -> Start:
         """The step that starts member ``number``."""
         shared = [self.tag(self.members + one) for one in range(self.shared)]
-        wants = Subscription("TAG", " || ".join([self.tag(number), *shared]))
+        wants = Subscription(type="TAG", expr=" || ".join([self.tag(number), *shared]))
         place = self.members - 1 - number if self.reverse else number
         return Start(at_ms, who=f"C{place:02}", group=GROUP, subscribe={TOPIC: wants})
 

@@ -11,7 +11,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.evidence import line, lines, way_of
 from rmqlab.lab.lessons.mutants import MUTANTS, hunted
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.search.explorer.invariants import INVARIANTS, violations
 
 PREDICT = EightMessages(
@@ -37,7 +37,7 @@ ONE_ROUND_MS = 1_000
 
 def predict(answer: Any) -> str:
     """What becomes of each of the eight messages of ``PREDICT``: {place: [bodies]} with the three places."""
-    reading = Reading(PREDICT.run())
+    reading = RunView(PREDICT.run())
     said = _places(answer, [fate.body for fate in reading.fates])
     for fate in reading.fates:
         if PLACES[said[fate.body]] is not fate.fate:
@@ -72,7 +72,7 @@ def two_for_a(answer: Any) -> str:
         form = f"Give a dict with the keys {' and '.join(map(repr, allowed))}, and nothing else."
         raise CheckFailed(form, "Only the start order and the client ids may change.")
     try:
-        reading = Reading(EightMessages(**answer).run())
+        reading = RunView(EightMessages(**answer).run())
     except BadInput as error:
         raise CheckFailed(str(error), "Both consumers start once, and their client ids differ.") from None
     got = sorted(fate.body for fate in reading.fates if fate.fate is Fate.DELIVERED and fate.culprit == "A")
@@ -95,7 +95,7 @@ def ceiling(answer: Any) -> str:
     }  # fmt: skip
     if not isinstance(answer, dict) or set(answer) != set(keys):
         raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", "Three places, eight messages.")
-    best: Reading | None = None
+    best: RunView | None = None
     most = -1
     for reading in _all_choices():
         count = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
@@ -112,10 +112,10 @@ def ceiling(answer: Any) -> str:
     return "No start order and no client ids do better."
 
 
-def _all_choices() -> list[Reading]:
+def _all_choices() -> list[RunView]:
     ids = (f"{CLIENT_IP}@4711", f"{CLIENT_IP}@4902")
     return [
-        Reading(EightMessages(start_order=order, client_ids=dict(zip("AB", mine, strict=True))).run())
+        RunView(EightMessages(start_order=order, client_ids=dict(zip("AB", mine, strict=True))).run())
         for order in permutations("AB")
         for mine in permutations(ids)
     ]
@@ -137,7 +137,7 @@ def _one_bug(name: str, said: object) -> None:
     if said not in INVARIANTS:
         known = ", ".join(INVARIANTS)
         raise CheckFailed(f"{name}: {said!r} is not the name of a rule; there are: {known}.", "A bug breaks a rule.")
-    reading = Reading(hunted(name))
+    reading = RunView(hunted(name))
     broken = violations(reading)
     if said in broken:
         return

@@ -18,7 +18,7 @@ from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
 
 if TYPE_CHECKING:
-    from rmqlab.lab.account import Account
+    from rmqlab.lab.run import Account
 
 COUNTED: Final = "G_p-audit-000"
 PLANNED: Final = "H_p-audit-010"

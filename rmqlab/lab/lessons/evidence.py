@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
-from rmqlab.lab.reading import Reading, seconds
+from rmqlab.lab.run_view import RunView, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,17 +32,17 @@ class Line(NamedTuple):
         return f"{seconds(self.t):>9}  {self.where:<8}  {self.text}"
 
 
-def line(fact: Fact, reading: Reading) -> Line:
+def line(fact: Fact, reading: RunView) -> Line:
     """A fact in words."""
     return Line(fact.t - reading.zero, fact.source, _words(fact, reading))
 
 
-def lines(facts: Sequence[Fact], reading: Reading) -> list[Line]:
+def lines(facts: Sequence[Fact], reading: RunView) -> list[Line]:
     """Several facts in words."""
     return [line(fact, reading) for fact in facts]
 
 
-def way_of(reading: Reading, body: str) -> list[Line]:
+def way_of(reading: RunView, body: str) -> list[Line]:
     """The way of the message with this body: stored, pulled, dropped or delivered, passed by a committed offset.
 
     Raises:
@@ -60,7 +60,7 @@ def way_of(reading: Reading, body: str) -> list[Line]:
     return [Line(stored_at, BROKER, text), *met]
 
 
-def _met(reading: Reading, fate: MessageFate) -> Iterator[Line]:
+def _met(reading: RunView, fate: MessageFate) -> Iterator[Line]:
     """Everything that names the message's queue and offset, and the first commit behind it."""
     for fact in reading.facts():
         if fact.get("queue") != fate.queue:
@@ -76,7 +76,7 @@ def _met(reading: Reading, fate: MessageFate) -> Iterator[Line]:
         yield line(first, reading)
 
 
-def _words(fact: Fact, reading: Reading) -> str:
+def _words(fact: Fact, reading: RunView) -> str:
     f = fact
     match fact.kind:
         case "subscription":

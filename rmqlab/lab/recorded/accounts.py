@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.events import Consumed
-from rmqlab.lab.account import Account, sent_messages
 from rmqlab.lab.facts import Fact
 from rmqlab.lab.fate_classifier import FateClassifier, Member
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import Kind, read_recording
+from rmqlab.lab.run import Account, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 
 if TYPE_CHECKING:

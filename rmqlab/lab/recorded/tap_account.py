@@ -15,11 +15,11 @@ from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
 from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
-from rmqlab.lab.account import Account
 from rmqlab.lab.fate_classifier import FateClassifier, Member
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import Kind, read_recording
+from rmqlab.lab.run import Account
 from rmqlab.lab.scenario import Scenario
 from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message

@@ -7,18 +7,16 @@ frame in hex, its length first. `dir` is c2s (to the broker) or s2c. Frames `to`
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.files import json_lines, read_text
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.runtime.properties_file import PropertiesFileError, read_properties
+from rmqlab.runtime.configuration_files import PropertiesFileError, read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,11 +82,7 @@ def read_recording(folder: Path) -> Recording:
     properties = _properties(folder / "broker.conf")
     packed, plain = folder / "frames.jsonl.gz", folder / "frames.jsonl"
     path = packed if packed.is_file() or not plain.is_file() else plain
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path is packed else data).decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise BadRecording(f"{path}: cannot be read ({error}); frames.jsonl or frames.jsonl.gz is needed") from error
+    text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz", refusal=BadRecording)
     recording = Recording(folder.resolve().name, properties)
     of_namesrv: set[int] = set()
     for line, to in _lines(path, text):
@@ -110,13 +104,7 @@ def _properties(path: Path) -> dict[str, str]:
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[Line, str]]:
-    for number, row in enumerate(text.splitlines(), 1):
-        if not row.strip():
-            continue
-        try:
-            fields = json.loads(row)
-        except ValueError as error:
-            raise BadRecording(f"{path}, line {number}: no JSON ({error})") from error
+    for number, fields in json_lines(text, path, refusal=BadRecording):
         if not isinstance(fields, dict):
             raise BadRecording(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
         to = fields.get("to", "broker")

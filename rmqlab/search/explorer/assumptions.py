@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 from rmqlab.search.explorer.race import race_timing
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.lab.run import Run
-    from rmqlab.runtime.network import Timing
-    from rmqlab.runtime.schedule import Choice
+    from rmqlab.runtime.schedule import Choice, Timing
 
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<what>\S+)")
 _DELAY = re.compile(r"delay (?P<who>.+) (?P<way>c2s|s2c) (?P<code>\d+)")

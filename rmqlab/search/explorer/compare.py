@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.lab.broker_conf import FILE_NAME, read_cluster_config
 from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.cluster_settings import FILE_NAME, read_cluster_config
 from rmqlab.lab.run import Event, Outcome
-from rmqlab.lab.scenario import read_scenarios
-from rmqlab.lab.simulate import refusal_of
+from rmqlab.lab.scenario import read_scenarios, refusal_of
 from rmqlab.search.explorer.race import SEEDS, Survey, survey
 
 if TYPE_CHECKING:

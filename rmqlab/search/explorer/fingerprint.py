@@ -35,9 +35,11 @@ from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
 from rmqlab.protocol.route import TopicRouteData
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.runtime.lanes import Lanes
-from rmqlab.runtime.network import Connection, Timing, VirtualServer
+from rmqlab.runtime.network import Connection
+from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.scheduler import Scheduler, VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual import VirtualNode, VirtualTime
+from rmqlab.runtime.virtual_server import VirtualServer
 from rmqlab.search.explorer.canonical import Canonical, Reader, Walk
 from rmqlab.search.explorer.history import History
 from rmqlab.store.config import MessageStoreConfig
@@ -59,8 +61,8 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "BrokerHooks": ("observe",),
     "Broker2Client": ("_opaque",),  # numbers of one-way requests that nobody answers
     "VirtualNode": ("world", "timing", "_opaque", "pending", "_tasks"),  # the last two: see _client
-    "VirtualTask": ("_scheduler", "_ticket", "result", "error"),  # live entries of the heap stand for the ticket
-    "VirtualServer": ("_scheduler", "_world", "_epoch_us", "handler", "connections"),
+    "VirtualTask": ("_scheduler", "ticket", "result", "error"),  # live entries of the heap stand for the ticket
+    "VirtualServer": ("_scheduler", "_network", "_epoch_us", "handler", "connections"),
     "MQClientInstance": ("heartbeats_sent", "observe", "unique_ids"),  # a count for the log; a hook; names of messages
     "ScheduledExecutor": ("_count",),  # as the broker's timers
     "ClientChannelInfo": ("language", "version"),
@@ -133,7 +135,8 @@ class Fingerprint:
         for lane, parcels in lanes.lanes.items():
             for parcel in parcels:
                 sender = getattr(parcel.action, "__self__", None)
-                walk.node = sender.node if isinstance(sender, Connection) else None
+                end = sender.node if isinstance(sender, Connection) else None
+                walk.node = end if isinstance(end, VirtualNode) else None
                 told.append((str(lane), parcel.text, walk.of(parcel.arguments)))
         walk.node = None
         heads = tuple(parcel.text for parcel in lanes.heads())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.filter import filter_api
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.reading import Reading
+from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Start, Subscribe
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.message.message import MessageQueue
@@ -36,26 +36,26 @@ class Invariant(NamedTuple):
     name: str
     rule: str
     row: str
-    find: Callable[[Reading], Iterator[Violation]]
+    find: Callable[[RunView], Iterator[Violation]]
 
 
-def _replacements(reading: Reading) -> Iterator[Fact]:
+def _replacements(reading: RunView) -> Iterator[Fact]:
     return (fact for fact in reading.facts("subscription") if fact["old"] is not None and fact["new"] is not None)
 
 
-def _equal_version(reading: Reading) -> Iterator[Violation]:
+def _equal_version(reading: RunView) -> Iterator[Violation]:
     for fact in _replacements(reading):
         if fact["new"].sub_version == fact["old"].sub_version:
             yield Violation("a heartbeat with the same version took the slot", [fact])
 
 
-def _older_version(reading: Reading) -> Iterator[Violation]:
+def _older_version(reading: RunView) -> Iterator[Violation]:
     for fact in _replacements(reading):
         if fact["new"].sub_version < fact["old"].sub_version:
             yield Violation("a heartbeat with an older version took the slot", [fact])
 
 
-def _notified(reading: Reading) -> Iterator[Violation]:
+def _notified(reading: RunView) -> Iterator[Violation]:
     """A notification has a cause at the same moment: a member or a topic came or went."""
     causes = {
         fact.t
@@ -71,7 +71,7 @@ def _notified(reading: Reading) -> Iterator[Violation]:
             yield Violation("members were notified though none came or went, and no topic either", [*changed, fact])
 
 
-def _codes(reading: Reading) -> Iterator[Violation]:
+def _codes(reading: RunView) -> Iterator[Violation]:
     """The broker drops a message if, and only if, its tag's code is not among those of the slot."""
     sent = {(fate.queue, fate.offset): fate for fate in reading.fates}
     dropped = {(fact.t, fact["queue"], fact["offset"]): fact for fact in reading.facts("filtered")}
@@ -95,11 +95,11 @@ def _codes(reading: Reading) -> Iterator[Violation]:
                 yield Violation(text, [fact, pull] if fact else [pull])
 
 
-def _starts(reading: Reading) -> list[Start]:
+def _starts(reading: RunView) -> list[Start]:
     return [step for step in reading.run.scenario.steps if isinstance(step, Start) and step.group == reading.group]
 
 
-def _passed(reading: Reading) -> Iterator[Violation]:
+def _passed(reading: RunView) -> Iterator[Violation]:
     for pull in reading.facts("pull"):
         if pull["status"] == "NO_MATCHED_MESSAGE" and pull["next"] <= pull["offset"]:
             dropped = [one for one in reading.facts("filtered") if (one.t, one["queue"]) == (pull.t, pull["queue"])]
@@ -107,7 +107,7 @@ def _passed(reading: Reading) -> Iterator[Violation]:
             return  # it repeats for ever: once is enough
 
 
-def _client_check(reading: Reading) -> Iterator[Violation]:
+def _client_check(reading: RunView) -> Iterator[Violation]:
     for fact in reading.facts("consume"):
         asked = list(_asked(reading, fact.source))
         if not all(is_tag_type(kind) for kind, _ in asked):
@@ -118,7 +118,7 @@ def _client_check(reading: Reading) -> Iterator[Violation]:
             yield Violation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
 
 
-def _asked(reading: Reading, who: str) -> Iterator[tuple[str, str]]:
+def _asked(reading: RunView, who: str) -> Iterator[tuple[str, str]]:
     """Type and expression of everything that a consumer asked of the topic."""
     for step in reading.run.scenario.steps:
         if isinstance(step, Start) and step.who == who and reading.topic in step.subscribe:
@@ -127,7 +127,7 @@ def _asked(reading: Reading, who: str) -> Iterator[tuple[str, str]]:
             yield step.type, step.expr
 
 
-def _ownership(reading: Reading) -> Iterator[Violation]:
+def _ownership(reading: RunView) -> Iterator[Violation]:
     """Queues go in ranges to the members in the order of their client ids.
 
     Judged where that is all there is to it: the average strategy, one topic, every start and connection sound.
@@ -161,7 +161,7 @@ def _ownership(reading: Reading) -> Iterator[Violation]:
             yield Violation(f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", changes)
 
 
-def _corrected(reading: Reading) -> Iterator[Violation]:
+def _corrected(reading: RunView) -> Iterator[Violation]:
     moved = {(fact.source, fact.t, fact["queue"], fact["offset"]) for fact in reading.facts("correct_offset")}
     for fact in reading.facts("pull_result"):
         if fact["status"] not in {"NO_NEW_MSG", "NO_MATCHED_MSG"}:
@@ -172,7 +172,7 @@ def _corrected(reading: Reading) -> Iterator[Violation]:
             return
 
 
-def _restamped(reading: Reading) -> Iterator[Violation]:
+def _restamped(reading: RunView) -> Iterator[Violation]:
     stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
     for fact in reading.facts("rebalance"):
         stamp = stamps.get((fact.source, fact.t))
@@ -180,7 +180,7 @@ def _restamped(reading: Reading) -> Iterator[Violation]:
             yield Violation(f"{fact.source}'s queues changed, its version did not", [fact, *([stamp] if stamp else [])])
 
 
-def _served(reading: Reading) -> Iterator[Violation]:
+def _served(reading: RunView) -> Iterator[Violation]:
     """A pull is refused as not latest only while the slot is older than the puller's own subscription."""
     versions: dict[str, float] = {}
     slot: float | None = None
@@ -267,7 +267,7 @@ INVARIANTS = {
 }
 
 
-def violations(reading: Reading) -> dict[str, list[Violation]]:
+def violations(reading: RunView) -> dict[str, list[Violation]]:
     """What the run breaks: name of the rule to its violations; empty when it obeys them all."""
     found = {name: list(one.find(reading)) for name, one in INVARIANTS.items()}
     return {name: broken for name, broken in found.items() if broken}

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Run
 from rmqlab.lab.simulate import Simulation
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import Chooser
+from rmqlab.runtime.schedule import Chooser, Timing
 from rmqlab.search.explorer.choice_graph import ChoiceGraph
 from rmqlab.search.explorer.fingerprint import Fingerprint
 

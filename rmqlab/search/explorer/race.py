@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import Scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import Schedule, SeededChooser
+from rmqlab.runtime.schedule import Schedule, SeededChooser, Timing
 
 if TYPE_CHECKING:
     from rmqlab.lab.cluster import ClusterConfig

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.files import read_text
+from rmqlab.files import json_lines, read_text
 from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
@@ -135,13 +135,8 @@ def _values(path: Path) -> list[tuple[str, Any]]:
     try:
         return [(path.name, json.loads(text))]
     except ValueError:
-        rows = [(f"{path.name}, line {number}", row) for number, row in enumerate(text.split("\n"), 1) if row.strip()]
-    found = []
-    for where, row in rows:
-        try:
-            found.append((where, json.loads(row)))
-        except ValueError as error:
-            raise BadInput(f"{where}: not JSON ({error}); one JSON value, or one object a line, is needed") from error
+        rows = json_lines(text, path.name, wanted="one JSON value, or one object a line, is")
+        found = [(f"{path.name}, line {number}", value) for number, value in rows]
     if not found:
         raise BadInput(f"{path.name}: nothing in it; one JSON value, or one object a line, is needed")
     return found

@@ -36,7 +36,7 @@ def parse_subscription(text: str, what: str) -> Subscription:
         BadInput: the broker or the client would refuse it; the parser's own words are in the text.
     """
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
-    one = Subscription(_PREFIXES.get(prefix, TAG), text.removeprefix(prefix))  # type: ignore[arg-type]
+    one = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
     if not prefix and looks_like_sql92(text):
         raise BadInput(f"{what} {text!r} looks like SQL92: write 'SQL92:{text}' (a tag of that name: 'TAG:{text}')")
     try:
@@ -114,9 +114,9 @@ def _union(old: Subscription, new: Subscription, kinds: Mapping[Kind, Mapping[st
         return new
     if first.is_tag and second.is_tag:
         names = dict.fromkeys([*filter_api.split_tags(old.expr), *filter_api.split_tags(new.expr)])
-        return Subscription(TAG, filter_api.SEPARATOR.join(names))
+        return Subscription(type=TAG, expr=filter_api.SEPARATOR.join(names))
     texts = [_as_condition(one) for one in (old, new)]
-    union = Subscription(SQL92, " OR ".join(f"({text})" for text in texts))
+    union = Subscription(type=SQL92, expr=" OR ".join(f"({text})" for text in texts))
     try:
         whole = data_of(union)
         compile_expression(whole.expression_type, whole.sub_string)

@@ -32,7 +32,7 @@ LEAD_MS = 600  # from the first message to the first step of the change
 DOWN_MS = 400  # how long a member is away when it restarts
 LAST_LOOK_MS = 25_000  # a hold of 15 s, a rebalance every 20 s, a commit every 5 s
 OFF_BEAT_MS = 50  # rounds of messages come between the steps
-EVERYTHING = Subscription("TAG", "*")
+EVERYTHING = Subscription(type="TAG", expr="*")
 
 
 class Producers(StrEnum):

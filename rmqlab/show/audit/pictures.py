@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.audited import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, plain
+from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, plain
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.reading import short
+from rmqlab.lab.run_view import short
 from rmqlab.show.brush import Brush, painted
-from rmqlab.show.chart import canvas, svg_of
-from rmqlab.show.figure import Picture
+from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.palette import BLACK, BLUE, GREY, LOOKS, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.audited import Audited, Slot
+    from rmqlab.lab.audit_report import AuditReport, Slot
 
 BIN_MS = 1_000
 SLOT_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
@@ -25,7 +24,7 @@ LEFT, TOP, CELL_W, CELL_H = 0.95, 0.72, 0.82, 0.27
 GROUND, MOST = (0xFF, 0xFF, 0xFF), (0xD5, 0x5E, 0x00)  # from white to vermillion
 
 
-def audit_table(audit: Audited) -> Table:
+def audit_table(audit: AuditReport) -> Table:
     """Every group: sent, delivered, lost, unknown, and the lag that monitoring shows.
 
     `not wanted` is what went by and nobody asked for, for certain; what is left of `sent` waits, or is to be retried.
@@ -47,7 +46,7 @@ def _unwanted(one: dict[str, Any]) -> int:
     return sum(int(fates.get(fate, 0)) for fates in sure for fate in LOSING) - int(one["lost"])
 
 
-def evidence_table(audits: Sequence[Audited]) -> Table:
+def evidence_table(audits: Sequence[AuditReport]) -> Table:
     """The same store, with more and more known besides it: what is known of its messages, and of how many nothing."""
     names = ("sent", "delivered", "lost", "unknown")
     rows = [
@@ -59,7 +58,7 @@ def evidence_table(audits: Sequence[Audited]) -> Table:
     return Table("The same store, and more known each time", headers, rows)
 
 
-def loss_by_tag(audit: Audited) -> Picture:
+def loss_by_tag(audit: AuditReport) -> Picture:
     """A grid of groups and tags: how many messages were lost, the more the darker."""
     groups = [(group, one) for group, _, one in audit.rows() if one["lost"]]
     tags = sorted({tag for _, one in groups for tag in one["lost_by_tag"]})
@@ -68,7 +67,7 @@ def loss_by_tag(audit: Audited) -> Picture:
     title = f"Lost by group and tag ({audit.name})"
 
     def draw(brush: Brush) -> None:
-        brush.text(0.1, 0.2, title, size=10, ha="left", bold=True)
+        brush.text(0.1, 0.2, title, size=10, ha="left", fontweight="bold")
         for column, tag in enumerate(tags):
             brush.text(LEFT + (column + 0.5) * CELL_W, TOP - 0.14, tag or "no tag", size=8.5)
         for row, (group, one) in enumerate(groups):
@@ -89,7 +88,7 @@ def loss_by_tag(audit: Audited) -> Picture:
     return Picture(painted(max(width, 4.6), height, draw), title=title, alt=alt, table=table)
 
 
-def loss_by_second(audit: Audited, group: str) -> Picture:
+def loss_by_second(audit: AuditReport, group: str) -> Picture:
     """What became of the messages of the group's topic, second by second; below, what the broker held.
 
     Raises:
@@ -187,7 +186,7 @@ def _shade(share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * part):02X}" for a, b in zip(GROUND, MOST, strict=True))
 
 
-def _told(audit: Audited, group: str, topic: str, zero: int) -> str:
+def _told(audit: AuditReport, group: str, topic: str, zero: int) -> str:
     lost, one = [row for row in audit.lost_of(group) if row["topic"] == topic], audit.summary[group][topic]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]

@@ -14,7 +14,7 @@ from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, Expres
 from rmqlab.lab.bloom.rates import theory
 from rmqlab.lab.filters.class_filter import SEQUENCE_ID, ClassFilter, ClassFilterRun, source_of
 from rmqlab.lab.filters.filter_bench import TOPIC, FilterBench, Switches
-from rmqlab.lab.reading import seconds
+from rmqlab.lab.run_view import seconds
 from rmqlab.message.java import to_utf8
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.subscription_data import SubscriptionData

@@ -101,7 +101,7 @@ def _slot(tried: Tried, end: float) -> list[_Span]:
             continue
         data = fact["new"]
         kind = "TAG" if data is None or data.is_tag else "SQL92"
-        text = None if data is None else text_of(Subscription(kind, data.sub_string))  # type: ignore[arg-type]
+        text = None if data is None else text_of(Subscription(type=kind, expr=data.sub_string))  # type: ignore[arg-type]
         if text != held:
             if held is not None:
                 spans.append(_Span("the broker holds", since, fact.t, held))
@@ -114,10 +114,10 @@ def _draw(brush: Brush, story: _Story, lanes: list[str], plan: Plan, title: str)
         return LEFT + (RIGHT - LEFT) * (min(max(t, story.begin), story.end) - story.begin) / (story.end - story.begin)
 
     colours = {text_of(plan.change.old): BLUE, text_of(plan.change.new): ORANGE}
-    brush.text(0.08, 0.16, title, ha="left", size=10.5, bold=True)
+    brush.text(0.08, 0.16, title, ha="left", size=10.5, fontweight="bold")
     for number, lane in enumerate(lanes):
         y = TOP + LANE * (number + 0.5)
-        brush.text(0.08, y, lane, ha="left", size=8.5, bold=lane == "the broker holds")
+        brush.text(0.08, y, lane, ha="left", size=8.5, fontweight="bold" if lane == "the broker holds" else "normal")
         brush.line((LEFT, RIGHT), (y, y), PALE, 4)
         for span in story.spans:
             if span.lane == lane and span.end > story.begin:
@@ -142,7 +142,7 @@ def _messages(brush: Brush, story: _Story, plan: Plan, top: float, place: Callab
             if its is kind:
                 mark, colour = looks[state]
                 x = place(t) + 0.1 * (queue - (plan.setting.queues - 1) / 2)
-                brush.text(x, y, mark, size=10 if state == "lost" else 8, colour=colour, bold=True)
+                brush.text(x, y, mark, size=10 if state == "lost" else 8, colour=colour, fontweight="bold")
 
 
 def _axis(brush: Brush, story: _Story, y: float, place: Callable[[float], float]) -> None:

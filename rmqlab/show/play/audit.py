@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.audited import Audited, plain
+from rmqlab.lab.audit_report import AuditReport, plain
 from rmqlab.show.audit.pictures import loss_by_second
 from rmqlab.show.explore import Choice, Mode, explore
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rmqlab.show.figure import Picture
 
 
-def play_audit(audits: Sequence[Audited], *, mode: Mode = "live", group: str) -> None:
+def play_audit(audits: Sequence[AuditReport], *, mode: Mode = "live", group: str) -> None:
     """Every group second by second; raises `BadInput` for a group that the audits do not know."""
     names = sorted(audits[-1].summary)
     if group not in names:
         raise BadInput(f"group is {group!r}; the audit has {', '.join(names)}")
 
-    def draw(*, group: str, known: Audited) -> Picture:
+    def draw(*, group: str, known: AuditReport) -> Picture:
         return loss_by_second(known, group)
 
     explore(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.reading import Reading, seconds
+from rmqlab.lab.run_view import RunView, seconds
 from rmqlab.search.explorer.blame import blame
 from rmqlab.show.moments import scenes
 
@@ -24,14 +24,14 @@ def story_picture(told: ToldSchedule, title: str, *, step: int | None = None) ->
 
 def moments_of(told: ToldSchedule) -> int:
     """How many moments the story of a schedule has."""
-    reading = Reading(told.run, *subject(told.run))
+    reading = RunView(told.run, *subject(told.run))
     return sum(len(scene.moments) for scene in scenes(reading, told.deviations))
 
 
 def story_text(told: ToldSchedule, title: str) -> str:
     """The same story in lines: what is unusual, who is to blame, every moment, and the schedule that repeats it."""
     run = told.run
-    reading = Reading(run, *subject(run))
+    reading = RunView(run, *subject(run))
     lines = [title, f"scenario {run.scenario.id}, group {reading.group}, topic {reading.topic}", "", "who is to blame"]
     lines += [f"  {line}" for line in blame(run)] or ["  nobody: this is the usual order"]
     for scene in scenes(reading, told.deviations):

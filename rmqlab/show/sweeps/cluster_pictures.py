@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.cluster_times import GIB
-from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.explore import Choice, Mode, explore
-from rmqlab.show.figure import Picture
+from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rmqlab.show.tables import Table
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.files import json_lines as values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +28,8 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if not files:
         raise SubscriptionsError(f"{path}: a folder without *.jsonl; name one with events, or a file")
     for file in files:
-        for number, text in enumerate(_text(file).splitlines(), 1):
-            if not text.strip():
-                continue
+        for number, value in values_of(_text(file), file, refusal=SubscriptionsError):
             place = f"{file}, line {number}"
-            try:
-                value = json.loads(text)
-            except ValueError as error:
-                raise SubscriptionsError(f"{place}: {error}; one JSON object a line is needed") from error
             if not isinstance(value, dict):
                 raise SubscriptionsError(f"{place}: one JSON object a line is needed")
             if "ev" in value:

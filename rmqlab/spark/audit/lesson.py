@@ -1,10 +1,10 @@
-"""Audits for a reader: run, and handed over as plain rows (`rmqlab.lab.audited`)."""
+"""Audits for a reader: run, and handed over as plain rows (`rmqlab.lab.audit_report`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.audited import Audited, Slot
+from rmqlab.lab.audit_report import AuditReport, Slot
 from rmqlab.spark import read_store
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.subscription_file import read_subscriptions
@@ -25,7 +25,7 @@ def audited(
     *,
     subscriptions: Path | None = None,
     delivered: Path | None = None,
-) -> Audited:
+) -> AuditReport:
     """Audit `store` with what is known besides it; `name` says what that is.
 
     Raises:
@@ -49,10 +49,10 @@ def audited(
         for key in ((group, topic) for group, topics in summary.items() for topic in topics)
     }
     slots = {key: [Slot(one.since, one.expression) for one in held] for key, held in given.held.items()}
-    return Audited(name, summary, list(filter(is_lost, lost)), messages, slots, lag)
+    return AuditReport(name, summary, list(filter(is_lost, lost)), messages, slots, lag)
 
 
-def plan(audit: Audited, group: str) -> dict[str, Any]:
+def plan(audit: AuditReport, group: str) -> dict[str, Any]:
     """The resend plan of one group; nothing is sent.
 
     Raises:

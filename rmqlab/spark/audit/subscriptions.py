@@ -49,7 +49,7 @@ class Asked(NamedTuple):
         return self.expression if is_tag_type(self.type) else f"{self.type}: {self.expression}"
 
 
-class HeldSubscription(NamedTuple):
+class Held(NamedTuple):
     """What the broker held for a group from `since` (epoch ms) on."""
 
     type: str
@@ -76,7 +76,7 @@ class Subscriptions(NamedTuple):
     """
 
     asked: dict[Key, list[Asked]]
-    held: dict[Key, list[HeldSubscription]]
+    held: dict[Key, list[Held]]
     complete: frozenset[Key]
     present: dict[str, list[Present]]
     reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})

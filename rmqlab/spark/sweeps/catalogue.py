@@ -134,7 +134,7 @@ def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -
 
 def storm_scenario(members: int, queues: int, strategy: str, gap_ms: int) -> Scenario:
     """Members that start ``gap_ms`` after one another, and a message at the end."""
-    wants = {TOPIC: Subscription("TAG", "*")}
+    wants = {TOPIC: Subscription(type="TAG", expr="*")}
     steps: list[Step] = [
         Start(number * gap_ms, who=f"C{number:03}", group=GROUP, subscribe=wants, strategy=strategy)  # type: ignore[arg-type]
         for number in range(members)

@@ -19,8 +19,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.groups.tag_group import FATES, LAST_LOOK_MS, TOPIC, TagGroup, counts
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
-from rmqlab.runtime.network import Timing
-from rmqlab.runtime.schedule import Chooser, SeededChooser
+from rmqlab.runtime.schedule import Chooser, SeededChooser, Timing
 from rmqlab.search.explorer.compare import default_settings
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs, message_tags
 

@@ -24,7 +24,7 @@ EIGHT_RUNS = 10
 
 def long_group(minutes_ms: int = LONG_MS, members: int = LONG_MEMBERS) -> Scenario:
     """A group of four that agrees, one message a queue at its beginning and one at its end, and quiet in between."""
-    subscribe = {"T": Subscription("TAG", "tagA")}
+    subscribe = {"T": Subscription(type="TAG", expr="tagA")}
     steps: list[Step] = [Start(i * 1_000, who="ABCDEFGH"[i], group="G", subscribe=subscribe) for i in range(members)]
     messages = [[OutgoingMessage(f"{when}{i}", "tagA", queue=i) for i in range(4)] for when in ("first", "last")]
     steps += [Send(10_000, topic="T", messages=messages[0]), Send(minutes_ms - 30_000, topic="T", messages=messages[1])]

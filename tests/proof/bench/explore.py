@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.rare_outcomes import eight
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.network import Timing
+from rmqlab.runtime.schedule import Timing
 from rmqlab.search.explorer.compare import default_settings
 from rmqlab.search.explorer.open_search import OpenSearch
 from tests.proof.bench.benchmark import Benchmark, Measurement

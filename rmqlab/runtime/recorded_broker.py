@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def tapped(folder: Path, **settings: str) -> AsyncIterator[str]:
+async def recorded_broker(folder: Path, **settings: str) -> AsyncIterator[str]:
     """Start name server, broker and recorder on free ports; give the name server address for clients ("ip:port").
 
     `folder` is new and gets the recording; `settings` are 4.8.0's, as text. When the block ends the recording is
     finished: shut the clients down inside it. Raises BadInput for a folder that holds a recording, or a setting.
     """
     properties = {"enablePropertyFilter": "true", **settings}
-    startup = BrokerStartup(ServeConfig.of(properties, where="settings", listen=_ANY, namesrv=_ANY))
+    startup = BrokerStartup(ServeConfig.of(properties, where="settings", listen="127.0.0.1:0", namesrv="127.0.0.1:0"))
     await startup.start()
     try:
         config = TapConfig(
@@ -37,6 +37,3 @@ async def tapped(folder: Path, **settings: str) -> AsyncIterator[str]:
             await tap.stop()
     finally:
         await startup.stop()
-
-
-_ANY = "127.0.0.1:0"

@@ -12,7 +12,7 @@ from rmqlab.client.client_error import MQBrokerError
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.acl import AclClientRPCHook
-from rmqlab.runtime.acl_file import read_rules, write_rules
+from rmqlab.runtime.configuration_files import read_rules, write_rules
 from rmqlab.runtime.socket_clients import SocketClients
 
 RULES = {

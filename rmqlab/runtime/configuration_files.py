@@ -1,4 +1,7 @@
-"""The file of access control, plain_acl.yml: read, written, watched (4.8.0 `AclUtils`, `FileWatchService`)."""
+"""A broker's files of configuration: broker.conf and plain_acl.yml, read, written anew, watched.
+
+Settings are read as `java.util.Properties` does, the rules of access control as 4.8.0 `AclUtils`, `FileWatchService`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +20,39 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NAME = "plain_acl.yml"
+ACL_FILE = "plain_acl.yml"
 WATCH_SECONDS = 0.5
+
+
+class PropertiesFileError(BadInput):
+    """A settings file that cannot be read."""
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Return names and values of a settings file, by the rules of `load_properties`. Raises PropertiesFileError."""
+    try:
+        return load_properties(path.read_bytes())
+    except OSError as error:
+        raise PropertiesFileError(
+            f"{path}: cannot be read ({error.strerror}); give a file of lines name=value"
+        ) from error
+    except MalformedEscapeError as error:
+        raise PropertiesFileError(f"{path}: {error}") from error
+
+
+def rewrite_properties(path: Path, text: str) -> None:
+    """Put other settings into a file; what it held becomes its `.bak` (4.8.0 `MixAll.string2File`).
+
+    4.8.0 says nothing to whoever changed a setting when its file cannot be written: the change holds, and is logged.
+    """
+    part = path.with_name(f"{path.name}.tmp")
+    try:
+        if path.is_file():
+            path.with_name(f"{path.name}.bak").write_bytes(path.read_bytes())
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        logger.warning("%s: a changed setting is in force, but not in its file: %s", path, error.strerror)
 
 
 class AclFileError(BadInput):
@@ -30,7 +65,9 @@ def read_rules(path: Path) -> object:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise AclFileError(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {NAME}") from error
+        raise AclFileError(
+            f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}"
+        ) from error
 
 
 def write_rules(path: Path, rules: dict[str, Any]) -> None:
@@ -71,4 +108,4 @@ def _yaml() -> Any:
     try:
         return import_module("yaml")
     except ImportError as error:
-        raise AclFileError(f"{NAME} needs PyYAML: pip install 'rmqlab[acl]'") from error
+        raise AclFileError(f"{ACL_FILE} needs PyYAML: pip install 'rmqlab[acl]'") from error

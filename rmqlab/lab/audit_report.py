@@ -24,7 +24,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditReport:
     """One audit of one store.
 
     ``summary`` is the audit's, by group and topic. ``messages`` has one row a message and group, in the log's order,

@@ -26,7 +26,7 @@ from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fate_classifier import FateClassifier, FinalState, Member
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.message.java import from_utf8
-from rmqlab.runtime.clock import epoch_ms
+from rmqlab.runtime.system import epoch_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +51,7 @@ class LostMessage(NamedTuple):
     certainty: str
 
 
-class ServedWatch:
+class LossWatch:
     """Listens to one broker from its start on (`observe`); times are epoch ms.
 
     It keeps an entry for each message that was handed out or dropped, and for each commit.

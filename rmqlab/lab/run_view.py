@@ -52,7 +52,7 @@ class Slot:
     order: int = 0
 
 
-class Reading:
+class RunView:
     """One group and one topic of a run (by default the first of each)."""
 
     def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:

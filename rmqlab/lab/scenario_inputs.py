@@ -1,0 +1,111 @@
+"""What a caller gives to be run: a scenario in any form, one of a file, a file of schedules."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+from rmqlab.files import lines_of, read_text
+from rmqlab.lab.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario, refusal_of
+from rmqlab.runtime.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
+
+
+def as_scenario(given: Scenario | Mapping[str, Any] | str) -> Scenario:
+    """A scenario from itself, its dict, or its JSON text. Raises `BadInput` if it is none."""
+    if isinstance(given, Scenario):
+        return given
+    return parse_scenario(given) if isinstance(given, str) else convert_scenario(given)
+
+
+def checked(fields: dict[str, Any]) -> Scenario:
+    """A scenario from the dicts of its JSON form; the error of a bad call names the argument, not a place in a file."""
+    try:
+        scenario = convert_scenario(fields, "lab")
+    except BadInput as error:
+        raise BadInput(_WHERE.sub("", str(error))) from None
+    refusal = refusal_of(scenario)
+    if refusal is not None:
+        raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
+    return scenario
+
+
+def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenario]:
+    """The file and the scenario that FILE, FILE#ID or FILE#LINE (the first line is 1) means, or FILE with an id.
+
+    Raises:
+        BadInput: the file cannot be read, has several scenarios and none is chosen, or has not the one wanted.
+    """
+    path = Path(text)
+    if not path.exists() and "#" in text:
+        name, _, after = text.rpartition("#")
+        if wanted is not None and wanted != after:
+            raise BadInput(f"--id {wanted}: {text} chooses another one; give one of the two")
+        path, wanted = Path(name), after
+    numbered = numbered_scenarios(path)
+    by_id = {scenario.id: scenario for scenario in numbered.values()}
+    if wanted is None:
+        if len(by_id) == 1:
+            return path, next(iter(by_id.values()))
+        raise BadInput(f"{path.name} has {len(by_id)} scenarios; choose one with {path.name}#ID: {_some(by_id)}")
+    found = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
+    if found is None:
+        raise BadInput(f"{wanted}: no scenario of {path.name} has this id or line; it has {_some(by_id)}")
+    return path, found
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(names)
+    return ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+
+
+def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario]:
+    """The scenarios of a file that have one of these ids (all, without any), by the number of their line.
+
+    Raises:
+        BadInput: the file cannot be read, or has no scenario of an id.
+    """
+    numbered = numbered_scenarios(path)
+    known = [scenario.id for scenario in numbered.values()]
+    for name in ids or ():
+        if name not in known:
+            raise BadInput(f"--id {name}: not in {path.name}; it has {_some(known)}")
+    return {number: scenario for number, scenario in numbered.items() if not ids or scenario.id in ids}
+
+
+def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
+    """The schedules in ``path`` by the scenario they belong to; one that names none fits a single scenario.
+
+    Raises:
+        BadInput: the file cannot be read, or a schedule is malformed or belongs to none of ``scenarios``.
+    """
+    text = read_text(path, "a file that --schedule-out has written")
+    found: dict[str, Schedule] = {}
+    for where, part in _parts(path.name, text):
+        schedule = Schedule.from_json(part, where)
+        name = schedule.scenario or (scenarios[0] if len(scenarios) == 1 else "")
+        if name not in scenarios:
+            raise BadInput(
+                f'{where}: "scenario" is {schedule.scenario!r}; it must be one of those run: {_some(scenarios)}'
+            )
+        if name in found:
+            raise BadInput(f"{where}: a second schedule for scenario {name!r}; one is enough")
+        found[name] = schedule
+    if not found:
+        raise BadInput(f"{path.name}: no schedule in it; one JSON object, or one a line, is expected")
+    return found
+
+
+def _parts(name: str, text: str) -> list[tuple[str, str]]:
+    try:
+        json.loads(text)
+    except ValueError:
+        return [(f"{name}, line {number}", line) for number, line in lines_of(text)]
+    return [(name, text)]

@@ -1,0 +1,68 @@
+"""What this machine tells: its clock, its memory and disks, how many files a process may open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WANTED_FILES = 65_536
+
+
+def epoch_ms() -> int:
+    """Return the time in ms since 1970, as Java's `System.currentTimeMillis`."""
+    return time.time_ns() // 1_000_000
+
+
+def physical_memory() -> int:
+    """Return this machine's memory in bytes; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 0
+
+
+def disk_space(folder: Path | None) -> tuple[int, int]:
+    """Return size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
+    try:
+        usage = shutil.disk_usage(folder or ".")
+    except OSError:
+        return 0, 0
+    return usage.total, usage.total - usage.used
+
+
+def disk_used(path: Path) -> float:
+    """Return the part of a path's disk that is in use, 0 to 1, what only root may write included; -1: unknown."""
+    try:
+        usage = shutil.disk_usage(path)
+    except OSError:
+        return -1.0
+    return (usage.total - usage.free) / usage.total if usage.total else -1.0
+
+
+def allow_many_connections(wanted: int = WANTED_FILES) -> None:
+    """Raise the soft limit of open files as far as the system lets us, at most to `wanted`; never lower it."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this system
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    target = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+
+
+def most_files() -> int:
+    """Return how many files and connections this process may have open."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this system
+        return WANTED_FILES
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft
