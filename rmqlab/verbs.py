@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.scenario import Scenario
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.schedule import Schedule
-    from rmqlab.search.explorer.explored import Explored
-    from rmqlab.search.lint.meaning import GroupLint
-    from rmqlab.search.plan.planner import Plan
+    from rmqlab.search.explorer.exploration import Exploration
+    from rmqlab.search.lint.findings import GroupLint
+    from rmqlab.search.plan.results import Plan
 
 
 def simulate(
@@ -49,7 +49,7 @@ def simulate(
     """
     from rmqlab.lab.simulate import simulate as run
     from rmqlab.runtime.schedule import ScheduledChooser
-    from rmqlab.search.explorer.race import RaceChooser, race_timing
+    from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
     one, chosen = as_scenario(scenario), {}
     if schedule is not None:
@@ -65,7 +65,7 @@ def explore(
     budget: int = 2_000,
     rules: Rules = RULES["4.8.0"],
     **settings: object,
-) -> Explored:
+) -> Exploration:
     """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
 
     At most about `budget` runs are made; `settings` are the broker's by RocketMQ's names.

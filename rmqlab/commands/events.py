@@ -113,8 +113,8 @@ def _simulated(args: Namespace) -> Iterator[Account]:
     from rmqlab.lab.run import account_of
     from rmqlab.lab.scenario_inputs import named_scenarios
     from rmqlab.lab.simulate import simulate
-    from rmqlab.search.explorer.compare import settings_beside
-    from rmqlab.search.explorer.race import RaceChooser, race_timing
+    from rmqlab.search.explorer.recorded_outcomes import settings_beside
+    from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
     settings: dict[str, Any] = {"cluster": settings_beside(args.source.parent)}
     for scenario in named_scenarios(args.source, args.id).values():

@@ -10,18 +10,18 @@ from rmqlab.errors import BadInput
 from rmqlab.extras import require
 from rmqlab.lab.cluster_settings import FILE_NAME, read_cluster_config
 from rmqlab.lab.scenario_inputs import chosen_scenario
-from rmqlab.search.explorer.assumptions import ASSUMED
-from rmqlab.search.explorer.compare import settings_beside
+from rmqlab.search.explorer.deviations import replay_schedule
+from rmqlab.search.explorer.exploration import exploration_lines
 from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
-from rmqlab.search.explorer.in_words import explored_lines
 from rmqlab.search.explorer.properties import BUILT_IN, RECEIVES, property_named
-from rmqlab.search.explorer.told_schedule import tell_schedule
+from rmqlab.search.explorer.recorded_outcomes import settings_beside
+from rmqlab.search.explorer.timings import ASSUMED
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.search.explorer.explored import Explored
+    from rmqlab.search.explorer.exploration import Exploration
 
 SVG = ".svg"
 PICTURES = (SVG, ".txt")
@@ -116,7 +116,7 @@ def run(args: Namespace) -> int:
     with Progress("exploring", unit="runs") as progress:
         explored = explorer.explore(progress.to)
     out = text_stream(args)
-    print("\n".join(explored_lines(explored)), file=out)
+    print("\n".join(exploration_lines(explored)), file=out)
     failing = sum(not verdict.holds for verdict in explored.verdicts)
     if failing and not args.property:
         what = "1 property FAILS" if failing == 1 else f"{failing} properties FAIL"
@@ -129,7 +129,7 @@ def run(args: Namespace) -> int:
     return 1 if args.property and failing else 0
 
 
-def _save(explored: Explored, folder: Path) -> None:
+def _save(explored: Exploration, folder: Path) -> None:
     for number, found in enumerate(explored.outcomes, 1):
         replace_file(folder / f"{explored.scenario.id}-{number}.json", found.schedule.to_json() + "\n")
 
@@ -142,13 +142,13 @@ def _check_picture(path: Path) -> None:
         require("picture")
 
 
-def _draw(explored: Explored, path: Path, cluster: ClusterConfig | None) -> None:
+def _draw(explored: Exploration, path: Path, cluster: ClusterConfig | None) -> None:
     from rmqlab.show.schedules.schedule_story import story_picture, story_text
 
     shown = next((one for one in explored.verdicts if not one.holds and one.run is not None), None)
     run = explored.outcomes[0].run if shown is None or shown.run is None else shown.run
     title = "The most frequent outcome" if shown is None else f"{shown.property.name.capitalize()}: fails"
-    told = tell_schedule(explored.scenario, run.schedule, cluster=cluster)
+    told = replay_schedule(explored.scenario, run.schedule, cluster=cluster)
     if path.suffix == SVG:
         # the file stands alone, so characters beyond ASCII are written as XML has them
         text = story_picture(told, title).svg.encode("ascii", "xmlcharrefreplace").decode("ascii")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import Progress, make_folder, replace_file, text_stream, write_json
 from rmqlab.search.plan.checklist import checklist
-from rmqlab.search.plan.in_words import plan_lines
 from rmqlab.search.plan.planner import BUDGET, plan
 from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
+from rmqlab.search.plan.results import plan_lines
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.search.plan.planner import Plan
+    from rmqlab.search.plan.results import Plan
 
 USUAL = Setting()
 

@@ -17,8 +17,8 @@ from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
 from rmqlab.lab.words import run_lines
 from rmqlab.runtime.schedule import ScheduledChooser
-from rmqlab.search.explorer.compare import Verdict, compare, settings_beside
-from rmqlab.search.explorer.race import SEEDS, RaceChooser, race_timing
+from rmqlab.search.explorer.recorded_outcomes import SEEDS, RecordedVerdict, compare, settings_beside
+from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -155,8 +155,10 @@ def _compare(args: Namespace) -> int:
         results.append(result)
         print(f"{result.scenario_id:<20} {result.text()}", file=out, flush=True)
     count = Counter(result.verdict for result in results)
-    print(f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in Verdict)}", file=out)
+    print(
+        f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in RecordedVerdict)}", file=out
+    )
     write_json({result.scenario_id: result.as_json() for result in results}, args.json)
-    if count[Verdict.NOT_REACHED]:
+    if count[RecordedVerdict.NOT_REACHED]:
         return 1
-    return 2 if count[Verdict.REFUSED] else 0
+    return 2 if count[RecordedVerdict.REFUSED] else 0

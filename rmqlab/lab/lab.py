@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.network import Connection
     from rmqlab.runtime.schedule import Schedule
-    from rmqlab.search.explorer.explored import Explored
+    from rmqlab.search.explorer.exploration import Exploration
 
 MAX_WAIT_MS = 7 * 24 * 3_600_000  # a week, as a scenario
 WAIT_MS = 60_000  # two heartbeats and three rounds of rebalance
@@ -88,7 +88,7 @@ class Lab(LabSteps):
         self._open(scenario, cluster_of(settings, rules or RULES[version]))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig | None) -> None:
-        from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+        from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
         drawn = {} if self.seed is None else {"chooser": RaceChooser(self.seed), "timing": RACE_TIMING}
         self._cluster = cluster
@@ -109,7 +109,7 @@ class Lab(LabSteps):
             BadInput: it is no scenario, or asks for what is not simulated.
         """
         from rmqlab.lab.scenario_inputs import chosen_scenario
-        from rmqlab.search.explorer.compare import settings_beside
+        from rmqlab.search.explorer.recorded_outcomes import settings_beside
 
         cluster = cluster_of({})
         if isinstance(scenario, Path) or (isinstance(scenario, str) and not scenario.lstrip().startswith("{")):
@@ -290,7 +290,7 @@ class Lab(LabSteps):
         """
         return self._account_run().schedule
 
-    def explore(self, *, budget: int = 2_000, **options: Any) -> Explored:
+    def explore(self, *, budget: int = 2_000, **options: Any) -> Exploration:
         """Every outcome that what was done so far can have: each order of frames, each timer that is open.
 
         At most about `budget` runs are made. The answer has `outcomes` (share, who got what, schedule), `exhausted`,

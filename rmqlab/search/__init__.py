@@ -1,1 +1,1 @@
-"""Questions about scenarios and groups, answered by search: every outcome, every way to change, every difference."""
+"""Questions answered by search, for 4.8.0: every outcome, every way to change, every difference of subscriptions."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.fates import MessageFate
-    from rmqlab.search.explorer.told_schedule import Deviation
+    from rmqlab.search.explorer.deviations import ScheduleDeviation
 
 
 class Kind(StrEnum):
@@ -64,7 +64,7 @@ class Scene:
     moments: list[Moment]
 
 
-def scenes(reading: RunView, deviations: Sequence[Deviation] = ()) -> list[Scene]:
+def scenes(reading: RunView, deviations: Sequence[ScheduleDeviation] = ()) -> list[Scene]:
     """The story in scenes: each start, the messages, the offsets; empty scenes are left out.
 
     ``deviations``: the choices that make this run another one than the usual.
@@ -129,7 +129,7 @@ def _beats(reading: RunView) -> Iterator[Moment]:
         yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
 
 
-def _deviations(reading: RunView, deviations: Iterable[Deviation]) -> Iterator[Moment]:
+def _deviations(reading: RunView, deviations: Iterable[ScheduleDeviation]) -> Iterator[Moment]:
     for one in deviations:
         t = one.t - reading.zero
         yield Moment(t, Kind.CHOICE, (), "", one.text, _slot_after(reading, one.order), order=one.order - 0.5)

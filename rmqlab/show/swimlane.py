@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rmqlab.lab.run import Run
-    from rmqlab.search.explorer.told_schedule import Deviation
+    from rmqlab.search.explorer.deviations import ScheduleDeviation
 
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.29, 0.36, 0.72, 0.1
@@ -58,7 +58,7 @@ def swimlane(
     *,
     group: str | None = None,
     topic: str | None = None,
-    deviations: Sequence[Deviation] = (),
+    deviations: Sequence[ScheduleDeviation] = (),
     step: int | None = None,
     title: str | None = None,
 ) -> Picture:

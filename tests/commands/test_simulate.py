@@ -11,8 +11,7 @@ import sys
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.search.explorer.compare import PATIENCE
-from rmqlab.search.explorer.race import SEEDS
+from rmqlab.search.explorer.recorded_outcomes import PATIENCE, SEEDS
 
 ARTICLE = {
     "id": "two",

@@ -18,7 +18,7 @@ from rmqlab.lab.scenario import read_scenarios
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
-from rmqlab.search.explorer.compare import Verdict, compare, recorded_events, settings_beside
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, recorded_events, settings_beside
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 # Short ones in which nothing is sent before the group has settled, so that a busy machine ends them alike.
@@ -76,7 +76,9 @@ def test_real_clients_end_as_recorded(jars, tmp_path):
     assert set(now) == names
     for result in compare(tmp_path, wanted, cluster=settings_beside(recorded)):
         same = result.recorded == Outcome.of_events(before[result.scenario_id])
-        assert same or result.verdict is Verdict.REACHED, f"{result.scenario_id}: {result.text()}\n{result.recorded}"
+        assert same or result.verdict is RecordedVerdict.REACHED, (
+            f"{result.scenario_id}: {result.text()}\n{result.recorded}"
+        )
         assert failures(now[result.scenario_id]) == failures(before[result.scenario_id])
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Choice
-from rmqlab.search.explorer.blame import blame, deviation, move
+from rmqlab.search.explorer.explanation import blame, deviation, move
 from rmqlab.search.explorer.explore import explore
-from rmqlab.search.explorer.race import LATE_TIMING
+from rmqlab.search.explorer.timings import LATE_TIMING
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 

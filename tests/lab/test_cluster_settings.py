@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster_settings import read_cluster_config
-from rmqlab.search.explorer.compare import settings_beside
+from rmqlab.search.explorer.recorded_outcomes import settings_beside
 
 
 def test_recorded_settings(golden):

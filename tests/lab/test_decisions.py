@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.search.explorer.choice_graph import ChoiceGraph
-from rmqlab.search.explorer.decisions import decisions
+from rmqlab.search.explorer.choice_graph import ChoiceGraph, decisions
 from rmqlab.search.explorer.explore import explore
 from tests.lab.explored_models import ONE, TWO_ON_TWO_QUEUES
 

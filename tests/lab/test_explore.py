@@ -13,9 +13,9 @@ from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
-from rmqlab.search.explorer.compare import default_settings, recorded_events
 from rmqlab.search.explorer.explore import Explorer, explore
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.recorded_outcomes import default_settings, recorded_events
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_AT_ONCE, TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES, model, start
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"

@@ -12,7 +12,7 @@ from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 SETTLE = 2_504  # ms: what lies before the first step
 

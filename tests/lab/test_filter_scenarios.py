@@ -18,7 +18,7 @@ from rmqlab.lab.filter_funnel import passage_of
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.compare import settings_beside
+from rmqlab.search.explorer.recorded_outcomes import settings_beside
 
 
 def bodies(names):

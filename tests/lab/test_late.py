@@ -9,8 +9,8 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser, Timing
-from rmqlab.search.explorer.assumptions import ASSUMED
 from rmqlab.search.explorer.explore import Explorer, explore
+from rmqlab.search.explorer.timings import ASSUMED
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES
 
 BROKER = "127.0.0.1:10911"

@@ -14,9 +14,10 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
-from rmqlab.search.explorer.compare import default_settings, recorded_events
+from rmqlab.search.explorer.recorded_outcomes import default_settings, recorded_events
+from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.loss import fate, shares
-from rmqlab.search.lint.meaning import LintVerdict, lint
+from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import LintGroup, LintMember, group_of, read_groups
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 
 START = '{"do":"start","at":%d,"who":"%s","group":"%s","subscribe":{"T":{"type":"TAG","expr":"*"}}}'
 SEND = '{"do":"send","at":%d,"topic":"T","messages":[{"body":"%s","queue":0}]}'

@@ -10,14 +10,13 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.scenario import Send, Start, parse_scenario
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
-from rmqlab.search.explorer.compare import default_settings
 from rmqlab.search.explorer.open_search import OpenSearch
-from rmqlab.search.plan.change import Kind, change_between, parse_subscription, text_of
+from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.plan.change import MessageKind, change_between, parse_subscription, text_of
 from rmqlab.search.plan.checklist import checklist
-from rmqlab.search.plan.pauses import loss_by_pause
-from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.planner import loss_by_pause, plan
 from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
-from rmqlab.search.plan.verdict import cost_of
+from rmqlab.search.plan.run_cost import cost_of
 from tests.proof.bench.entries import benchmarks
 
 NAMES = [one.name for one in PROCEDURES]
@@ -42,12 +41,12 @@ def safe(old, new, producers):
 
 
 def test_kinds_of_messages_are_by_meaning():
-    assert set(change("tagA||tagB", " tagB || tagA").kinds) == {Kind.BOTH}
-    assert set(change("tagA", "tagB").kinds) == {Kind.OLD, Kind.NEW}
-    assert set(change("tagA", "tagA||tagB").kinds) == {Kind.NEW, Kind.BOTH}
-    assert set(change("*", "tagA").kinds) == {Kind.OLD, Kind.BOTH}
-    assert set(change("SQL92:a > 3", "SQL92:a > 5").kinds) == {Kind.OLD, Kind.BOTH}
-    assert set(change("SQL92:a > 3", "SQL92:a >= 4").kinds) == {Kind.BOTH}  # 3.5 is no number to compare with 3
+    assert set(change("tagA||tagB", " tagB || tagA").kinds) == {MessageKind.BOTH}
+    assert set(change("tagA", "tagB").kinds) == {MessageKind.OLD, MessageKind.NEW}
+    assert set(change("tagA", "tagA||tagB").kinds) == {MessageKind.NEW, MessageKind.BOTH}
+    assert set(change("*", "tagA").kinds) == {MessageKind.OLD, MessageKind.BOTH}
+    assert set(change("SQL92:a > 3", "SQL92:a > 5").kinds) == {MessageKind.OLD, MessageKind.BOTH}
+    assert set(change("SQL92:a > 3", "SQL92:a >= 4").kinds) == {MessageKind.BOTH}  # 3.5 is no number to compare with 3
 
 
 @pytest.mark.parametrize(
@@ -59,8 +58,8 @@ def test_a_union_takes_what_either_takes(old, new):
     assert one.union is not None
     for kind in one.kinds:
         assert one.passes(one.union, kind)
-        assert one.passes(one.old, kind) == (kind is not Kind.NEW)
-        assert one.passes(one.new, kind) == (kind is not Kind.OLD)
+        assert one.passes(one.old, kind) == (kind is not MessageKind.NEW)
+        assert one.passes(one.new, kind) == (kind is not MessageKind.OLD)
 
 
 def test_a_union_that_is_one_of_the_two_needs_one_rollout():
@@ -108,7 +107,7 @@ def test_one_by_one_loses_what_the_two_disagree_about():
     for old, new in (("tagA", "tagB"), ("tagA", "tagA||tagB"), ("tagA||tagB", "tagA")):
         one = planned(old, new).of("one-by-one")
         assert not one.lossless
-        assert {lost.kind for lost in one.lost} <= {Kind.OLD, Kind.NEW}
+        assert {lost.kind for lost in one.lost} <= {MessageKind.OLD, MessageKind.NEW}
         assert {lost.fate for lost in one.lost} <= {"dropped_by_broker_tag", "dropped_by_client"}
 
 

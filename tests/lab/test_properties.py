@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.properties import BUILT_IN, Kind, duplicates, property_named, usual_properties
+from rmqlab.search.explorer.properties import BUILT_IN, PropertyKind, duplicates, property_named, usual_properties
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 
@@ -17,11 +17,14 @@ def says(name, run):
 def test_the_three_kinds():
     kinds = {name: one.kind for name, one in BUILT_IN.items()}
     assert kinds == {
-        "no-loss": Kind.ALWAYS, "no-duplicates": Kind.ALWAYS, "every-queue-owned": Kind.EVENTUALLY,
-        "one-owner": Kind.EVENTUALLY,
+        "no-loss": PropertyKind.ALWAYS, "no-duplicates": PropertyKind.ALWAYS,
+        "every-queue-owned": PropertyKind.EVENTUALLY, "one-owner": PropertyKind.EVENTUALLY,
     }  # fmt: skip
     usual = usual_properties(TWO_ON_TWO_QUEUES)
-    assert [one.name for one in usual if one.kind is Kind.SOMETIMES] == ["A receives a message", "B receives a message"]
+    assert [one.name for one in usual if one.kind is PropertyKind.SOMETIMES] == [
+        "A receives a message",
+        "B receives a message",
+    ]
 
 
 @pytest.mark.row("S-03")

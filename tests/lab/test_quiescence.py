@@ -7,9 +7,9 @@ import pytest
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.compare import default_settings
 from rmqlab.search.explorer.explore import explore
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 
 def start(who: str, at: int = 0, tag: str = "*", **more: object) -> dict[str, object]:

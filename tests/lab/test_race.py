@@ -11,8 +11,8 @@ from rmqlab.checkout import folder
 from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser, Timing
-from rmqlab.search.explorer.compare import Verdict, compare, recorded_events
-from rmqlab.search.explorer.race import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser, survey
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, recorded_events, survey
+from rmqlab.search.explorer.timings import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser
 
 
 def two(first, second):
@@ -78,7 +78,7 @@ def test_a_late_start_or_thread_reaches_what_the_real_clients_did(name, scenario
     recorded = folder("data") / "golden" / "broker-4.8.0" / name
     (one,) = [found for found in read_scenarios(recorded / "scenarios.jsonl") if found.id == scenario]
     (result,) = compare(recorded, [one])
-    assert result.verdict is Verdict.REACHED
+    assert result.verdict is RecordedVerdict.REACHED
     labels = {label for label, _ in result.survey.reached[result.recorded].schedule.taken.values()}
     assert any(kind in label for kind in KINDS for label in labels)
 

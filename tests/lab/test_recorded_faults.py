@@ -11,7 +11,7 @@ from rmqlab.checkout import folder
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.schedule import Timing
-from rmqlab.search.explorer.compare import settings_beside
+from rmqlab.search.explorer.recorded_outcomes import settings_beside
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 SCAN_ROUND_MS = 10_000

@@ -10,10 +10,10 @@ import tarfile
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab.replay import search as search_module
-from rmqlab.lab.replay.frames import Kind, Recording, read_recording
+from rmqlab.lab.replay import order_search as search_module
+from rmqlab.lab.replay.frames import LineKind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay, replay_recording
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.record import BLANK_MAGIC_CODE
 
 # Requests, orders that only later answers tell, messages that became visible late.
@@ -48,7 +48,7 @@ def test_every_answer_of_the_real_broker_is_ours(results, name):
     assert result.differing == []
     assert (result.name, result.requests, result.identical) == (name, requests, requests)
     assert sum(count for count, _ in result.codes.values()) == requests
-    assert (len(result.orders), len(result.late), result.uses[Undetermined.REPUT_STALL]) == (orders, late, late)
+    assert (len(result.orders), len(result.late), result.uses[Tolerated.REPUT_STALL]) == (orders, late, late)
     assert result.latest_ms == (289.0 if late else 0)
 
 
@@ -60,14 +60,14 @@ def test_requests_were_overtaken_only_while_they_were_under_way(results):
         assert first.line.t <= overtaker.line.t < first.answered_at
     assert result.near > 0.8 * len(result.reorderings)
     assert result.widest_ms < 5
-    assert result.uses[Undetermined.OVERTAKEN] == len(result.reorderings)
+    assert result.uses[Tolerated.OVERTAKEN] == len(result.reorderings)
 
 
 @pytest.mark.parametrize("name", ["bitmap", "lite"])
 def test_the_commit_log_we_end_with_is_the_real_brokers(golden, name):
     """But for what no frame tells: store times of messages nobody pulled, ports of who sent only such."""
     recording = read_recording(golden / "broker-4.8.0" / name)
-    store = search_module.Search(recording, print).run_pass(()).broker.store
+    store = search_module.OrderSearch(recording, print).run_pass(()).broker.store
     ours = b"".join(store.commit_log.get_data(start, 1 << 20) for start in range(0, store.max_phy_offset, 1 << 20))
     with tarfile.open(golden / "broker-4.8.0" / name / "store.tar.gz") as archive:
         files = {one.name: archive.extractfile(one).read() for one in archive if one.isfile()}
@@ -101,7 +101,7 @@ def answers(recording, wanted):
     found = [
         index
         for index, line in enumerate(recording.lines)
-        if line.kind is Kind.FRAME and not line.to_broker and wanted(line.command)
+        if line.kind is LineKind.FRAME and not line.to_broker and wanted(line.command)
     ]
     assert found
     return found[:: max(len(found) // 4, 1)]
@@ -186,7 +186,7 @@ def test_a_changed_field_of_a_message_is_noticed(bitmap, start):
 @pytest.mark.parametrize("wanted", [is_answer, lambda command: command.code == 40 and not command.is_response])
 @pytest.mark.usefixtures("few_passes")
 def test_a_missing_frame_is_noticed(bitmap, wanted):
-    ends = {line.conn: line.t for line in bitmap.lines if line.kind is Kind.CLOSE}
+    ends = {line.conn: line.t for line in bitmap.lines if line.kind is LineKind.CLOSE}
     for index in answers(bitmap, wanted):
         line = bitmap.lines[index]
         if ends[line.conn] - line.t > 100:
@@ -209,7 +209,7 @@ def test_a_held_pull_answered_at_another_time_is_noticed(bitmap):
     asked = {}
     moved = 0
     for index, line in enumerate(bitmap.lines):
-        if line.kind is not Kind.FRAME or line.command.code not in {11, 19}:
+        if line.kind is not LineKind.FRAME or line.command.code not in {11, 19}:
             continue
         key = line.conn, line.command.opaque
         if line.to_broker:

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from rmqlab.lab.replay import search as search_module
-from rmqlab.lab.replay.frames import BadRecording, Kind, Recording, read_recording
+from rmqlab.lab.replay import order_search as search_module
+from rmqlab.lab.replay.frames import BadRecording, LineKind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay_recording
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode
 
 
@@ -29,7 +29,7 @@ def answers_to(lines, code):
     asked = set()
     for index, line in enumerate(lines):
         command = line.command
-        if line.kind is not Kind.FRAME or command is None:
+        if line.kind is not LineKind.FRAME or command is None:
             continue
         if line.to_broker and not command.is_response and command.code == code:
             asked.add((line.conn, command.opaque))
@@ -63,7 +63,7 @@ def test_the_name_server_answers_as_the_real_one_did(admin):
     assert result.as_json()["namesrv"]["codes"]["103"] == {
         "name": "REGISTER_BROKER", "requests": 11, "identical": 11,
     }  # fmt: skip
-    for kind in (Undetermined.MEASURED, Undetermined.STATS_PHASE, Undetermined.INSTALLATION, Undetermined.TAPPED):
+    for kind in (Tolerated.MEASURED, Tolerated.STATS_PHASE, Tolerated.INSTALLATION, Tolerated.TAPPED):
         assert result.uses[kind]
 
 

@@ -11,7 +11,7 @@ from rmqlab.cli import main
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.replay.frames import BadRecording, read_recording
 from rmqlab.lab.replay.replay import replay
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.message import Host, MessageExt, MessageQueue
 from rmqlab.message.record import body_crc, encode_record
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
@@ -286,7 +286,7 @@ def test_a_look_was_a_whole_pause_before_the_next_one_however_late_its_answers_w
     tape.pulled(21_000.5, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
     result = replay(tape.save(tmp_path))
     assert result.differing == []
-    assert result.uses[Undetermined.LATE_SUSPEND] == 0
+    assert result.uses[Tolerated.LATE_SUSPEND] == 0
 
 
 def sent(tape, t=200.0, answered=200.9, tag="tagA"):
@@ -303,7 +303,7 @@ def test_a_message_may_become_visible_a_moment_after_it_was_stored(tape, tmp_pat
     tape.pulled(300.5, 1, again, 0, "FOUND", (1, 0, 1), record)
     result = replay(tape.save(tmp_path))
     assert result.differing == []
-    assert result.uses[Undetermined.DISPATCH_LAG] == 1
+    assert result.uses[Tolerated.DISPATCH_LAG] == 1
 
 
 @pytest.mark.parametrize(("t", "accepted"), [(1_150.0, True), (1_250.0, False)])
@@ -318,7 +318,7 @@ def test_the_reput_thread_may_stand_still_for_a_while_and_that_is_counted(tape, 
     assert (result.differing == []) is accepted
     if accepted:
         assert (len(result.late), result.latest_ms) == (1, pytest.approx(t + 10.5 - 200.9))
-        assert result.uses[Undetermined.REPUT_STALL] == 1
+        assert result.uses[Tolerated.REPUT_STALL] == 1
         assert result.as_json()["assumed"] == {"orders": [], "late_messages": 1, "latest_ms": result.latest_ms}
 
 
@@ -345,7 +345,7 @@ def test_a_message_that_comes_while_a_pull_is_being_held_may_not_wake_it(tape, t
     tape.pulled(18_001.5, 1, timed_out, 19, "OFFSET_OVERFLOW_ONE", (1, 0, 1))
     result = replay(tape.save(tmp_path))
     assert result.differing == []
-    assert result.uses[Undetermined.MISSED_WAKE_UP] == 1
+    assert result.uses[Tolerated.MISSED_WAKE_UP] == 1
 
 
 def test_a_message_wakes_a_pull_that_has_been_held_for_a_while(tape, tmp_path):
@@ -385,7 +385,7 @@ def test_a_send_that_a_busy_broker_turned_away_is_not_stored(tape, tmp_path, wai
     tape.send(400, 3, "tagA", 400.9)
     result = replay(tape.save(tmp_path))
     assert (result.differing == []) is accepted
-    assert result.uses[Undetermined.SHED] == accepted
+    assert result.uses[Tolerated.SHED] == accepted
 
 
 @pytest.mark.row("H-43")
@@ -406,7 +406,7 @@ def test_a_member_that_a_scan_found_silent_is_gone_without_a_word(tmp_path):
         tape.answer(t + 1, 2, request, 0, None, GetConsumerListByGroupResponseHeader(), body)
     result = replay(tape.save(tmp_path))
     assert result.differing == []
-    assert result.uses[Undetermined.SCAN_PHASE] == 1
+    assert result.uses[Tolerated.SCAN_PHASE] == 1
 
 
 def test_a_message_is_stored_when_a_later_pull_says_it_was(tape, tmp_path):

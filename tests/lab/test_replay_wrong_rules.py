@@ -9,9 +9,9 @@ import pytest
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
 from rmqlab.broker.rebalance_lock_manager import LockEntry, RebalanceLockManager
-from rmqlab.lab.replay.frames import Kind, Recording, read_recording
+from rmqlab.lab.replay.frames import LineKind, Recording, read_recording
+from rmqlab.lab.replay.order_search import PASSES
 from rmqlab.lab.replay.replay import replay_recording
-from rmqlab.lab.replay.search import PASSES
 from rmqlab.protocol.codes import RequestCode
 
 LOCKS = {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}
@@ -30,10 +30,10 @@ def locks(recorded):
     asked = {
         (line.conn, line.command.opaque)
         for line in recording.lines
-        if line.kind is Kind.FRAME and line.to_broker and line.command.code in LOCKS
+        if line.kind is LineKind.FRAME and line.to_broker and line.command.code in LOCKS
     }
     lines = [
-        line for line in recording.lines if line.kind is Kind.FRAME and (line.conn, line.command.opaque) in asked
+        line for line in recording.lines if line.kind is LineKind.FRAME and (line.conn, line.command.opaque) in asked
     ]  # fmt: skip
     assert len(lines) == 2 * 23 - 2  # two of those given up at one-way
     return Recording(recording.name, recording.properties, lines)

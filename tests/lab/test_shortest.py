@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
-from rmqlab.search.explorer.shortest import RepeatChooser, Shortest, deviations_of
+from rmqlab.search.explorer.deviations import DeviationsChooser, ScheduleShortener, deviations_of
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES
 
 ASKED = 8
@@ -25,13 +25,13 @@ def toy(chooser):
 @given(st.lists(st.integers(0, 3), min_size=ASKED, max_size=ASKED), st.sets(st.integers(0, ASKED - 1)))
 def test_what_is_left_is_exactly_what_matters(options, needed):
     keys = [("abc"[number % 3], number // 3) for number in range(ASKED)]
-    first = toy(RepeatChooser({key: option for key, option in zip(keys, options, strict=True) if option}))
+    first = toy(DeviationsChooser({key: option for key, option in zip(keys, options, strict=True) if option}))
     wanted = {number for number in needed if options[number]}
 
     def same(run):
         return all(run.choices[number].taken for number in wanted)
 
-    run = Shortest(toy, same).of(first)
+    run = ScheduleShortener(toy, same).of(first)
     assert deviations_of(run) == dict.fromkeys((keys[number] for number in sorted(wanted)), 1)
 
 
@@ -41,7 +41,7 @@ def test_a_drawn_run_becomes_one_with_few_deviations_and_the_same_outcome():
 
     run = next(run for run in map(timed, map(RaceChooser, range(60))) if run.outcome().bodies_of("B"))
     outcome = run.outcome()
-    shortest = Shortest(timed, lambda other: other.outcome() == outcome)
+    shortest = ScheduleShortener(timed, lambda other: other.outcome() == outcome)
     short = shortest.of(run)
     assert short.outcome() == outcome
     assert len(short.schedule.taken) < len(run.schedule.taken)
@@ -49,7 +49,7 @@ def test_a_drawn_run_becomes_one_with_few_deviations_and_the_same_outcome():
 
 
 def test_the_number_of_tries_has_a_limit():
-    first = toy(RepeatChooser({("a", 0): 3, ("b", 1): 2, ("c", 0): 1}))
-    shortest = Shortest(toy, lambda _: False, most_runs=3)
+    first = toy(DeviationsChooser({("a", 0): 3, ("b", 1): 2, ("c", 0): 1}))
+    shortest = ScheduleShortener(toy, lambda _: False, most_runs=3)
     assert shortest.of(first) is first
     assert shortest.runs == 3

@@ -12,8 +12,8 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
-from rmqlab.search.explorer.compare import default_settings
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 
 def start(who="A", at=0, expr="*", kind="TAG", **more):

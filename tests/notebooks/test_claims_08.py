@@ -13,12 +13,13 @@ from rmqlab.filter.filter_api import build
 from rmqlab.filter.distinguishing_message import tell_apart
 from rmqlab.lab.articles.printed_e1 import printed
 from rmqlab.lab.articles.rare_outcomes import delivered, eight, outcome_text, stored
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.explorer.explore import explore
-from rmqlab.search.explorer.race import RaceChooser, race_timing
-from rmqlab.search.explorer.told_schedule import tell_schedule
+from rmqlab.search.explorer.timings import RaceChooser, race_timing
+from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.lab.lessons.checks_08 import GROUPS, explored_group
-from rmqlab.search.lint.meaning import LintVerdict, lint
+from rmqlab.search.lint.findings import LintVerdict
+from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import group_of
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.races import recorded_races
@@ -128,7 +129,7 @@ def test_six_are_lost_in_each_order(explored):
     "The colleague's run is the same, byte for byte: the cell above compares the files.",
 )
 def test_a_schedule_repeats_its_run(a_wins, explored):
-    told = tell_schedule(explored.scenario, a_wins.schedule, cluster=default_settings())
+    told = replay_schedule(explored.scenario, a_wins.schedule, cluster=default_settings())
     *_, scenario, _, schedule = story_text(told, "A wins").splitlines()
     pasted = Schedule.from_json(schedule)
     again = simulate(

@@ -7,13 +7,14 @@ import re
 import pytest
 
 from rmqlab.filter.distinguishing_message import lets_pass, tell_apart
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.lab.lessons.checks_09 import CHANGES, NEW, OLD
-from rmqlab.search.plan.change import Kind, change_between, data_of, parse_subscription, text_of
-from rmqlab.search.plan.pauses import loss_by_pause
+from rmqlab.search.plan.change import MessageKind, change_between, data_of, parse_subscription, text_of
+from rmqlab.search.plan.planner import loss_by_pause
 from rmqlab.search.plan.planner import plan
-from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, TOPIC, Producers, Setting, course, rollouts, rollouts_of
-from rmqlab.search.plan.verdict import cost_of
+from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts, rollouts_of
+from rmqlab.search.plan.change import TOPIC
+from rmqlab.search.plan.run_cost import cost_of
 from rmqlab.lab.scenario import Send, Start, Stop
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
@@ -50,7 +51,7 @@ def steps_of(name, producers=KEEP, change=None):
 def kinds_sent(scenario):
     """When a message of which kind is sent to which topic."""
     return [
-        (step.at, Kind(message.body.partition("-")[0]), step.topic)
+        (step.at, MessageKind(message.body.partition("-")[0]), step.topic)
         for step in scenario.steps
         if isinstance(step, Send)
         for message in step.messages
@@ -68,7 +69,7 @@ def members_at(scenario):
                 del running[step.who]
             case Send():
                 held = [wants[step.topic] for wants in running.values() if step.topic in wants]
-                found += [(Kind(message.body.partition("-")[0]), held) for message in step.messages]
+                found += [(MessageKind(message.body.partition("-")[0]), held) for message in step.messages]
     return found
 
 
@@ -117,7 +118,7 @@ def test_what_counts_as_lost(rolling):
     taken = {event["body"] for event in run.events if event["ev"] == "consume"}
     assert set(cost.lost) == wanted - taken != set()
     both = between("tagA||tagB", "tagB||tagA")
-    assert set(both.kinds) == {Kind.BOTH}
+    assert set(both.kinds) == {MessageKind.BOTH}
 
 
 @pytest.mark.claim(
@@ -153,10 +154,10 @@ def test_how_producers_send(name):
     by_time = {}
     for at, kind, _ in kinds_sent(steps_of(name).scenario):
         by_time.setdefault(at, set()).add(kind)
-    assert set(map(frozenset, by_time.values())) == {frozenset({Kind.OLD, Kind.NEW})}
+    assert set(map(frozenset, by_time.values())) == {frozenset({MessageKind.OLD, MessageKind.NEW})}
     kinds = [kind for _, kind, _ in kinds_sent(steps_of(name, WAIT).scenario)]
-    assert kinds == sorted(kinds, key=[Kind.OLD, Kind.NEW].index)
-    assert set(kinds) == {Kind.OLD, Kind.NEW}
+    assert kinds == sorted(kinds, key=[MessageKind.OLD, MessageKind.NEW].index)
+    assert set(kinds) == {MessageKind.OLD, MessageKind.NEW}
 
 
 @pytest.mark.claim(
@@ -192,8 +193,8 @@ def test_what_is_left_over_when_old_ends(few, shown):
         "Have the producers send what tagB takes to NEWTOPIC, and everything else as before."
     )
     assert asked == dict.fromkeys(("stop-all", "new-group"), "Producers stop sending what only tagA takes.")
-    assert {topic for _, kind, topic in kinds_sent(steps_of("new-topic").scenario) if kind is Kind.OLD} == {TOPIC}
-    assert kinds_sent(steps_of("new-topic").scenario)[-1][1:] == (Kind.NEW, NEW_TOPIC)
+    assert {topic for _, kind, topic in kinds_sent(steps_of("new-topic").scenario) if kind is MessageKind.OLD} == {TOPIC}
+    assert kinds_sent(steps_of("new-topic").scenario)[-1][1:] == (MessageKind.NEW, NEW_TOPIC)
     for name in ("stop-all", "new-group"):
         run = few.of(name).worst
         gone = max(e["t"] for e in run.events if e["ev"] == "stopping")
@@ -328,7 +329,7 @@ def test_only_the_meaning_counts():
         change = between(old, new)
         same = name in ("another order", "the same condition", "a tag as a condition")
         assert change.same == same == tried.lossless, name
-        assert {one.kind for one in tried.lost} <= {Kind.OLD, Kind.NEW}
+        assert {one.kind for one in tried.lost} <= {MessageKind.OLD, MessageKind.NEW}
     first, second = (data_of(parse_subscription(text, "it")) for text in CHANGES["the same condition"])
     assert tell_apart(first, second).same
     for operator in (">", ">=", "<", "<=", "=", "<>"):
@@ -340,7 +341,7 @@ def test_only_the_meaning_counts():
     "Why. With nothing in common every message is at risk, and the longest pause leaves the most of them.",
 )
 def test_nothing_in_common(shown):
-    assert set(between("tagA", "tagB").kinds) == {Kind.OLD, Kind.NEW}
+    assert set(between("tagA", "tagB").kinds) == {MessageKind.OLD, MessageKind.NEW}
     losses = [int(cell) for cell in rows(shown["slow"])["one-by-one", "keep sending"]]
     assert max(losses) == losses[-1]
 
@@ -358,5 +359,5 @@ def test_a_team_that_cannot_stop():
     narrowed = next(number for number, (_, held) in enumerate(found) if NEW in held)
     assert {held - {OLD, union} for _, held in found[:narrowed]} == {frozenset()}
     assert {held - {union, NEW} for _, held in found[narrowed:]} == {frozenset()}
-    assert {kind for kind, held in found if OLD in held} == {Kind.OLD, Kind.BOTH}  # OLD takes both of these
-    assert {kind for kind, held in found if NEW in held} == {Kind.NEW, Kind.BOTH}
+    assert {kind for kind, held in found if OLD in held} == {MessageKind.OLD, MessageKind.BOTH}  # OLD takes both of these
+    assert {kind for kind, held in found if NEW in held} == {MessageKind.NEW, MessageKind.BOTH}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.search.explorer.compare import Verdict, settings_beside
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict
+from rmqlab.search.explorer.recorded_outcomes import settings_beside
 from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.matched_runs import agreement, matched_runs
 from rmqlab.lab.recorded.races import SETS as RACES
@@ -69,8 +70,8 @@ def test_three_sets():
 @pytest.mark.parametrize("name", ["bitmap", "noprop"])  # base is compared by the lesson itself, and by ./lab simulate
 def test_agreement(name):
     found = agreement((name,), 8)[name]
-    assert {one.verdict for one in found} == {Verdict.SAME, Verdict.REACHED}
-    assert all(len(one.survey.reached) == 1 for one in found if one.verdict is Verdict.SAME)
+    assert {one.verdict for one in found} == {RecordedVerdict.SAME, RecordedVerdict.REACHED}
+    assert all(len(one.survey.reached) == 1 for one in found if one.verdict is RecordedVerdict.SAME)
 
 
 @pytest.mark.claim("Nobody told our clients when to beat.", "Here they beat as often as the real ones.")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.search.plan.pauses import loss_by_pause
-from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.planner import loss_by_pause, plan
 from rmqlab.search.plan.procedures import Producers, Setting
 from rmqlab.show.plans import tables as plan_tables
 from rmqlab.show.plans.bars import guessed, plan_bars

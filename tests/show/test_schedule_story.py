@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.lab.run_view import RunView
 from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError, Timing
-from rmqlab.search.explorer.told_schedule import tell_schedule
+from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.show.moments import Kind, scenes
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture, story_text
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
@@ -14,7 +14,7 @@ from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 @pytest.fixture(scope="module")
 def usual():
-    return tell_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {}, Timing(open_orders=True)))
+    return replay_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {}, Timing(open_orders=True)))
 
 
 def moments(told):
@@ -38,7 +38,7 @@ def test_an_unusual_choice_stands_where_it_was_made():
     from rmqlab.search.explorer.explore import explore
 
     found = min(explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes, key=lambda one: -len(one.schedule.taken))
-    told = tell_schedule(TWO_ON_TWO_QUEUES, found.schedule)
+    told = replay_schedule(TWO_ON_TWO_QUEUES, found.schedule)
     assert len(told.deviations) == len(found.schedule.taken) == 1
     (moment,) = [moment for moment in moments(told) if moment.kind is Kind.CHOICE]
     assert " before " in moment.at_broker
@@ -49,12 +49,12 @@ def test_an_unusual_choice_stands_where_it_was_made():
 
 def test_a_schedule_of_another_scenario_is_refused():
     with pytest.raises(ScheduleMismatchError, match="belongs to another scenario"):
-        tell_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {0: ("nonsense", 1)}, Timing(open_orders=True)))
+        replay_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {0: ("nonsense", 1)}, Timing(open_orders=True)))
 
 
 def test_faults_have_their_place():
     scenario = model(2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B"})
-    told = tell_schedule(scenario, Schedule("x"))
+    told = replay_schedule(scenario, Schedule("x"))
     story = moments(told)
     (fault,) = [moment for moment in story if moment.kind is Kind.FAULT]
     assert (fault.who, fault.text) == (("B",), "kill")

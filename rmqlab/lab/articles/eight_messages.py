@@ -22,7 +22,7 @@ from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.schedule import SeededChooser, Timing
-from rmqlab.search.explorer.race import MOVED_SHARE, RACE_TIMING
+from rmqlab.search.explorer.timings import MOVED_SHARE, RACE_TIMING
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Run

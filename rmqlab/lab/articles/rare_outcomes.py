@@ -19,10 +19,10 @@ from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.lab.simulate import ClientSettings, simulate
 from rmqlab.runtime.schedule import Schedule
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.deviations import ReplayedSchedule, replay_schedule
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
-from rmqlab.search.explorer.told_schedule import ToldSchedule, tell_schedule
+from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 STORED: Final = ("explored", "eight_messages.jsonl")
 BUDGET, SAMPLES, SHORTENING = 900, 150, 400
@@ -78,13 +78,13 @@ class RareOutcome:
     schedule: Schedule
     shortened: bool
 
-    def told(self) -> ToldSchedule:
+    def told(self) -> ReplayedSchedule:
         """Its schedule, run now.
 
         Raises:
             BadInput: the schedule does not lead to this outcome any more.
         """
-        told = tell_schedule(eight(self.circumstance), self.schedule, cluster=default_settings())
+        told = replay_schedule(eight(self.circumstance), self.schedule, cluster=default_settings())
         if told.run.outcome().as_json()["consumed"] != self.consumed:
             raise BadInput(f"{self.circumstance}: the stored schedule ends otherwise now; explore it anew")
         return told

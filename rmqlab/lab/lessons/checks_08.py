@@ -13,14 +13,14 @@ from rmqlab.lab.articles.rare_outcomes import eight, outcome_text
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.runtime.schedule import Schedule
-from rmqlab.search.explorer.blame import blame
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.deviations import replay_schedule
+from rmqlab.search.explorer.explanation import blame
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.properties import property_named
-from rmqlab.search.explorer.told_schedule import tell_schedule
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 
 if TYPE_CHECKING:
-    from rmqlab.search.explorer.explored import Explored
+    from rmqlab.search.explorer.exploration import Exploration
 
 TASK_GAP_MS: Final = 12_000
 BUDGET: Final = 2_000
@@ -55,7 +55,7 @@ GROUPS: Final = {
 
 
 @lru_cache(maxsize=16)
-def explored_group(queues: int, a: str, b: str, mode: str = "clustering") -> Explored:
+def explored_group(queues: int, a: str, b: str, mode: str = "clustering") -> Exploration:
     """Every order of a small group: A asks for ``a`` and starts first, B asks for ``b``."""
     scenario = _small(queues, {"A": a, "B": b}, mode)
     wanted = [property_named("no-loss", scenario)]
@@ -69,7 +69,7 @@ def first_starter_wins(answer: Any) -> str:
     scenario = eight(gap_ms=TASK_GAP_MS)
     try:
         schedule = Schedule.from_json(answer)
-        told = tell_schedule(scenario, schedule, cluster=default_settings())
+        told = replay_schedule(scenario, schedule, cluster=default_settings())
     except BadInput as error:
         raise CheckFailed(f"That cannot be run: {error}.", FEWEST) from None
     outcome = told.run.outcome()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.distinguishing_message import tell_apart
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.search.plan.change import data_of, parse_subscription
-from rmqlab.search.plan.planner import Tried, plan
+from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import Producers, Setting, rollouts_of
+
+if TYPE_CHECKING:
+    from rmqlab.search.plan.results import ProcedureResult
 
 # Task 1: from, to.
 CHANGES: dict[str, tuple[str, str]] = {
@@ -91,13 +94,13 @@ def cannot_stop(answer: Any) -> str:
     return f"None of {found.cost.wanted} messages was lost, in {found.runs} schedules, and somebody always ran."
 
 
-def _one_by_one(old: str, new: str, setting: Setting) -> Tried:
+def _one_by_one(old: str, new: str, setting: Setting) -> ProcedureResult:
     return plan(
         old, new, setting=setting, budget=FEW, procedures=["one-by-one"], producers=[Producers.KEEP]
     ).tried[0]  # fmt: skip
 
 
-def _lost(tried: Tried) -> list[str]:
+def _lost(tried: ProcedureResult) -> list[str]:
     return [
         f"{one.body}  queue {one.queue}  {one.fate}  {one.culprit}, the broker held {one.subscription}"
         for one in tried.lost[:6]

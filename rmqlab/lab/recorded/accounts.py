@@ -13,14 +13,14 @@ from rmqlab.events import Consumed
 from rmqlab.lab.facts import Fact
 from rmqlab.lab.fate_classifier import FateClassifier, Member
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
-from rmqlab.lab.replay.frames import Kind, read_recording
+from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Account, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rmqlab.lab.replay.frames import Line
+    from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.lab.run import Event
 
 
@@ -59,13 +59,13 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[A
         yield _account(told[name])
 
 
-def _align(told: dict[str, _Recorded], lines: Iterable[Line]) -> None:
+def _align(told: dict[str, _Recorded], lines: Iterable[RecordedLine]) -> None:
     """Find when each scenario began: a producer's answer arrives just before its event 'sent'."""
     sent = {event["offsetMsgId"]: (account, event["t"]) for account in told.values() for event in account.events
             if event["ev"] == "sent"}  # fmt: skip
     zeros: dict[str, float] = {}
     for line in lines:
-        if line.kind is not Kind.FRAME or line.command is None or not line.command.is_response:
+        if line.kind is not LineKind.FRAME or line.command is None or not line.command.is_response:
             continue
         found = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
         if found is not None:

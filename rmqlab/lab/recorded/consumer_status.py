@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rmqlab.checkout import folder
 from rmqlab.filter import filter_api
 from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
-from rmqlab.search.explorer.compare import recorded_events
+from rmqlab.search.explorer.recorded_outcomes import recorded_events
 
 RECORDED = ("golden", "broker-4.8.0", "admin")
 COMMAND = "$ mqadmin consumerStatus -g G_"

@@ -17,7 +17,7 @@ from rmqlab.events import ClientFiltered, Commit, Filtered, Given, Heartbeat, Re
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fate_classifier import FinalState
-from rmqlab.lab.replay.frames import Kind
+from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rmqlab.events import Event, Stage
-    from rmqlab.lab.replay.frames import Line
+    from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.protocol.command import RemotingCommand
 
 PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
@@ -78,24 +78,24 @@ class FrameAccount:
 class FrameReader:
     """Turns the lines of a recording into facts; `whose` gives the account of a client id and its name there."""
 
-    def __init__(self, whose: Callable[[str], tuple[FrameAccount, str] | None], lines: Sequence[Line]) -> None:
+    def __init__(self, whose: Callable[[str], tuple[FrameAccount, str] | None], lines: Sequence[RecordedLine]) -> None:
         self._whose = whose
         # a client that connects anew pulls before it beats
-        self._ids = {line.conn: line.client for line in lines if line.kind is Kind.CLIENT}
+        self._ids = {line.conn: line.client for line in lines if line.kind is LineKind.CLIENT}
         self._clients: dict[int, tuple[FrameAccount, str]] = {}
         self._pulls: dict[tuple[int, int], _Pull] = {}
 
-    def see(self, line: Line) -> None:
+    def see(self, line: RecordedLine) -> None:
         """Take in one line."""
-        if line.kind is Kind.OPEN and (found := self._whose(self._ids.get(line.conn, ""))) is not None:
+        if line.kind is LineKind.OPEN and (found := self._whose(self._ids.get(line.conn, ""))) is not None:
             self._clients[line.conn] = found
-        if line.kind is Kind.CLOSE and line.conn in self._clients:
+        if line.kind is LineKind.CLOSE and line.conn in self._clients:
             account, who = self._clients.pop(line.conn)
             # who came back by another connection has not gone
             if not any(other is account and name == who for other, name in self._clients.values()):
                 for group in list(account.groups):
                     self._leave(account, line.t, who, group)
-        if line.kind is not Kind.FRAME or line.command is None:
+        if line.kind is not LineKind.FRAME or line.command is None:
             return
         command = line.command
         if command.is_response:
@@ -113,7 +113,7 @@ class FrameReader:
         except (FrameError, RemotingCommandException, ValueError):
             return  # a client may send what cannot be read; the broker made nothing of it either
 
-    def _heartbeat(self, line: Line, data: HeartbeatData) -> None:
+    def _heartbeat(self, line: RecordedLine, data: HeartbeatData) -> None:
         found = self._whose(str(data.client_id))
         if found is None or not data.consumer_data_set:
             return
@@ -140,7 +140,7 @@ class FrameReader:
         for group, topic, old, new in changes:
             account.fact(line.t, BROKER, SubscriptionChanged(group, account.short(topic), who, old, new))
 
-    def _request(self, line: Line, command: RemotingCommand, account: FrameAccount, who: str) -> None:
+    def _request(self, line: RecordedLine, command: RemotingCommand, account: FrameAccount, who: str) -> None:
         if command.code == RequestCode.UNREGISTER_CLIENT:
             group = command.decode_header(UnregisterClientRequestHeader).consumer_group
             if group:

@@ -18,8 +18,14 @@ from rmqlab.lab.recorded.run_timeline import (
 )
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
-from rmqlab.search.explorer.compare import Comparison, Verdict, compare, settings_beside
-from rmqlab.search.explorer.race import SEEDS, race_timing
+from rmqlab.search.explorer.recorded_outcomes import (
+    SEEDS,
+    RecordedComparison,
+    RecordedVerdict,
+    compare,
+    settings_beside,
+)
+from rmqlab.search.explorer.timings import race_timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +53,7 @@ class MatchedRuns:
 
     recorded: RunTimeline
     simulated: RunTimeline
-    comparison: Comparison
+    comparison: RecordedComparison
 
     def agrees(self, who: str) -> bool:
         """Whether a consumer got the same messages in both runs."""
@@ -86,7 +92,7 @@ def _last_slot(strip: RunTimeline) -> str | None:
 
 
 @lru_cache
-def compared(scenario_id: str, seeds: int = SEEDS) -> Comparison:
+def compared(scenario_id: str, seeds: int = SEEDS) -> RecordedComparison:
     """One recorded scenario against its simulations. Raises BadInput for an unknown one."""
     name = set_of(scenario_id)
     return next(iter(compare(set_folder(name), [scenarios_of(name)[scenario_id]], seeds=seeds)))
@@ -115,13 +121,13 @@ def matched_runs(scenario_id: str, run: str = AS_RECORDED) -> MatchedRuns:
 
 
 @lru_cache
-def agreement(names: tuple[str, ...], seeds: int) -> dict[str, list[Comparison]]:
+def agreement(names: tuple[str, ...], seeds: int) -> dict[str, list[RecordedComparison]]:
     """Every scenario of these recorded sets against its simulations. Raises BadInput for an unknown set."""
     with gc_tuning():
         return {name: list(compare(set_folder(name), seeds=seeds)) for name in names}
 
 
-def tally(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
+def tally(comparisons: Iterable[RecordedComparison]) -> dict[RecordedVerdict, int]:
     """How many scenarios met which verdict."""
     verdicts = [one.verdict for one in comparisons]
-    return {verdict: verdicts.count(verdict) for verdict in Verdict}
+    return {verdict: verdicts.count(verdict) for verdict in RecordedVerdict}

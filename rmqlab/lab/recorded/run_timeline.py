@@ -21,7 +21,7 @@ from rmqlab.lab.scenario import Scenario, Start, read_scenarios
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.tap_summary import TapSummary
-from rmqlab.search.explorer.compare import recorded_events
+from rmqlab.search.explorer.recorded_outcomes import recorded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

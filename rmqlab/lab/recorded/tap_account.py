@@ -18,7 +18,7 @@ from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
 from rmqlab.lab.fate_classifier import FateClassifier, Member
 from rmqlab.lab.fates import Fate, MessageFate, SentMessage
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
-from rmqlab.lab.replay.frames import Kind, read_recording
+from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Account
 from rmqlab.lab.scenario import Scenario
 from rmqlab.message.batch import decode_messages
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.lab.facts import Fact
-    from rmqlab.lab.replay.frames import Line
+    from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.lab.run import Event
     from rmqlab.protocol.command import RemotingCommand
 
@@ -114,12 +114,12 @@ def _asks(
         member.asked.append((fact.t, *asked))
 
 
-def _sends(lines: Iterable[Line]) -> Iterator[tuple[SentMessage | None, Event]]:
+def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SentMessage | None, Event]]:
     """Yield each message and its event; None for one whose place no answer tells."""
     asked: dict[tuple[int, int], tuple[float, RemotingCommand]] = {}
     for line in lines:
         command = line.command
-        if line.kind is not Kind.FRAME or command is None:
+        if line.kind is not LineKind.FRAME or command is None:
             continue
         if line.to_broker and not command.is_response and command.code in _SENDS:
             asked[line.conn, command.opaque] = line.t, command

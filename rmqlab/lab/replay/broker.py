@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.registration import register_extras
-from rmqlab.lab.replay.stats import RecordedStats
 from rmqlab.message.message import Host
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.store.config import MessageStoreConfig
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from rmqlab.broker.pull_request_hold_service import PullRequest
-    from rmqlab.lab.replay.clock import RecordedClock
+    from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
@@ -116,6 +116,29 @@ class ReplayedListener(ConsumerIdsChangeListener):
         postponed, self._postponed = self._postponed, []
         for group, subscriptions in postponed:
             super().handle(ConsumerGroupEvent.REGISTER, group, subscriptions=subscriptions)
+
+
+class RecordedStats(BrokerStatsManager):
+    """Counters that remember everything that was added to them."""
+
+    def __init__(self, cluster_name: str, now: int) -> None:
+        super().__init__(cluster_name, now)
+        self.log: list[tuple[str, str, int, int, int]] = []
+
+    def add(self, kind: str, key: str, value: int, now: int, times: int = 1) -> None:
+        """Add to a counter and remember it."""
+        self.log.append((kind, key, value, now, times))
+        super().add(kind, key, value, now, times)
+
+    def get(self, group: str, topic: str, queue_id: int | None, count: int, size: int, now: int) -> None:
+        """Wait for the recorded answer: `Phases.delivered` counts it."""
+
+    def sample_since(self, started: int) -> None:
+        """Have the same counters as if they were sampled since another moment."""
+        self.started = started
+        self._table = {}
+        for kind, key, value, now, times in sorted(self.log, key=lambda entry: entry[3]):
+            super().add(kind, key, value, now, times)
 
 
 class ReplayedBroker(Broker):

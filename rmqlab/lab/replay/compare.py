@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.measured import settle_body, settle_config, settle_version
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses, settle_body, settle_config, settle_version
 from rmqlab.message.record import RecordError, decode_records
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
@@ -15,13 +14,11 @@ from rmqlab.protocol.header import FrameError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lab.replay.undetermined import Uses
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
 
 # A field's path, what was recorded, what we answered.
 FieldDifference = tuple[str, object, object]
-NO_ANSWER = "no answer"
 _MISSING = "(missing)"
 
 # Lists in bodies that Java fills from a table keyed by connections, or of objects without a hash code of their own.
@@ -46,6 +43,7 @@ def compare(
     Every part of the command counts: code, flag, language, version, remark, serialisation, header fields (an absent
     header is not an empty one) and body. `opaque` is not looked at. `uses` counts what was let pass.
     """
+    uses = Uses() if uses is None else uses
     differences: list[FieldDifference] = [
         (name, left, right)
         for name, left, right in (
@@ -65,7 +63,7 @@ def compare(
 
 
 def _ext_fields(
-    request_code: int, expected: RemotingCommand, got: RemotingCommand, uses: Uses | None
+    request_code: int, expected: RemotingCommand, got: RemotingCommand, uses: Uses
 ) -> Iterator[FieldDifference]:
     left, right = expected.all_ext_fields(), got.all_ext_fields()
     if request_code == RequestCode.GET_BROKER_CONFIG and left is not None and right is not None:
@@ -79,7 +77,7 @@ def _ext_fields(
             yield f"extFields.{name}", left.get(name, _MISSING), right.get(name, _MISSING)
 
 
-def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses | None) -> Iterator[FieldDifference]:
+def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses) -> Iterator[FieldDifference]:
     if request_code in _RECORD_BODIES:
         yield from _records(expected, got)
         return
@@ -97,8 +95,7 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses | None) -
         mine, theirs = left.get(name), right.get(name)
         if mine != theirs and _sorted(mine) == _sorted(theirs):
             right[name] = mine
-            if uses is not None:
-                uses[Undetermined.MEMBER_ORDER] += 1
+            uses[Tolerated.MEMBER_ORDER] += 1
     yield from _json(left, right, "body")
 
 

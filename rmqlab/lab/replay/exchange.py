@@ -9,7 +9,7 @@ from enum import Enum, auto
 from math import inf
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
-from rmqlab.lab.replay.frames import Kind, Line
+from rmqlab.lab.replay.frames import LineKind, RecordedLine
 from rmqlab.protocol.bodies import LockBatchRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -52,7 +52,7 @@ CLOSE = 0
 """Stands for the request code where a connection closes."""
 
 
-class State(Enum):
+class ExchangeState(Enum):
     """Where a request is in a replay."""
 
     WAITING = auto()
@@ -73,14 +73,14 @@ class Exchange:
     Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and its latest execution.
     """
 
-    line: Line
+    line: RecordedLine
     command: RemotingCommand | None = None
     domains: frozenset[Domain] = frozenset()
     queue: tuple[str, int] = ("", 0)
     expected: RemotingCommand | None = None
     answered_at: float = inf
     put_at: int | None = None
-    state: State = State.WAITING
+    state: ExchangeState = ExchangeState.WAITING
     got: RemotingCommand | None = None
     done_at: float = 0.0
     given_at: float | None = None
@@ -121,7 +121,7 @@ class Exchange:
     @property
     def is_done(self) -> bool:
         """Whether our broker has handled it and our answer is final."""
-        return self.state is State.DONE
+        return self.state is ExchangeState.DONE
 
     @property
     def subjects(self) -> frozenset[str]:
@@ -169,13 +169,13 @@ def tally(exchanges: Iterable[Exchange]) -> dict[int, tuple[int, int]]:
     return dict(sorted(codes.items()))
 
 
-def pair(lines: Iterable[Line]) -> Exchanges:
+def pair(lines: Iterable[RecordedLine]) -> Exchanges:
     """Pair the requests of clients with the answers."""
     exchanges = Exchanges()
     under_way: dict[tuple[int, int], Exchange] = {}
     for line in lines:
         command = line.command
-        if line.kind is not Kind.FRAME or command is None:
+        if line.kind is not LineKind.FRAME or command is None:
             continue
         key = line.conn, command.opaque
         if line.to_broker and not command.is_response:
@@ -188,7 +188,7 @@ def pair(lines: Iterable[Line]) -> Exchanges:
     return exchanges
 
 
-def _exchange(line: Line, command: RemotingCommand) -> Exchange:
+def _exchange(line: RecordedLine, command: RemotingCommand) -> Exchange:
     fields = command.ext_fields or {}
     exchange = Exchange(line, command, frozenset(_domains(command, fields)))
     queue_id = number_of(fields.get("queueId"))

@@ -27,7 +27,7 @@ class BadRecording(BadInput):
     """A recording that cannot be read; the text names file, line and field, and what would be right."""
 
 
-class Kind(Enum):
+class LineKind(Enum):
     """What a line tells."""
 
     OPEN = auto()
@@ -38,12 +38,12 @@ class Kind(Enum):
 
 
 @dataclass(slots=True)
-class Line:
+class RecordedLine:
     """One line. `t` in ms with a fraction; `conn` 0 for a control line, whose connections are in `conns`."""
 
     number: int
     t: float
-    kind: Kind
+    kind: LineKind
     conn: int = 0
     to_broker: bool = False
     command: RemotingCommand | None = None
@@ -61,8 +61,8 @@ class Recording:
 
     name: str
     properties: dict[str, str]
-    lines: list[Line] = field(default_factory=list)
-    namesrv_lines: list[Line] = field(default_factory=list)
+    lines: list[RecordedLine] = field(default_factory=list)
+    namesrv_lines: list[RecordedLine] = field(default_factory=list)
 
 
 FRAMES = ("frames.jsonl", "frames.jsonl.gz")
@@ -91,7 +91,7 @@ def read_recording(folder: Path) -> Recording:
             recording.namesrv_lines.append(line)
             continue
         recording.lines.append(line)
-        if line.kind is Kind.CLOSE and line.conn in of_namesrv:
+        if line.kind is LineKind.CLOSE and line.conn in of_namesrv:
             recording.namesrv_lines.append(line)
     return recording
 
@@ -103,7 +103,7 @@ def _properties(path: Path) -> dict[str, str]:
         raise BadRecording(f"{error}; the recorded broker's settings are needed") from error
 
 
-def _lines(path: Path, text: str) -> Iterator[tuple[Line, str]]:
+def _lines(path: Path, text: str) -> Iterator[tuple[RecordedLine, str]]:
     for number, fields in json_lines(text, path, refusal=BadRecording):
         if not isinstance(fields, dict):
             raise BadRecording(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
@@ -113,7 +113,7 @@ def _lines(path: Path, text: str) -> Iterator[tuple[Line, str]]:
         yield _line(f"{path}, line {number}", number, fields), to
 
 
-def _line(where: str, number: int, fields: dict[str, object]) -> Line:
+def _line(where: str, number: int, fields: dict[str, object]) -> RecordedLine:
     t = fields.get("t")
     if isinstance(t, bool) or not isinstance(t, int | float) or not 0 <= t < inf:
         raise BadRecording(f"{where}, field t: expected milliseconds, got {t!r}")
@@ -121,22 +121,22 @@ def _line(where: str, number: int, fields: dict[str, object]) -> Line:
         conns = fields.get("conns", [])
         if not isinstance(conns, list) or not all(isinstance(conn, int) for conn in conns):
             raise BadRecording(f"{where}, field conns: expected connection numbers, got {conns!r}")
-        return Line(number, t, Kind.CONTROL, control=str(fields["control"]), conns=tuple(conns))
+        return RecordedLine(number, t, LineKind.CONTROL, control=str(fields["control"]), conns=tuple(conns))
     conn = fields.get("conn")
     if isinstance(conn, bool) or not isinstance(conn, int):
         raise BadRecording(f"{where}, field conn: expected a connection number, got {conn!r}")
     if "open" in fields:
-        return Line(number, t, Kind.OPEN, conn)
+        return RecordedLine(number, t, LineKind.OPEN, conn)
     if "client" in fields:
-        return Line(number, t, Kind.CLIENT, conn, client=str(fields["client"]))
+        return RecordedLine(number, t, LineKind.CLIENT, conn, client=str(fields["client"]))
     direction = fields.get("dir")
     if direction not in {"c2s", "s2c"}:
         raise BadRecording(f"{where}, field dir: expected c2s or s2c, got {direction!r}")
     if "close" in fields:
-        return Line(number, t, Kind.CLOSE, conn, direction == "c2s")
+        return RecordedLine(number, t, LineKind.CLOSE, conn, direction == "c2s")
     if "frame" not in fields:
         raise BadRecording(f"{where}: expected one of open, close, client, control and frame")
-    return Line(number, t, Kind.FRAME, conn, direction == "c2s", _command(where, fields["frame"]))
+    return RecordedLine(number, t, LineKind.FRAME, conn, direction == "c2s", _command(where, fields["frame"]))
 
 
 def _command(where: str, frame: object) -> RemotingCommand:

@@ -10,7 +10,7 @@ from rmqlab.lab.replay.replay import code_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lab.replay.clock import RecordedClock
+    from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.lab.replay.replay import ReplayResult
 
 _WIDTH = 160

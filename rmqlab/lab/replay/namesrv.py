@@ -11,19 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.compare import FieldDifference, compare
-from rmqlab.lab.replay.exchange import Exchange, State, pair, tally
-from rmqlab.lab.replay.frames import Kind
-from rmqlab.lab.replay.measured import settle_config
-from rmqlab.lab.replay.stage import NOTHING, SETTLE_MS, Difference
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.exchange import Exchange, ExchangeState, pair, tally
+from rmqlab.lab.replay.frames import LineKind
+from rmqlab.lab.replay.replay_context import NOTHING, SETTLE_MS, AnswerDifference
+from rmqlab.lab.replay.tolerated_differences import Tolerated, settle_config
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
-    from rmqlab.lab.replay.clock import RecordedClock
-    from rmqlab.lab.replay.frames import Line, Recording
-    from rmqlab.lab.replay.undetermined import Uses
+    from rmqlab.lab.replay.frames import RecordedLine, Recording
+    from rmqlab.lab.replay.recorded_clock import RecordedClock
+    from rmqlab.lab.replay.tolerated_differences import Uses
     from rmqlab.protocol.command import RemotingCommand
 
 CHANGES = frozenset({
@@ -39,7 +38,7 @@ class NamesrvResult:
     """Requests to the name server and those answered alike, by code, and what differs."""
 
     codes: dict[int, tuple[int, int]]
-    differing: list[Difference]
+    differing: list[AnswerDifference]
 
     @property
     def requests(self) -> int:
@@ -66,14 +65,14 @@ class NamesrvReplay:
         self._pending: list[Exchange] = []
         self._reads: list[Exchange] = []
         self._renamed: dict[str, str] = {}
-        self._differing: list[Difference] = []
+        self._differing: list[AnswerDifference] = []
 
     def run(self) -> NamesrvResult:
         """Go through all lines."""
         for line in self._lines:
             self._settle(line.t)
             self._server.run_timers(self._clock.epoch_ms(line.t))
-            if line.kind is Kind.CLOSE:
+            if line.kind is LineKind.CLOSE:
                 self._close(line)
             elif line.number in self._exchanges.by_request:
                 self._see(self._exchanges.by_request[line.number])
@@ -86,7 +85,7 @@ class NamesrvReplay:
             if change.expected is None and change.line.t + SETTLE_MS <= t:
                 self._make(change)
 
-    def _close(self, line: Line) -> None:
+    def _close(self, line: RecordedLine) -> None:
         connection = self._connections.pop(line.conn, None)
         if connection is not None:
             for change in list(self._pending):
@@ -109,7 +108,7 @@ class NamesrvReplay:
         if request.expected is not None and request.got is not None:
             self._take_from(request.code, request.expected, request.got)
             if not compare(request.code, request.expected, request.got):
-                request.state = State.DONE
+                request.state = ExchangeState.DONE
 
     def _make(self, change: Exchange) -> None:
         self._pending.remove(change)
@@ -132,7 +131,9 @@ class NamesrvReplay:
             differences = compare(request.code, request.expected, request.got, self._uses)
         request.agrees = not differences
         for name, left, right in differences:
-            self._differing.append(Difference(request.line.conn, request.opaque, int(request.code), name, left, right))
+            self._differing.append(
+                AnswerDifference(request.line.conn, request.opaque, int(request.code), name, left, right)
+            )
 
     def _take_from(self, code: int, expected: RemotingCommand, got: RemotingCommand) -> None:
         """Put what the recorder rewrote, and what belongs to the installation, into our answer."""
@@ -149,5 +150,5 @@ class NamesrvReplay:
         for before, after in self._renamed.items():
             if f'"{before}"' in right:
                 right = right.replace(f'"{before}"', f'"{after}"')
-                self._uses[Undetermined.TAPPED] += 1
+                self._uses[Tolerated.TAPPED] += 1
         got.content = right.encode()

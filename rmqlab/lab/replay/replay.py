@@ -16,13 +16,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.replay.clock import RecordedClock
 from rmqlab.lab.replay.exchange import Exchange, tally
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.namesrv import NamesrvReplay, NamesrvResult
-from rmqlab.lab.replay.search import Search
-from rmqlab.lab.replay.stage import SETTLE_MS, Choice, Difference, Reordering, Stored
-from rmqlab.lab.replay.undetermined import Undetermined, Uses
+from rmqlab.lab.replay.order_search import OrderSearch
+from rmqlab.lab.replay.recorded_clock import RecordedClock
+from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, OrderChoice, Reordering, StoredMessage
+from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.lab.replay.frames import Recording
-    from rmqlab.lab.replay.stage import Stage
+    from rmqlab.lab.replay.replay_context import ReplayContext
 
 _NEAR_MS = 1.0
 
@@ -52,15 +52,15 @@ class ReplayResult:
     name: str
     requests: int
     identical: int
-    differing: list[Difference]
+    differing: list[AnswerDifference]
     reorderings: list[Reordering]
     codes: dict[int, tuple[int, int]]
     uses: Uses
     clock: RecordedClock
     passes: int
     namesrv: NamesrvResult
-    orders: list[Choice]
-    late: list[Stored]
+    orders: list[OrderChoice]
+    late: list[StoredMessage]
 
     @property
     def near(self) -> int:
@@ -148,30 +148,30 @@ def replay(folder: Path, tell: Callable[[str], None] = _nobody) -> ReplayResult:
 
 def replay_recording(recording: Recording, tell: Callable[[str], None] = _nobody) -> ReplayResult:
     """Replay a recording, in several passes where later answers ask for other orders than the one seen."""
-    search = Search(recording, tell)
+    search = OrderSearch(recording, tell)
     return _result(search.run(), search.passes)
 
 
-def _result(stage: Stage, passes: int) -> ReplayResult:
-    exchanges = stage.exchanges.by_request.values()
-    namesrv = NamesrvReplay(stage.recording, stage.clock, stage.uses).run()
-    stage.uses[Undetermined.STORE_TIME] = stage.broker.store.times_taken
-    stage.uses[Undetermined.BORN_PORT] = len(stage.clock.ports)
-    stage.uses[Undetermined.SCAN_PHASE] = len(stage.clock.scanned)
-    late = [message for message in stage.messages.values() if SETTLE_MS < message.visible - message.t < inf]
-    stage.uses[Undetermined.REPUT_STALL] = len(late)
+def _result(context: ReplayContext, passes: int) -> ReplayResult:
+    exchanges = context.exchanges.by_request.values()
+    namesrv = NamesrvReplay(context.recording, context.clock, context.uses).run()
+    context.uses[Tolerated.STORE_TIME] = context.broker.store.times_taken
+    context.uses[Tolerated.BORN_PORT] = len(context.clock.ports)
+    context.uses[Tolerated.SCAN_PHASE] = len(context.clock.scanned)
+    late = [message for message in context.messages.values() if SETTLE_MS < message.visible - message.t < inf]
+    context.uses[Tolerated.REPUT_STALL] = len(late)
     return ReplayResult(
-        name=stage.recording.name,
+        name=context.recording.name,
         requests=len(exchanges),
         identical=sum(exchange.agrees for exchange in exchanges),
-        differing=[*(found.difference for found in stage.differing), *namesrv.differing],
-        reorderings=stage.reorderings,
+        differing=[*(found.difference for found in context.differing), *namesrv.differing],
+        reorderings=context.reorderings,
         codes=tally(exchanges),
-        uses=stage.uses,
-        clock=stage.clock,
+        uses=context.uses,
+        clock=context.clock,
         passes=passes,
         namesrv=namesrv,
-        orders=[one for one in stage.assumed if isinstance(one, Choice)],
+        orders=[one for one in context.assumed if isinstance(one, OrderChoice)],
         late=late,
     )
 

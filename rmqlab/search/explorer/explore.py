@@ -1,30 +1,28 @@
 """Every outcome a scenario can have: by searching all orders of frames, by sampling times, or both.
 
 The search of open orders (``open_search``) is exhaustive when it comes to its end within the budget. Then shares are
-exact: each option of each choice counts the same. (Not each order: an outcome with half of the share may have 2 % of
-the orders.) What the search does not vary it assumes (``assumptions``), and says so. Beside it runs are drawn by seed
-with times as they were recorded (``race``): they show how likely an outcome is on a real network, they are all there is
-when the space is too large, and they test the assumptions: an outcome that only they reach means that the search's
-space was too small. Then a second search opens times as well (how long the broker had been up, how long starts,
-listeners and shutdowns take), and a third one how late threads are; when that too leaves out what was drawn, or the
-budget is used up, nothing is claimed.
+exact: each option of each choice counts the same (not each order). What the search does not vary it assumes
+(``timings``), and says so. Beside it runs are drawn by seed with times as they were recorded: they show how likely an
+outcome is on a real network, are all there is when the space is too large, and test the assumptions. An outcome that
+only they reach means that the space was too small: a second search opens times as well, a third one how late threads
+are; when that too leaves out what was drawn, or the budget is used up, nothing is claimed.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
-from rmqlab.search.explorer.assumptions import ALL, TIMES, assumed, checked_vary, search_timing
-from rmqlab.search.explorer.decisions import Decision, decisions
-from rmqlab.search.explorer.explored import Explored, FoundOutcome, Verdict
-from rmqlab.search.explorer.open_search import Ending, OpenSearch
-from rmqlab.search.explorer.properties import Kind, Property, usual_properties
-from rmqlab.search.explorer.race import RaceChooser, race_timing
-from rmqlab.search.explorer.shortest import MOST_RUNS, Shortest
+from rmqlab.search.explorer.choice_graph import decisions
+from rmqlab.search.explorer.deviations import MOST_RUNS, ScheduleShortener
+from rmqlab.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
+from rmqlab.search.explorer.open_search import OpenSearch, ReachedEnding
+from rmqlab.search.explorer.properties import PropertyKind, RunProperty, usual_properties
+from rmqlab.search.explorer.timings import ALL, TIMES, RaceChooser, assumed, checked_vary, race_timing, search_timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +58,7 @@ class Explorer:
         vary: Sequence[str] = (),
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
-        properties: Sequence[Property] | None = None,
+        properties: Sequence[RunProperty] | None = None,
     ) -> None:
         """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
 
@@ -79,25 +77,27 @@ class Explorer:
                 raise BadInput(f"{name} is {value}; it must be {least} or more")
         self.scenario = scenario
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
-        self._cluster, self._clients = cluster, clients
+        self._search_for = partial(OpenSearch, scenario, self._key, cluster=cluster, clients=clients)
+        self._simulate = partial(simulate, scenario, cluster=cluster, clients=clients)
         self._properties = usual_properties(scenario) if properties is None else list(properties)
         self._varied = [checked_vary(vary)]
         self._searches = [self._search()]
-        self._drawn: dict[tuple[Any, ...], Ending] = {}
+        self._drawn: dict[tuple[Any, ...], ReachedEnding] = {}
         self._counts: dict[Outcome, int] = {}
         self._may_shorten = shortening
         self._shortening = self._checks = 0
 
-    def explore(self, progress: Callable[[int], None] | None = None) -> Explored:
+    def explore(self, progress: Callable[[int], None] | None = None) -> Exploration:
         """Search, sample, shorten, check. ``progress`` hears the number of runs now and then.
 
         Raises:
             BadInput: the scenario cannot be simulated.
         """
         with gc_tuning():
-            return self._explored(progress)
+            self._run_all(progress)
+            return self._result()
 
-    def _explored(self, progress: Callable[[int], None] | None) -> Explored:
+    def _run_all(self, progress: Callable[[int], None] | None) -> None:
         search = self._searches[0]
         self._go_on(search, self._budget - self._samples, progress)
         drawn = self._samples if search.exhausted else self._budget - search.runs
@@ -116,13 +116,11 @@ class Explorer:
                 self._searches.append(self._search())
                 self._go_on(self._searches[-1], left, progress)
                 left -= self._searches[-1].runs
-        return self._result()
 
     # Runs.
 
     def _search(self) -> OpenSearch:
-        timing = search_timing(self.scenario, self._varied[-1], self._lag_ms * 1_000)
-        return OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster, clients=self._clients)
+        return self._search_for(timing=search_timing(self.scenario, self._varied[-1], self._lag_ms * 1_000))
 
     def _go_on(self, search: OpenSearch, most_runs: int, progress: Callable[[int], None] | None) -> None:
         while not search.exhausted and search.runs < most_runs:
@@ -134,7 +132,7 @@ class Explorer:
         """Outcomes that were drawn and that no search has reached."""
         return self._counts.keys() - {ending.run.outcome() for ending in self._endings()}
 
-    def _endings(self) -> Iterator[Ending]:
+    def _endings(self) -> Iterator[ReachedEnding]:
         for search in self._searches:
             yield from search.endings
 
@@ -143,8 +141,7 @@ class Explorer:
         return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
 
     def _timed(self, chooser: Chooser) -> Run:
-        timing = race_timing(self.scenario)
-        return simulate(self.scenario, chooser=chooser, timing=timing, cluster=self._cluster, clients=self._clients)
+        return self._simulate(chooser=chooser, timing=race_timing(self.scenario))
 
     def _draw(self, seed: int) -> None:
         run = self._timed(RaceChooser(seed))
@@ -152,12 +149,12 @@ class Explorer:
         self._counts[outcome] = self._counts.get(outcome, 0) + 1
         ending = self._drawn.get(key)
         if ending is None or len(run.schedule.taken) < ending.deviations:
-            self._drawn[key] = Ending(key, run, len(run.schedule.taken))
+            self._drawn[key] = ReachedEnding(key, run, len(run.schedule.taken))
 
     def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
         """A shorter run, and whether it is as short as it gets: not when the limit of runs came first."""
         left = self._may_shorten - self._shortening
-        shortest = Shortest(self._timed, same, min(MOST_RUNS, left))
+        shortest = ScheduleShortener(self._timed, same, min(MOST_RUNS, left))
         result = shortest.of(run)
         self._shortening += shortest.runs
         return self._checked(result), shortest.finished or left >= MOST_RUNS
@@ -165,10 +162,7 @@ class Explorer:
     def _checked(self, run: Run) -> Run:
         """The schedule of a run, replayed: what is handed out does what it says."""
         schedule = run.schedule
-        again = simulate(
-            self.scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=self._cluster,
-            clients=self._clients,
-        )  # fmt: skip
+        again = self._simulate(chooser=ScheduledChooser(schedule), timing=schedule.timing)
         self._checks += 1
         if self._key(again) != self._key(run):
             raise NotRepeatedError(f"schedule {schedule.to_json()} does not repeat its run")
@@ -176,7 +170,7 @@ class Explorer:
 
     # Results.
 
-    def _result(self) -> Explored:
+    def _result(self) -> Exploration:
         whole = next((search for search in reversed(self._searches) if search.exhausted), None)
         by_outcome = self._reached()
         verdicts = [self._judge(one) for one in self._properties]
@@ -193,7 +187,7 @@ class Explorer:
             if found not in beyond:
                 found.run = self._checked(found.run)
         searched = sum(search.runs for search in self._searches)
-        return Explored(
+        return Exploration(
             self.scenario,
             whole is not None,
             searched + total + self._shortening + self._checks,
@@ -207,7 +201,7 @@ class Explorer:
             len(self._searches) > 1,
             beyond,
             self._shortening,
-            None if whole is None else _decisions(whole, outcomes),
+            None if whole is None else decisions(whole.graph, _outcomes(whole), [found.outcome for found in outcomes]),
             self._varied[-1],
             assumed(self._varied[-1]),
         )
@@ -233,15 +227,15 @@ class Explorer:
                     (one.run for one in self._drawn.values() if one.run.outcome() == outcome),
                     key=lambda run: len(run.schedule.taken),
                 )
-                run, short = self._shorten(run, _ends_with(outcome))
+                run, short = self._shorten(run, partial(_ends_with, outcome))
                 beyond.append(FoundOutcome(outcome, 0.0, count, run, shortened=short))
                 by_outcome[outcome] = beyond[-1]
         return beyond
 
-    def _judge(self, one: Property) -> Verdict:
+    def _judge(self, one: RunProperty) -> PropertyVerdict:
         """Whether a property holds in all runs made, and the shortest run that shows it."""
         speaking = [ending for ending in self._endings() if one.says(ending.run) is not None]
-        wanted = one.kind is Kind.SOMETIMES
+        wanted = one.kind is PropertyKind.SOMETIMES
         run = min(speaking, key=lambda ending: ending.deviations).run if speaking else None
         if run is None:
             drawn = [ending for ending in self._drawn.values() if one.says(ending.run) is not None]
@@ -250,7 +244,7 @@ class Explorer:
                 run, _ = self._shorten(shortest, lambda other: one.says(other) is not None)
         elif not wanted:
             run = self._checked(run)
-        return Verdict(one, (run is not None) == wanted, run, None if run is None else one.says(run))
+        return PropertyVerdict(one, (run is not None) == wanted, run, None if run is None else one.says(run))
 
 
 def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
@@ -262,17 +256,15 @@ def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
         found.schedules = (found.schedules or 0) + paths.get(number, 0)
 
 
-def _decisions(search: OpenSearch, outcomes: Sequence[FoundOutcome]) -> Decision:
-    return decisions(
-        search.graph, [ending.run.outcome() for ending in search.endings], [found.outcome for found in outcomes]
-    )
+def _outcomes(search: OpenSearch) -> list[Outcome]:
+    return [ending.run.outcome() for ending in search.endings]
 
 
-def _ends_with(outcome: Outcome) -> Callable[[Run], bool]:
-    return lambda run: run.outcome() == outcome
+def _ends_with(outcome: Outcome, run: Run) -> bool:
+    return run.outcome() == outcome
 
 
-def explore(scenario: Scenario, **settings: Any) -> Explored:
+def explore(scenario: Scenario, **settings: Any) -> Exploration:
     """Explore a scenario; the settings are those of ``Explorer``.
 
     Raises:

@@ -23,7 +23,7 @@ from rmqlab.protocol.subscription_data import SUB_ALL, is_tag_type
 GROUP_CHANGES = frozenset({"register", "unregister", "expired"})
 
 
-class Violation(NamedTuple):
+class RuleViolation(NamedTuple):
     """Where a run breaks a rule: what is wrong, and the facts that prove it."""
 
     text: str
@@ -36,27 +36,45 @@ class Invariant(NamedTuple):
     name: str
     rule: str
     row: str
-    find: Callable[[RunView], Iterator[Violation]]
+    find: Callable[[RunView], Iterator[RuleViolation]]
+
+
+INVARIANTS: dict[str, Invariant] = {}
+
+
+def _invariant(name: str, row: str) -> Callable[[Callable[[RunView], Iterator[RuleViolation]]], None]:
+    """Enter what finds a rule's violations under a name and a row; the rule is the function's docstring."""
+
+    def enter(find: Callable[[RunView], Iterator[RuleViolation]]) -> None:
+        INVARIANTS[name] = Invariant(name, find.__doc__ or "", row, find)
+
+    return enter
 
 
 def _replacements(reading: RunView) -> Iterator[Fact]:
     return (fact for fact in reading.facts("subscription") if fact["old"] is not None and fact["new"] is not None)
 
 
-def _equal_version(reading: RunView) -> Iterator[Violation]:
+@_invariant("equal-version-keeps-the-slot", "S-77")
+def _equal_version(reading: RunView) -> Iterator[RuleViolation]:
+    """A heartbeat with the version that the slot has already changes nothing."""
     for fact in _replacements(reading):
         if fact["new"].sub_version == fact["old"].sub_version:
-            yield Violation("a heartbeat with the same version took the slot", [fact])
+            yield RuleViolation("a heartbeat with the same version took the slot", [fact])
 
 
-def _older_version(reading: RunView) -> Iterator[Violation]:
+@_invariant("older-version-is-ignored", "S-78")
+def _older_version(reading: RunView) -> Iterator[RuleViolation]:
+    """A heartbeat with a lower version than the slot's is ignored in silence."""
     for fact in _replacements(reading):
         if fact["new"].sub_version < fact["old"].sub_version:
-            yield Violation("a heartbeat with an older version took the slot", [fact])
+            yield RuleViolation("a heartbeat with an older version took the slot", [fact])
 
 
-def _notified(reading: RunView) -> Iterator[Violation]:
-    """A notification has a cause at the same moment: a member or a topic came or went."""
+@_invariant("new-tags-notify-nobody", "S-77")
+def _notified(reading: RunView) -> Iterator[RuleViolation]:
+    """Members are notified when a member or a topic comes or goes, never because tags changed."""
+    # A notification has a cause at the same moment: a member or a topic came or went.
     causes = {
         fact.t
         for fact in reading.run.facts.facts
@@ -68,11 +86,12 @@ def _notified(reading: RunView) -> Iterator[Violation]:
     for fact in reading.facts("notify"):
         if fact.t not in causes:
             changed = [one for one in _replacements(reading) if one.t == fact.t]
-            yield Violation("members were notified though none came or went, and no topic either", [*changed, fact])
+            yield RuleViolation("members were notified though none came or went, and no topic either", [*changed, fact])
 
 
-def _codes(reading: RunView) -> Iterator[Violation]:
-    """The broker drops a message if, and only if, its tag's code is not among those of the slot."""
+@_invariant("broker-compares-tag-codes", "S-51")
+def _codes(reading: RunView) -> Iterator[RuleViolation]:
+    """The broker drops a message exactly when its tag's hash code is not among those of the group's slot."""
     sent = {(fate.queue, fate.offset): fate for fate in reading.fates}
     dropped = {(fact.t, fact["queue"], fact["offset"]): fact for fact in reading.facts("filtered")}
     own = {step.who for step in _starts(reading) if step.post}  # their pulls bring a subscription of their own
@@ -92,22 +111,28 @@ def _codes(reading: RunView) -> Iterator[Violation]:
             if matches == (fact is not None):
                 did = "dropped" if fact else "returned"
                 text = f"the broker {did} {fate.body} ({fate.tag}) under the subscription {slot.expression}"
-                yield Violation(text, [fact, pull] if fact else [pull])
+                yield RuleViolation(text, [fact, pull] if fact else [pull])
 
 
 def _starts(reading: RunView) -> list[Start]:
     return [step for step in reading.run.scenario.steps if isinstance(step, Start) and step.group == reading.group]
 
 
-def _passed(reading: RunView) -> Iterator[Violation]:
+@_invariant("next-offset-passes-dropped-entries", "S-55")
+def _passed(reading: RunView) -> Iterator[RuleViolation]:
+    """A pull that finds only unwanted entries goes on behind them."""
     for pull in reading.facts("pull"):
         if pull["status"] == "NO_MATCHED_MESSAGE" and pull["next"] <= pull["offset"]:
             dropped = [one for one in reading.facts("filtered") if (one.t, one["queue"]) == (pull.t, pull["queue"])]
-            yield Violation("a pull that dropped entries was told to begin again at the same offset", [*dropped, pull])
+            yield RuleViolation(
+                "a pull that dropped entries was told to begin again at the same offset", [*dropped, pull]
+            )
             return  # it repeats for ever: once is enough
 
 
-def _client_check(reading: RunView) -> Iterator[Violation]:
+@_invariant("client-checks-its-own-tags", "S-82")
+def _client_check(reading: RunView) -> Iterator[RuleViolation]:
+    """A consumer drops what its own subscription does not name, whatever the broker returned."""
     for fact in reading.facts("consume"):
         asked = list(_asked(reading, fact.source))
         if not all(is_tag_type(kind) for kind, _ in asked):
@@ -115,7 +140,7 @@ def _client_check(reading: RunView) -> Iterator[Violation]:
         tags = [filter_api.build(reading.topic, expression, kind).tags_set for kind, expression in asked]
         if tags and all(tags) and not any(fact["tag"] in mine for mine in tags):
             own = " or ".join(expression for _, expression in asked)
-            yield Violation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
+            yield RuleViolation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
 
 
 def _asked(reading: RunView, who: str) -> Iterator[tuple[str, str]]:
@@ -127,11 +152,10 @@ def _asked(reading: RunView, who: str) -> Iterator[tuple[str, str]]:
             yield step.type, step.expr
 
 
-def _ownership(reading: RunView) -> Iterator[Violation]:
-    """Queues go in ranges to the members in the order of their client ids.
-
-    Judged where that is all there is to it: the average strategy, one topic, every start and connection sound.
-    """
+@_invariant("client-ids-decide-ownership", "S-32")
+def _ownership(reading: RunView) -> Iterator[RuleViolation]:
+    """Queues go to the members in ranges, in the order of their client ids; who started first does not matter."""
+    # Judged where that is all there is to it: the average strategy, one topic, every start and connection sound.
     steps = _starts(reading)
     events = reading.run.events
     if (
@@ -158,30 +182,39 @@ def _ownership(reading: RunView) -> Iterator[Violation]:
         if mine != owned:
             changes = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
             order = ", ".join(f"{name} {one}" for name, one in sorted(ids.items(), key=lambda pair: utf16_key(pair[1])))
-            yield Violation(f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", changes)
+            yield RuleViolation(
+                f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", changes
+            )
 
 
-def _corrected(reading: RunView) -> Iterator[Violation]:
+@_invariant("offsets-move-past-dropped-messages", "S-83")
+def _corrected(reading: RunView) -> Iterator[RuleViolation]:
+    """A consumer that holds nothing moves its offset to where it goes on, consumed or not."""
     moved = {(fact.source, fact.t, fact["queue"], fact["offset"]) for fact in reading.facts("correct_offset")}
     for fact in reading.facts("pull_result"):
         if fact["status"] not in {"NO_NEW_MSG", "NO_MATCHED_MSG"}:
             continue
         if (fact.source, fact.t, fact["queue"], fact["next"]) not in moved:
             did = f"{fact.source} holds no message of queue {fact['queue']}"
-            yield Violation(f"{did}, yet did not move its offset to {fact['next']}", [fact])
+            yield RuleViolation(f"{did}, yet did not move its offset to {fact['next']}", [fact])
             return
 
 
-def _restamped(reading: RunView) -> Iterator[Violation]:
+@_invariant("queue-change-stamps-anew", "S-84")
+def _restamped(reading: RunView) -> Iterator[RuleViolation]:
+    """A consumer whose queues changed stamps its subscription with its clock and sends a heartbeat."""
     stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
     for fact in reading.facts("rebalance"):
         stamp = stamps.get((fact.source, fact.t))
         if stamp is None or stamp["version"] <= stamp["old"]:
-            yield Violation(f"{fact.source}'s queues changed, its version did not", [fact, *([stamp] if stamp else [])])
+            yield RuleViolation(
+                f"{fact.source}'s queues changed, its version did not", [fact, *([stamp] if stamp else [])]
+            )
 
 
-def _served(reading: RunView) -> Iterator[Violation]:
-    """A pull is refused as not latest only while the slot is older than the puller's own subscription."""
+@_invariant("newer-slot-serves-everybody", "S-66")
+def _served(reading: RunView) -> Iterator[RuleViolation]:
+    """A pull is refused only when the slot is older than the puller's version, not when it is newer."""
     versions: dict[str, float] = {}
     slot: float | None = None
     for fact in reading.facts("heartbeat", "restamp", "subscription", "pull"):
@@ -194,80 +227,13 @@ def _served(reading: RunView) -> Iterator[Violation]:
         elif fact.kind == "pull" and fact["code"] == ResponseCode.SUBSCRIPTION_NOT_LATEST and slot is not None:
             own = versions.get(fact["client"])
             if own is not None and slot >= own:
-                yield Violation(
+                yield RuleViolation(
                     "the broker refused a pull although its slot is newer than the puller's version", [fact]
                 )
                 return
 
 
-INVARIANTS = {
-    one.name: one
-    for one in (
-        Invariant(
-            "equal-version-keeps-the-slot",
-            "A heartbeat with the version that the slot has already changes nothing.",
-            "S-77",
-            _equal_version,
-        ),
-        Invariant(
-            "older-version-is-ignored",
-            "A heartbeat with a lower version than the slot's is ignored in silence.",
-            "S-78",
-            _older_version,
-        ),
-        Invariant(
-            "new-tags-notify-nobody",
-            "Members are notified when a member or a topic comes or goes, never because tags changed.",
-            "S-77",
-            _notified,
-        ),
-        Invariant(
-            "broker-compares-tag-codes",
-            "The broker drops a message exactly when its tag's hash code is not among those of the group's slot.",
-            "S-51",
-            _codes,
-        ),
-        Invariant(
-            "next-offset-passes-dropped-entries",
-            "A pull that finds only unwanted entries goes on behind them.",
-            "S-55",
-            _passed,
-        ),
-        Invariant(
-            "client-checks-its-own-tags",
-            "A consumer drops what its own subscription does not name, whatever the broker returned.",
-            "S-82",
-            _client_check,
-        ),
-        Invariant(
-            "client-ids-decide-ownership",
-            "Queues go to the members in ranges, in the order of their client ids; who started first does not matter.",
-            "S-32",
-            _ownership,
-        ),
-        Invariant(
-            "offsets-move-past-dropped-messages",
-            "A consumer that holds nothing moves its offset to where it goes on, consumed or not.",
-            "S-83",
-            _corrected,
-        ),
-        Invariant(
-            "queue-change-stamps-anew",
-            "A consumer whose queues changed stamps its subscription with its clock and sends a heartbeat.",
-            "S-84",
-            _restamped,
-        ),
-        Invariant(
-            "newer-slot-serves-everybody",
-            "A pull is refused only when the slot is older than the puller's version, not when it is newer.",
-            "S-66",
-            _served,
-        ),
-    )
-}
-
-
-def violations(reading: RunView) -> dict[str, list[Violation]]:
+def violations(reading: RunView) -> dict[str, list[RuleViolation]]:
     """What the run breaks: name of the rule to its violations; empty when it obeys them all."""
     found = {name: list(one.find(reading)) for name, one in INVARIANTS.items()}
     return {name: broken for name, broken in found.items() if broken}

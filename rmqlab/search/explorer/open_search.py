@@ -32,7 +32,7 @@ class KnownStateError(BaseException):
 
 
 @dataclass(slots=True)
-class Ending:
+class ReachedEnding:
     """A way to end: the first run that did, with the fewest deviations, and how many there were on its path."""
 
     key: Hashable
@@ -62,7 +62,7 @@ class OpenSearch:
         self.open_from_ms = open_from_ms
         self.timing = timing or Timing(open_orders=True)
         self.graph = ChoiceGraph()
-        self.endings: list[Ending] = []
+        self.endings: list[ReachedEnding] = []
         self.runs = 0
         self._key_of = key_of
         self._cluster = cluster
@@ -89,7 +89,7 @@ class OpenSearch:
         simulation = Simulation(
             self.scenario, chooser=chooser, timing=self.timing, cluster=self._cluster, clients=self._clients
         )
-        chooser.attach(simulation, Fingerprint(simulation))
+        chooser.attach(simulation)
         self.runs += 1
         try:
             run = simulation.run()
@@ -103,7 +103,7 @@ class OpenSearch:
         deviations = len(run.schedule.taken)
         if number is None:
             number = self._numbers[key] = len(self.endings)
-            self.endings.append(Ending(key, run, deviations))
+            self.endings.append(ReachedEnding(key, run, deviations))
         elif deviations == self.endings[number].deviations and _size(run) < _size(self.endings[number].run):
             self.endings[number].run = run
         return number
@@ -142,26 +142,24 @@ def _size(run: Run) -> tuple[Any, ...]:
     return tuple((number, taken) for number, (_, taken) in sorted(run.schedule.taken.items()))
 
 
-@dataclass(slots=True)
-class _Where:
-    simulation: Simulation
-    fingerprint: Fingerprint
-
-
 class _Pathfinder(Chooser):
-    """Follows a path, then takes the first option of every new state; ``source`` is the option taken last."""
+    """Follows a path, then takes the first option of every new state; ``source`` is the option taken last.
+
+    ``simulation`` asks; it is None only while it is being made.
+    """
 
     def __init__(self, search: OpenSearch, path: bytes, source: tuple[int, int] | None) -> None:
         super().__init__()
         self.source = source
+        self.simulation: Simulation | None = None
+        self._fingerprint: Fingerprint | None = None
         self._search = search
         self._path = path
         self._taken = bytearray()
-        self._where: _Where | None = None
 
-    def attach(self, simulation: Simulation, fingerprint: Fingerprint) -> None:
+    def attach(self, simulation: Simulation) -> None:
         """Say which simulation asks."""
-        self._where = _Where(simulation, fingerprint)
+        self.simulation, self._fingerprint = simulation, Fingerprint(simulation)
 
     def pick(self, number: int, label: str, n: int) -> int:
         """The option on the path, or the first of a new state."""
@@ -170,9 +168,10 @@ class _Pathfinder(Chooser):
             option = self._path[number]
         elif self._open():
             # While a coroutine asks (which queue is first?), its state cannot be read: such a node is never merged.
-            lanes = None if self._where is None else self._where.simulation.world.lanes
-            moves = tuple(range(n)) if lanes is None or not lanes.asking else lanes.asking
-            digest = self._where.fingerprint.digest() if self._where and lanes and lanes.asking else None
+            lanes = None if self.simulation is None else self.simulation.world.lanes
+            asking = None if lanes is None else lanes.asking
+            digest = self._fingerprint.digest() if self._fingerprint is not None and asking else None
+            moves = asking or tuple(range(n))
             node = self._search.arrive(digest, label, moves, self.source, bytes(self._taken))
             self.source = (node, moves[0])
         self._taken.append(option)
@@ -180,4 +179,4 @@ class _Pathfinder(Chooser):
 
     def _open(self) -> bool:
         open_from_ms = self._search.open_from_ms
-        return not open_from_ms or (self._where is not None and self._where.simulation.world.now_ms() >= open_from_ms)
+        return not open_from_ms or (self.simulation is not None and self.simulation.world.now_ms() >= open_from_ms)

@@ -7,6 +7,7 @@ schedule that makes one is what an exploration hands out; for the third a run th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,12 +18,10 @@ from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Start, Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rmqlab.lab.scenario import Scenario
 
 
-class Kind(StrEnum):
+class PropertyKind(StrEnum):
     """The three kinds."""
 
     ALWAYS = "always"
@@ -31,10 +30,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class RunProperty:
     """``says`` gives what speaks against it in a run (always, eventually) or for it (sometimes); None: nothing."""
 
-    kind: Kind
+    kind: PropertyKind
     name: str
     says: Callable[[Run], str | None]
 
@@ -55,14 +54,12 @@ def no_duplicates(run: Run) -> str | None:
 
 def duplicates(run: Run) -> list[str]:
     """Bodies of the messages that were taken more than once in one group that divides its queues."""
-    broadcasting = {
-        step.group for step in run.scenario.steps if isinstance(step, Start) and step.mode == "broadcasting"
-    }
-    seen: dict[tuple[str, str], int] = {}
-    for fact in run.facts.of("consume"):
-        if fact["success"] and fact["group"] not in broadcasting:
-            key = (fact["group"], fact["message_id"])
-            seen[key] = seen.get(key, 0) + 1
+    broadcasting = _broadcasting(run.scenario)
+    seen = Counter(
+        (fact["group"], fact["message_id"])
+        for fact in run.facts.of("consume")
+        if fact["success"] and fact["group"] not in broadcasting
+    )
     bodies = {fact["message_id"]: fact["body"] for fact in run.facts.of("consume")}
     return [bodies[message] for (_, message), times in seen.items() if times > 1]
 
@@ -80,9 +77,7 @@ def every_queue_owned(run: Run) -> str | None:
 
 def one_owner(run: Run) -> str | None:
     """At the end no queue of a group that divides its queues has two owners."""
-    broadcasting = {
-        step.group for step in run.scenario.steps if isinstance(step, Start) and step.mode == "broadcasting"
-    }
+    broadcasting = _broadcasting(run.scenario)
     shared = [
         f"{group}: {topic}/{queue} ({', '.join(sorted(who))})"
         for (group, topic, queue), who in sorted(run.owners.items())
@@ -101,39 +96,42 @@ def receives(who: str) -> Callable[[Run], str | None]:
     return says
 
 
-BUILT_IN: dict[str, Property] = {
-    "no-loss": Property(Kind.ALWAYS, "no message that a member asked for is lost", no_loss),
-    "no-duplicates": Property(Kind.ALWAYS, "no message is taken twice", no_duplicates),
-    "every-queue-owned": Property(Kind.EVENTUALLY, "every queue has an owner", every_queue_owned),
-    "one-owner": Property(Kind.EVENTUALLY, "no queue has two owners", one_owner),
+BUILT_IN: dict[str, RunProperty] = {
+    "no-loss": RunProperty(PropertyKind.ALWAYS, "no message that a member asked for is lost", no_loss),
+    "no-duplicates": RunProperty(PropertyKind.ALWAYS, "no message is taken twice", no_duplicates),
+    "every-queue-owned": RunProperty(PropertyKind.EVENTUALLY, "every queue has an owner", every_queue_owned),
+    "one-owner": RunProperty(PropertyKind.EVENTUALLY, "no queue has two owners", one_owner),
 }
 RECEIVES = "receives:"
 
 
-def property_named(name: str, scenario: Scenario) -> Property:
+def property_named(name: str, scenario: Scenario) -> RunProperty:
     """A property by its name: one of ``BUILT_IN``, or receives:WHO (sometimes).
 
     Raises:
         BadInput: there is no such property.
     """
-    if name in BUILT_IN:
-        return BUILT_IN[name]
-    who = name.removeprefix(RECEIVES)
-    consumers = _consumers(scenario)
-    if name.startswith(RECEIVES) and who in consumers:
-        return Property(Kind.SOMETIMES, f"{who} receives a message", receives(who))
-    known = [*BUILT_IN, *(RECEIVES + one for one in consumers)]
-    raise BadInput(f"no property {name!r}; for this scenario there are: {', '.join(known)}")
+    known = BUILT_IN | _receiving(scenario)
+    if name not in known:
+        raise BadInput(f"no property {name!r}; for this scenario there are: {', '.join(known)}")
+    return known[name]
 
 
-def usual_properties(scenario: Scenario) -> list[Property]:
+def usual_properties(scenario: Scenario) -> list[RunProperty]:
     """The built-in ones, and that each consumer receives something in some run."""
-    some = [Property(Kind.SOMETIMES, f"{who} receives a message", receives(who)) for who in _consumers(scenario)]
-    return [*BUILT_IN.values(), *some]
+    return [*BUILT_IN.values(), *_receiving(scenario).values()]
 
 
-def _consumers(scenario: Scenario) -> Sequence[str]:
-    return list(dict.fromkeys(step.who for step in scenario.steps if isinstance(step, Start)))
+def _broadcasting(scenario: Scenario) -> set[str]:
+    return {step.group for step in scenario.steps if isinstance(step, Start) and step.mode == "broadcasting"}
+
+
+def _receiving(scenario: Scenario) -> dict[str, RunProperty]:
+    return {
+        RECEIVES + step.who: RunProperty(PropertyKind.SOMETIMES, f"{step.who} receives a message", receives(step.who))
+        for step in scenario.steps
+        if isinstance(step, Start)
+    }
 
 
 def _subscribed(scenario: Scenario) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 The broker keeps one subscription a group and topic: that of the highest version, which is the last one stamped. Its
 filter comes first, the owner's own check of the tag second; a member that does not subscribe the topic is given
-queues all the same (4.8.0 allocates among all members of the group), and pulls none of them.
+queues all the same (queues are allocated among all members of the group), and pulls none of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Loss:
 def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fraction]:
     """Which share of a topic's queues each member is given: exactly for a number of queues, else evenly.
 
-    With 4.8.0's usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted.
+    With the usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted.
     """
     if queues is None:
         return {one.client: Fraction(1, len(members)) for one in members}

@@ -2,13 +2,11 @@
 
 Members with the same tags in another order want the same; so do two conditions that are true for the same messages.
 Each difference comes with a message that one member's subscription lets pass and another's does not, and with what
-becomes of that message in 4.8.0.
+becomes of that message.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import TOOL_WAITS_MS, RunningConsumer, analyze_subscription
@@ -18,172 +16,15 @@ from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.tags import twin_of
 from rmqlab.message.java import string_hash
-from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.search.lint.loss import Loss, Properties, asks, loss
+from rmqlab.search.lint.findings import ExampleLoss, GroupLint, TopicLint, Wish, WishDifference
+from rmqlab.search.lint.loss import Properties, asks, loss
 from rmqlab.search.lint.members import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from fractions import Fraction
 
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.search.lint.members import LintGroup, LintMember
-
-
-class LintVerdict(StrEnum):
-    """What can be said of a group or a topic; the worst of its parts."""
-
-    CONSISTENT = "consistent"
-    UNDECIDED = "not decided"
-    INCONSISTENT = "inconsistent"
-
-
-_ORDER = list(LintVerdict)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """One way to subscribe a topic, and who does so; ``data`` None: these members do not subscribe it at all."""
-
-    data: SubscriptionData | None
-    members: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Type and text."""
-        return "nothing" if self.data is None else f"{self.data.expression_type or 'TAG'} {self.data.sub_string!r}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Type, text and members."""
-        told = None if self.data is None else {"type": self.data.expression_type, "expr": self.data.sub_string}
-        return {"subscription": told, "members": list(self.members)}
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Two wishes compared. ``apart`` None: one of them is a class filter, which nobody can look into."""
-
-    first: Wish
-    second: Wish
-    apart: Apart | None
-
-    @property
-    def verdict(self) -> LintVerdict:
-        """Same, different, or not known."""
-        if self.first.data is None or self.second.data is None:
-            return LintVerdict.INCONSISTENT
-        if self.apart is None:
-            return LintVerdict.UNDECIDED
-        if self.apart.only_first is not None or self.apart.only_second is not None:
-            return LintVerdict.INCONSISTENT
-        return LintVerdict.CONSISTENT if self.apart.proven else LintVerdict.UNDECIDED
-
-    def as_json(self) -> dict[str, Any]:
-        """Both wishes, the messages between them, and what was tried."""
-        apart = self.apart
-        return {
-            "first": self.first.as_json(),
-            "second": self.second.as_json(),
-            "verdict": str(self.verdict),
-            "only_first": None if apart is None else _message(apart.only_first),
-            "only_second": None if apart is None else _message(apart.only_second),
-            "proven": apart is not None and apart.proven,
-            "tried": 0 if apart is None else apart.tried,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class WitnessLoss:
-    """A message on which members differ: who asks for it, and what becomes of it by who holds the slot.
-
-    ``losses``: one for each wish that may be in the slot; the first is that of the highest version, or heard last.
-    """
-
-    message: Properties
-    asked: tuple[str, ...]
-    losses: tuple[Loss, ...]
-
-    @property
-    def expected(self) -> Fraction:
-        """The share lost while the slot is that of the highest version, or of the member heard last."""
-        return self.losses[0].lost
-
-    def as_json(self) -> dict[str, Any]:
-        """The message, who asks for it, and the losses."""
-        return {
-            "message": _message(self.message),
-            "asked": list(self.asked),
-            "losses": [
-                {
-                    "slot": one.holder,
-                    "lost": float(one.lost),
-                    "lost_of": [one.lost.numerator, one.lost.denominator],
-                    "stuck": float(one.stuck),
-                    "fates": {client: str(fate) for client, fate in one.fates.items()},
-                    "unasked": list(one.unasked),
-                }
-                for one in self.losses
-            ],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class TopicLint:
-    """One topic: the different texts (the first member's first), how they differ, and what is lost by it."""
-
-    topic: str
-    wishes: tuple[Wish, ...]
-    differences: tuple[Difference, ...]
-    witnesses: tuple[WitnessLoss, ...]
-    queues: int | None
-
-    @property
-    def verdict(self) -> LintVerdict:
-        """The worst of its differences."""
-        return _worst(one.verdict for one in self.differences)
-
-    def as_json(self) -> dict[str, Any]:
-        """Everything, as JSON."""
-        return {
-            "topic": self.topic,
-            "verdict": str(self.verdict),
-            "queues": self.queues,
-            "wishes": [one.as_json() for one in self.wishes],
-            "differences": [one.as_json() for one in self.differences],
-            "witnesses": [one.as_json() for one in self.witnesses],
-        }
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class GroupLint:
-    """One group. ``notes``: what else differs or will surprise. ``tool``: what the admin tool would say, later on."""
-
-    group: str
-    members: tuple[str, ...]
-    topics: tuple[TopicLint, ...]
-    notes: tuple[str, ...] = field(default=())
-    tool: bool = True
-
-    def __repr__(self) -> str:
-        """What the verb prints."""
-        from rmqlab.search.lint.in_words import lint_lines
-
-        return "\n".join(lint_lines(self))
-
-    @property
-    def verdict(self) -> LintVerdict:
-        """The worst of its topics."""
-        return _worst(one.verdict for one in self.topics)
-
-    def as_json(self) -> dict[str, Any]:
-        """Everything, as JSON."""
-        return {
-            "group": self.group,
-            "verdict": str(self.verdict),
-            "members": list(self.members),
-            "topics": [one.as_json() for one in self.topics],
-            "notes": list(self.notes),
-            "admin_tool_says_same": self.tool,
-        }
 
 
 def lint(group: LintGroup) -> GroupLint:
@@ -207,7 +48,7 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
     wishes = [Wish(data[key], tuple(clients)) for key, clients in by_text.items()]
     wishes.sort(key=lambda wish: wish.data is None)
     first, *others = wishes
-    differences = tuple(Difference(first, other, _apart(first, other)) for other in others)
+    differences = tuple(WishDifference(first, other, _apart(first, other)) for other in others)
     messages: list[Properties] = []
     for one in differences:
         for message in () if one.apart is None else (one.apart.only_first, one.apart.only_second):
@@ -239,7 +80,7 @@ def _any_message(wish: Wish) -> list[Properties]:
 
 def _witness(
     topic: str, message: Properties, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None
-) -> WitnessLoss:
+) -> ExampleLoss:
     by_name = {one.client: one for one in members}
     places = {client: place for place, client in enumerate(by_name)}
 
@@ -250,7 +91,7 @@ def _witness(
     holders = [max(wish.members, key=latest) for wish in wishes if wish.data is not None]
     holders.sort(key=latest, reverse=True)
     asked = tuple(one.client for one in members if asks(one, topic, message))
-    return WitnessLoss(
+    return ExampleLoss(
         message, asked, tuple(loss(topic, message, members, by_name[holder], queues) for holder in holders)
     )
 
@@ -323,15 +164,3 @@ def _tool(members: Sequence[LintMember]) -> bool:
         for one in members
     }
     return analyze_subscription(running, TOOL_WAITS_MS + 1) if running else True
-
-
-def _worst(verdicts: Iterable[LintVerdict]) -> LintVerdict:
-    return max(verdicts, key=_ORDER.index, default=LintVerdict.CONSISTENT)
-
-
-def _message(properties: Properties | None) -> dict[str, Any] | None:
-    """A message as its tag and its other properties."""
-    if properties is None:
-        return None
-    others = {name: value for name, value in properties.items() if name != PROPERTY_TAGS}
-    return {"tag": properties.get(PROPERTY_TAGS), "properties": others}

@@ -21,7 +21,7 @@ TOPIC = "T"
 _PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """What a message is to the change: only OLD takes it, only NEW does, both do."""
 
     OLD = "old"
@@ -70,20 +70,20 @@ class Change:
 
     old: Subscription
     new: Subscription
-    kinds: Mapping[Kind, Mapping[str, str]]
+    kinds: Mapping[MessageKind, Mapping[str, str]]
     proven: bool
     union: Subscription | None
 
     @property
     def same(self) -> bool:
         """Whether both take the same messages."""
-        return self.proven and Kind.OLD not in self.kinds and Kind.NEW not in self.kinds
+        return self.proven and MessageKind.OLD not in self.kinds and MessageKind.NEW not in self.kinds
 
-    def passes(self, one: Subscription, kind: Kind) -> bool:
+    def passes(self, one: Subscription, kind: MessageKind) -> bool:
         """Whether a subscription takes messages of a kind."""
         return lets_pass(data_of(one), self.kinds[kind])
 
-    def message(self, kind: Kind, number: int, queue: int) -> OutgoingMessage:
+    def message(self, kind: MessageKind, number: int, queue: int) -> OutgoingMessage:
         """Message ``number`` of a kind, for one queue."""
         props = dict(self.kinds[kind])
         tag, keys = props.pop(PROPERTY_TAGS, None), props.pop(PROPERTY_KEYS, None)
@@ -95,7 +95,7 @@ def change_between(old: Subscription, new: Subscription) -> Change:
     first, second = data_of(old), data_of(new)
     apart = tell_apart(first, second)
     both = Search(And(condition(first), condition(second))).find(Can.TRUE)
-    found = {Kind.OLD: apart.only_first, Kind.NEW: apart.only_second, Kind.BOTH: both.properties}
+    found = {MessageKind.OLD: apart.only_first, MessageKind.NEW: apart.only_second, MessageKind.BOTH: both.properties}
     kinds = {kind: properties for kind, properties in found.items() if properties is not None}
     if not kinds:
         raise BadInput(f"no message was found that {text_of(old)!r} or {text_of(new)!r} takes; nothing can be lost")
@@ -103,14 +103,14 @@ def change_between(old: Subscription, new: Subscription) -> Change:
     return Change(old, new, kinds, proven, _union(old, new, kinds))
 
 
-def _union(old: Subscription, new: Subscription, kinds: Mapping[Kind, Mapping[str, str]]) -> Subscription | None:
+def _union(old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Mapping[str, str]]) -> Subscription | None:
     first, second = data_of(old), data_of(new)
     for one, data in ((old, first), (new, second)):
         if data.is_tag and data.sub_string == SUB_ALL:
             return one
-    if Kind.NEW not in kinds:
+    if MessageKind.NEW not in kinds:
         return old
-    if Kind.OLD not in kinds:
+    if MessageKind.OLD not in kinds:
         return new
     if first.is_tag and second.is_tag:
         names = dict.fromkeys([*filter_api.split_tags(old.expr), *filter_api.split_tags(new.expr)])

@@ -1,10 +1,10 @@
-"""What to do, step by step, for each procedure, with the 4.8.0 admin command or the gauge to watch."""
+"""What to do, step by step, for each procedure, with the admin command or the gauge to watch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.search.plan.change import Kind, text_of
+from rmqlab.search.plan.change import MessageKind, text_of
 from rmqlab.search.plan.procedures import PROCEDURES, rollouts
 
 if TYPE_CHECKING:
@@ -51,10 +51,11 @@ def asks_of_producers(procedure: Procedure, change: Change) -> list[str]:
 def checklist(procedure: Procedure, change: Change) -> list[str]:
     """The steps for people, in order; GROUP, TOPIC and the like stand for real names."""
     old, new = text_of(change.old), text_of(change.new)
+    hold_new, release_new, end_old = _of_producers(change)
     match procedure.name:
         case "stop-all":
             return [
-                *_end_old(change, old),
+                *end_old,
                 DRAINED,
                 "Stop every member in good order (shutdown, so that offsets are committed and the broker is told).",
                 "mqadmin consumerConnection -g GROUP: no client is online. Wait if one is (a killed one: 120 s).",
@@ -64,12 +65,12 @@ def checklist(procedure: Procedure, change: Change) -> list[str]:
             ]
         case "one-by-one":
             return [
-                *_hold_new(change, new),
-                *_end_old(change, old),
+                *hold_new,
+                *end_old,
                 DRAINED,
                 f"Restart the members one by one with {new}. {HALFWAY}",
                 AGREED,
-                *_release(change, new),
+                *release_new,
             ]
         case "new-group":
             return [
@@ -77,7 +78,7 @@ def checklist(procedure: Procedure, change: Change) -> list[str]:
                 CLONE,
                 f"Start as many members in NEWGROUP with {new}.",
                 "mqadmin consumerConnection -g NEWGROUP: all are there; consumerProgress -g NEWGROUP: Diff falls to 0.",
-                *_end_old(change, old),
+                *end_old,
                 DRAINED,
                 "Stop the members of GROUP.",
             ]
@@ -96,19 +97,20 @@ def checklist(procedure: Procedure, change: Change) -> list[str]:
 
 
 def _widen(change: Change, old: str, new: str) -> list[str]:
+    hold_new, release_new, end_old = _of_producers(change)
     waves = rollouts(change)
     if len(waves) == 1:
         if change.union == change.new:
             return [
                 f"{new} takes all that {old} takes: one rollout is enough.",
-                *_hold_new(change, new),
+                *hold_new,
                 f"Restart the members one by one with {new}.",
                 AGREED,
-                *_release(change, new),
+                *release_new,
             ]
         return [
             f"{old} takes all that {new} takes: there is nothing to widen.",
-            *_end_old(change, old),
+            *end_old,
             DRAINED,
             f"Restart the members one by one with {new}.",
             AGREED,
@@ -116,26 +118,23 @@ def _widen(change: Change, old: str, new: str) -> list[str]:
     union = text_of(waves[0])
     return [
         "Make sure that your application does the right thing with both kinds of messages.",
-        *_hold_new(change, new),
+        *hold_new,
         f"Restart the members one by one with {union}.",
         AGREED,
-        *_release(change, new),
-        *_end_old(change, old),
+        *release_new,
+        *end_old,
         DRAINED,
         f"Restart the members one by one with {new}.",
         AGREED,
     ]
 
 
-def _hold_new(change: Change, new: str) -> list[str]:
-    if Kind.NEW not in change.kinds:
-        return []
-    return [f"Producers send nothing yet that only {new} takes."]
-
-
-def _release(change: Change, new: str) -> list[str]:
-    return [f"Producers may now send what only {new} takes."] if Kind.NEW in change.kinds else []
-
-
-def _end_old(change: Change, old: str) -> list[str]:
-    return [f"Producers stop sending what only {old} takes."] if Kind.OLD in change.kinds else []
+def _of_producers(change: Change) -> tuple[list[str], list[str], list[str]]:
+    """What the producers do: hold back what only NEW takes, send it, end what only OLD takes; where there is such."""
+    old, new = text_of(change.old), text_of(change.new)
+    has_new, has_old = MessageKind.NEW in change.kinds, MessageKind.OLD in change.kinds
+    return (
+        [f"Producers send nothing yet that only {new} takes."] if has_new else [],
+        [f"Producers may now send what only {new} takes."] if has_new else [],
+        [f"Producers stop sending what only {old} takes."] if has_old else [],
+    )

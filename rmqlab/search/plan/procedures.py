@@ -19,7 +19,7 @@ from rmqlab.lab.scenario import (
     Stop,
     Subscription,
 )
-from rmqlab.search.plan.change import TOPIC, Change, Kind
+from rmqlab.search.plan.change import TOPIC, Change, MessageKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ class _Timeline:
     producers: Producers
     now: int = 0
     steps: list[Step] = field(default_factory=list)
-    flowing: set[Kind] = field(default_factory=set)
+    flowing: set[MessageKind] = field(default_factory=set)
     routed: bool = False
     next_round: int = 0
     sent: int = 0
@@ -104,7 +104,7 @@ class _Timeline:
         self.wave(self.start_old)
         self.now += SETTLE_MS
         kinds = set(self.change.kinds)
-        self.flowing = kinds - {Kind.NEW} if self.producers is Producers.WAIT else kinds
+        self.flowing = kinds - {MessageKind.NEW} if self.producers is Producers.WAIT else kinds
         self.next_round = self.now + OFF_BEAT_MS
         self.advance(LEAD_MS)
         self.change_at = self.now
@@ -112,7 +112,7 @@ class _Timeline:
     def switch(self) -> None:
         """The moment for which producers that wait have waited."""
         if self.producers is Producers.WAIT:
-            self.flowing = set(self.change.kinds) - {Kind.OLD}
+            self.flowing = set(self.change.kinds) - {MessageKind.OLD}
 
     def advance(self, ms: int) -> None:
         """Let time pass, and messages flow."""
@@ -128,10 +128,10 @@ class _Timeline:
 
     def _round(self, at: int) -> None:
         by_topic: dict[str, list[OutgoingMessage]] = {}
-        for kind in Kind:
+        for kind in MessageKind:
             if kind not in self.flowing:
                 continue
-            topic = NEW_TOPIC if self.routed and kind is not Kind.OLD else TOPIC
+            topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else TOPIC
             for queue in range(self.setting.queues):
                 self.sent += 1
                 by_topic.setdefault(topic, []).append(self.change.message(kind, self.sent, queue))
@@ -139,9 +139,9 @@ class _Timeline:
 
     def _among(self, number: int) -> None:
         """A message of each kind among the frames of a start."""
-        for kind in Kind:
+        for kind in MessageKind:
             if kind in self.flowing:
-                topic = NEW_TOPIC if self.routed and kind is not Kind.OLD else TOPIC
+                topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else TOPIC
                 self.sent += 1
                 message = self.change.message(kind, self.sent, number % self.setting.queues)
                 self.steps.append(Send(self.now, topic=topic, messages=[message]))

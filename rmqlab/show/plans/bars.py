@@ -14,7 +14,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.search.plan.planner import Plan, Tried
+    from rmqlab.search.plan.results import Plan, ProcedureResult
 
 # Inches.
 WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 10.2, 2.85, 7.1, 0.78, 0.34, 0.5
@@ -30,7 +30,7 @@ def plan_bars(plan: Plan) -> Picture:
     return Picture(svg, title=title, alt=_alt(plan), table=plan_table(plan))
 
 
-def _rows(plan: Plan) -> list[Tried]:
+def _rows(plan: Plan) -> list[ProcedureResult]:
     names = list(dict.fromkeys(one.procedure.name for one in plan.tried))
     return sorted(plan.tried, key=lambda one: (names.index(one.procedure.name), one.producers is Producers.WAIT))
 
@@ -66,7 +66,7 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
             brush.text(x, y, words, size=8)
 
 
-def _lost(brush: Brush, one: Tried, y: float, at: Callable[[float], float]) -> None:
+def _lost(brush: Brush, one: ProcedureResult, y: float, at: Callable[[float], float]) -> None:
     best, median, worst = one.spread()
     if not worst:
         brush.text(LEFT + 0.08, y, f"✓ nothing lost{_if(one)}", ha="left", size=8.5, colour=GREEN, fontweight="bold")
@@ -83,7 +83,7 @@ def _lost(brush: Brush, one: Tried, y: float, at: Callable[[float], float]) -> N
     )  # fmt: skip
 
 
-def _costs(one: Tried) -> tuple[str, str, str, str]:
+def _costs(one: ProcedureResult) -> tuple[str, str, str, str]:
     tried = f"all ({one.runs} runs)" if one.exhausted else f"{one.runs} tried"
     return tried, str(one.duplicates), _seconds(one.usual.takes_ms), _seconds(one.usual.longest_wait_ms)
 
@@ -92,11 +92,11 @@ def _seconds(ms: int) -> str:
     return f"{ms / 1_000:.1f} s"
 
 
-def _of(one: Tried) -> str:
+def _of(one: ProcedureResult) -> str:
     return " in any order" if one.exhausted else f" in {one.runs} schedules tried"
 
 
-def _if(one: Tried) -> str:
+def _if(one: ProcedureResult) -> str:
     return " if producers do their part" if one.conditions else ""
 
 

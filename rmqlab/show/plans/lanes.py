@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.scenario import Start, Subscription
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS
-from rmqlab.search.plan.change import TOPIC, Kind, text_of
+from rmqlab.search.plan.change import TOPIC, MessageKind, text_of
 from rmqlab.search.plan.procedures import GROUP
-from rmqlab.search.plan.verdict import cost_of
+from rmqlab.search.plan.run_cost import cost_of
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, ink
@@ -19,7 +19,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.search.plan.planner import Plan, Tried
+    from rmqlab.search.plan.results import Plan, ProcedureResult
 
 # Inches.
 WIDTH, LEFT, RIGHT, TOP, LANE, FOOT = 10.0, 1.7, 9.85, 0.5, 0.34, 0.5
@@ -40,17 +40,17 @@ class _Story:
     """What is drawn: spans of lanes, sent messages (t, kind, queue, body, state), from when to when (ms)."""
 
     spans: list[_Span]
-    messages: list[tuple[float, Kind, int, str, str]]
+    messages: list[tuple[float, MessageKind, int, str, str]]
     begin: float
     end: float
     zero: float
 
 
-def plan_lanes(plan: Plan, tried: Tried) -> Picture:
+def plan_lanes(plan: Plan, tried: ProcedureResult) -> Picture:
     """The worst run of a procedure; 0 s is the first step of the change."""
     story = _story(plan, tried)
     lanes = list(dict.fromkeys(span.lane for span in story.spans))
-    kinds = [kind for kind in Kind if kind in plan.change.kinds]
+    kinds = [kind for kind in MessageKind if kind in plan.change.kinds]
     height = TOP + LANE * (len(lanes) + len(kinds)) + FOOT + 0.15
     loss = f"{len(tried.cost.lost)} lost" if tried.cost.lost else "nothing lost"
     title = f"{tried.procedure.name}, producers {'keep sending' if tried.producers == 'keep' else 'wait'}: {loss}"
@@ -58,7 +58,7 @@ def plan_lanes(plan: Plan, tried: Tried) -> Picture:
     return Picture(svg, title=title, alt=_alt(tried, story), table=_table(story))
 
 
-def _story(plan: Plan, tried: Tried) -> _Story:
+def _story(plan: Plan, tried: ProcedureResult) -> _Story:
     run = tried.worst
     zero = TOPICS_SETTLE_MS + float(tried.course.change_at)
     cost = cost_of(run, plan.change, zero)
@@ -84,7 +84,7 @@ def _story(plan: Plan, tried: Tried) -> _Story:
     for event in sent:
         body = event["body"]
         state = "taken" if body in taken else "lost" if body in cost.lost else "nobody wants it"
-        messages.append((event["t"], Kind(body.partition("-")[0]), event["queue"], body, state))
+        messages.append((event["t"], MessageKind(body.partition("-")[0]), event["queue"], body, state))
     return _Story(spans, messages, zero - BEFORE_MS, end, zero)
 
 
@@ -93,7 +93,7 @@ def _wants(step: Start) -> str:
     return text_of(one) if topic == TOPIC else f"{text_of(one)} of {topic}"
 
 
-def _slot(tried: Tried, end: float) -> list[_Span]:
+def _slot(tried: ProcedureResult, end: float) -> list[_Span]:
     spans: list[_Span] = []
     since, held = 0.0, None
     for fact in tried.worst.facts.of("subscription"):
@@ -134,8 +134,8 @@ def _draw(brush: Brush, story: _Story, lanes: list[str], plan: Plan, title: str)
 
 def _messages(brush: Brush, story: _Story, plan: Plan, top: float, place: Callable[[float], float]) -> None:
     looks = {"taken": ("✓", GREEN), "lost": ("✗", VERMILLION), "nobody wants it": ("·", GREY)}
-    names = {Kind.OLD: "only OLD takes", Kind.NEW: "only NEW takes", Kind.BOTH: "both take"}
-    for number, kind in enumerate(kind for kind in Kind if kind in plan.change.kinds):
+    names = {MessageKind.OLD: "only OLD takes", MessageKind.NEW: "only NEW takes", MessageKind.BOTH: "both take"}
+    for number, kind in enumerate(kind for kind in MessageKind if kind in plan.change.kinds):
         y = top + LANE * (number + 0.5)
         brush.text(0.08, y, names[kind], ha="left", size=8.5)
         for t, its, queue, _, state in story.messages:
@@ -160,7 +160,7 @@ def _fitting(text: str, width: float) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _alt(tried: Tried, story: _Story) -> str:
+def _alt(tried: ProcedureResult, story: _Story) -> str:
     slot = [span.wants for span in story.spans if span.lane == "the broker holds" and span.end > story.begin]
     held = ", then ".join(map(str, slot))
     lost = [body for _, _, _, body, state in story.messages if state == "lost"]

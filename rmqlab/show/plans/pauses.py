@@ -13,7 +13,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.search.plan.pauses import PauseLoss
+    from rmqlab.search.plan.planner import PauseLoss
 
 WIDTH, HEIGHT = 8.2, 3.5
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.search.plan.change import Kind, text_of
+from rmqlab.search.plan.change import MessageKind, text_of
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from rmqlab.search.plan.planner import Plan, Tried
+    from rmqlab.search.plan.results import Plan, ProcedureResult
 
-WHOSE = {Kind.OLD: "only OLD takes it", Kind.NEW: "only NEW takes it", Kind.BOTH: "both take it"}
+WHOSE = {MessageKind.OLD: "only OLD takes it", MessageKind.NEW: "only NEW takes it", MessageKind.BOTH: "both take it"}
 
 
 def kinds(plan: Plan) -> Table:
@@ -21,7 +21,7 @@ def kinds(plan: Plan) -> Table:
     return Table(caption, ("sent as", "who takes it", "properties"), rows)
 
 
-def lost(tried: Tried) -> Table:
+def lost(tried: ProcedureResult) -> Table:
     """The messages that the worst run lost, and by which subscription."""
     rows = [(one.body, WHOSE[one.kind], one.queue, one.fate, one.culprit, one.subscription) for one in tried.lost]
     caption = f"Lost in the worst run of {tried.procedure.name}"
@@ -29,7 +29,7 @@ def lost(tried: Tried) -> Table:
     return Table(caption, headers, rows)
 
 
-def steps(plan: Plan, tried: Tried) -> Table:
+def steps(plan: Plan, tried: ProcedureResult) -> Table:
     """What to do, in order."""
     rows = list(enumerate(checklist(tried.procedure, plan.change), 1))
     return Table(f"Checklist: {tried.procedure.name}", ("step", "do this"), rows)

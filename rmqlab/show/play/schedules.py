@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.rare_outcomes import SETTLED_MS, eight
-from rmqlab.search.explorer.compare import default_settings
 from rmqlab.search.explorer.explore import explore as explored_by
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.show.explore import Choice, Mode, explore
 from rmqlab.show.schedules.outcome_tree import outcome_tree
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture
 
 if TYPE_CHECKING:
-    from rmqlab.search.explorer.explored import Explored
-    from rmqlab.search.explorer.told_schedule import ToldSchedule
+    from rmqlab.search.explorer.deviations import ReplayedSchedule
+    from rmqlab.search.explorer.exploration import Exploration
     from rmqlab.show.figure import Picture
 
 GAPS = {"0 ms": 0, "200 ms": 200, "2 s": 2_000, "12 s": 12_000}
@@ -22,7 +22,7 @@ SENT = {"8.5 s after B's start": SETTLED_MS, "1 s after it": 1_000, "right at it
 BUDGETS = {"40 runs": 40, "150 runs": 150, "1,000 runs": 1_000}
 
 
-def play_steps(told: ToldSchedule, title: str, *, mode: Mode = "live", step: int | None = None) -> None:
+def play_steps(told: ReplayedSchedule, title: str, *, mode: Mode = "live", step: int | None = None) -> None:
     """The story of a schedule, moment by moment, on a slider; it begins at ``step`` (default: the last)."""
     count = moments_of(told)
     moments = {f"{number} of {count}": number for number in range(1, count + 1)}
@@ -55,6 +55,6 @@ def _draw(*, gap: int, sent: int, budget: int) -> Picture:
 
 
 @lru_cache(maxsize=32)
-def _explored(gap: int, sent: int, budget: int) -> Explored:
+def _explored(gap: int, sent: int, budget: int) -> Exploration:
     scenario = eight(gap_ms=gap, settle_ms=sent)
     return explored_by(scenario, cluster=default_settings(), budget=budget, samples=min(40, budget // 2), shortening=60)

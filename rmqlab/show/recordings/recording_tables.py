@@ -12,7 +12,7 @@ from rmqlab.lab.recorded.run_timeline import commands, recorded_timeline, set_fo
 from rmqlab.lab.replay.replay import code_name, replay
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.search.explorer.compare import Verdict
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ def guessed(sets: Sequence[str], seeds: int, guess: Mapping[str, int]) -> Table:
     rows = []
     for name, found in agreement(tuple(sets), seeds).items():
         count = tally(found)
-        agree = count[Verdict.SAME] + count[Verdict.REACHED]
-        rows.append((name, len(found), guess.get(name), agree, count[Verdict.SAME], count[Verdict.REACHED]))
+        agree = count[RecordedVerdict.SAME] + count[RecordedVerdict.REACHED]
+        rows.append(
+            (name, len(found), guess.get(name), agree, count[RecordedVerdict.SAME], count[RecordedVerdict.REACHED])
+        )
     headers = (
         "recorded set",
         "scenarios",

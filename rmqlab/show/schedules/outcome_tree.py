@@ -16,8 +16,8 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rmqlab.search.explorer.decisions import Decision
-    from rmqlab.search.explorer.explored import Explored, FoundOutcome
+    from rmqlab.search.explorer.choice_graph import Decision
+    from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
 
 COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
 MOST = 6
@@ -34,7 +34,7 @@ _ASKS = {
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)")
 
 
-def outcome_tree(explored: Explored, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:
+def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:
     """Each outcome's share, however it is counted, and below it the tree of choices, when the space was exhausted.
 
     ``beside``: other counts, by their names, a share (0..1) for each outcome in the order of ``explored.outcomes``.
@@ -89,7 +89,7 @@ def outcome_tree(explored: Explored, beside: Mapping[str, Sequence[float]] | Non
     )
 
 
-def _head(explored: Explored) -> str:
+def _head(explored: Exploration) -> str:
     count = len(explored.outcomes)
     more = f", the {MOST} most frequent shown" if count > MOST else ""
     how = "all there are" if explored.exhausted else f"not exhausted after {explored.searched} runs"
@@ -100,7 +100,7 @@ def _schedules(found: FoundOutcome) -> str | None:
     return None if found.schedules is None else f"{found.schedules:,}"
 
 
-def _winners(explored: Explored) -> list[str]:
+def _winners(explored: Exploration) -> list[str]:
     """What each outcome is called in a box: by the only one who gets something, if that tells them apart."""
     alone = [sorted({who for who, *_ in found.outcome.consumed}) for found in explored.outcomes]
     if all(len(who) == 1 for who in alone) and len({who[0] for who in alone}) == len(alone):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.run_view import RunView, seconds
-from rmqlab.search.explorer.blame import blame
+from rmqlab.search.explorer.explanation import blame
 from rmqlab.show.moments import scenes
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Run
-    from rmqlab.search.explorer.told_schedule import ToldSchedule
+    from rmqlab.search.explorer.deviations import ReplayedSchedule
     from rmqlab.show.figure import Picture
 
 
-def story_picture(told: ToldSchedule, title: str, *, step: int | None = None) -> Picture:
+def story_picture(told: ReplayedSchedule, title: str, *, step: int | None = None) -> Picture:
     """The swimlane of a schedule's run, its unusual choices where they were made; ``step`` as in ``swimlane``."""
     from rmqlab.show.swimlane import swimlane
 
@@ -22,13 +22,13 @@ def story_picture(told: ToldSchedule, title: str, *, step: int | None = None) ->
     return swimlane(told.run, group=group, topic=topic, deviations=told.deviations, step=step, title=title)
 
 
-def moments_of(told: ToldSchedule) -> int:
+def moments_of(told: ReplayedSchedule) -> int:
     """How many moments the story of a schedule has."""
     reading = RunView(told.run, *subject(told.run))
     return sum(len(scene.moments) for scene in scenes(reading, told.deviations))
 
 
-def story_text(told: ToldSchedule, title: str) -> str:
+def story_text(told: ReplayedSchedule, title: str) -> str:
     """The same story in lines: what is unusual, who is to blame, every moment, and the schedule that repeats it."""
     run = told.run
     reading = RunView(run, *subject(run))

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.articles.rare_outcomes import Circumstance, RareOutcome
     from rmqlab.lab.recorded.races import Race
-    from rmqlab.search.explorer.explored import Explored
+    from rmqlab.search.explorer.exploration import Exploration
 
 
-def guessed(explored: Explored, races: Sequence[Race], guess: Mapping[str, float]) -> Table:
+def guessed(explored: Exploration, races: Sequence[Race], guess: Mapping[str, float]) -> Table:
     """What was guessed beside what was found."""
     last = sum(race.won_by_last for race in races)
     rows = [
@@ -25,7 +25,7 @@ def guessed(explored: Explored, races: Sequence[Race], guess: Mapping[str, float
     return Table("Guess and finding", ("question", "you guess", "here"), rows)
 
 
-def searched(explored: Explored) -> Table:
+def searched(explored: Exploration) -> Table:
     """How few runs stand for how many schedules."""
     schedules = sum(found.schedules or 0 for found in explored.outcomes)
     rows: list[tuple[str, object]] = [
@@ -51,7 +51,7 @@ def recorded(races: Sequence[Race]) -> Table:
     return Table("Recordings of the real broker", headers, rows)
 
 
-def shares_by_winner(explored: Explored, races: Sequence[Race]) -> dict[str, list[float]]:
+def shares_by_winner(explored: Exploration, races: Sequence[Race]) -> dict[str, list[float]]:
     """The recordings as a count beside the exploration of A before B: the last starter stands for B."""
     last = sum(race.won_by_last for race in races) / len(races)
     shares = [last if found.outcome.bodies_of("B") else 1 - last for found in explored.outcomes]

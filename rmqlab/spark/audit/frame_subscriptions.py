@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.lab.replay.frames import Kind, read_recording
+from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rmqlab.lab.replay.frames import Line
+    from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.spark.audit.subscriptions import Key
@@ -58,9 +58,9 @@ class _Told:
         # The broker's clock, from the messages it answered with; the clients' own, from the versions they stamp.
         self._zeros: tuple[list[float], list[float]] = ([], [])
 
-    def take(self, line: Line) -> None:
+    def take(self, line: RecordedLine) -> None:
         """Look at one line."""
-        if line.kind is Kind.CLOSE:
+        if line.kind is LineKind.CLOSE:
             for group, members in self._members.items():
                 for client in [client for client, conn in members.items() if conn == line.conn]:
                     self._leave(line.t, group, client)
@@ -82,7 +82,7 @@ class _Told:
         if answer.code == ResponseCode.SUCCESS and "nextBeginOffset" in fields:
             self._zeros[0].extend(message.store_timestamp - t for message in decode_records(answer.body or b""))
 
-    def _beat(self, line: Line, data: HeartbeatData) -> None:
+    def _beat(self, line: RecordedLine, data: HeartbeatData) -> None:
         now = round(line.t)
         for consumer in data.consumer_data_set:
             group = str(consumer.group_name)
@@ -135,7 +135,7 @@ class _Told:
             known[last] = known[last]._replace(until=now)
         known.append(Asked(client, *text))
 
-    def _request(self, line: Line, command: RemotingCommand) -> None:
+    def _request(self, line: RecordedLine, command: RemotingCommand) -> None:
         fields = command.all_ext_fields() or {}
         client = self._clients.get(line.conn)
         if command.code == RequestCode.UNREGISTER_CLIENT:

@@ -17,8 +17,8 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.groups.tag_group import GROUP, TOPIC
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.compare import default_settings
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario

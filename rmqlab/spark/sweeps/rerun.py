@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
-from rmqlab.search.explorer.compare import default_settings
-from rmqlab.search.explorer.race import RACE_TIMING, RaceChooser
+from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.catalogue import CATALOGUE, LOSS_WHOLE, SCHEDULES, STORMS, storm_scenario
 from rmqlab.spark.sweeps.searched_group import SAMPLED, SHORTENING, first_seed, searched_scenario
 from rmqlab.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.tag_group import LAST_LOOK_MS, TOPIC, TagGroup
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
-from rmqlab.search.explorer.compare import default_settings
 from rmqlab.search.explorer.explore import Explorer
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.spark.sweeps.whole_group import SETTLED_MS, TRAFFIC
 
 if TYPE_CHECKING:
-    from rmqlab.search.explorer.explored import Explored, FoundOutcome
+    from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
 
 SAMPLED: Final = 4  # of the budget one run in so many is drawn by chance
 SHORTENING: Final = 0
@@ -43,7 +43,7 @@ def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traff
 
 def explored_cell(
     seed: int, *, members: int, queues: int, shared: int, gap_ms: int, lag_ms: int, traffic: str, budget: int
-) -> Explored:
+) -> Exploration:
     """What the explorer finds in a cell; as `rmqlab explore` with this budget, first seed, lag and samples."""
     scenario = searched_scenario(members, queues, shared, gap_ms, traffic)
     return Explorer(
@@ -90,7 +90,7 @@ def schedules(
     }
 
 
-def _first(found: Explored, lost: int) -> FoundOutcome:
+def _first(found: Exploration, lost: int) -> FoundOutcome:
     """Of the outcomes that lose so many the one with the shortest schedule."""
     same = [one for one in found.outcomes if len(one.lost) == lost]
     return min(same, key=lambda one: (len(one.schedule.taken), one.schedule.to_json()))

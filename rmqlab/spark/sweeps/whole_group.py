@@ -20,7 +20,7 @@ from rmqlab.lab.groups.tag_group import FATES, LAST_LOOK_MS, TOPIC, TagGroup, co
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Chooser, SeededChooser, Timing
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs, message_tags
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.articles.rare_outcomes import eight
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Timing
-from rmqlab.search.explorer.compare import default_settings
 from rmqlab.search.explorer.open_search import OpenSearch
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import timed
 

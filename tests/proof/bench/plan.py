@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.compare import default_settings
+from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.plan.change import change_between, parse_subscription
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting, course

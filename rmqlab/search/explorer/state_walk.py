@@ -40,18 +40,21 @@ class UnknownKindError(TypeError):
     """An object whose state cannot be read; its type needs a function of its own."""
 
 
-class Reader:
-    """How the state of each type is read.
+class Reader(dict[type, "Way"]):
+    """How the state of each type is read; a type that is new is looked up once.
 
     ``handlers``: {type: function(walk, object) -> plain value}, for exactly that type. ``left_out``: {class name: names
     of attributes}, for the class and those derived from it. One reader serves any number of walks.
     """
 
     def __init__(self, handlers: Mapping[type, Way], left_out: Mapping[str, Collection[str]]) -> None:
-        self.ways = _Ways(self._find)
-        self.ways.update(handlers)
+        super().__init__(handlers)
         self.known: dict[type, Attributes] = {}
         self._left_out = left_out
+
+    def __missing__(self, kind: type) -> Way:
+        self[kind] = way = self._find(kind)
+        return way
 
     def _find(self, kind: type) -> Way:
         for base, way in _WAYS:
@@ -83,29 +86,16 @@ class Reader:
         return tuple(name for name in names if name not in without and name not in {"__dict__", "__weakref__"})
 
 
-class _Ways(dict[type, "Way"]):
-    """How objects of each type are read; a type that is new is looked up once."""
-
-    def __init__(self, find: Callable[[type], Way]) -> None:
-        super().__init__()
-        self._find = find
-
-    def __missing__(self, kind: type) -> Way:
-        way = self[kind] = self._find(kind)
-        return way
-
-
 class Walk:
     """One walk over a state. The second time it meets an object that can change, it says "the same as before".
 
     A search spends most of its time here, so what is plain is told apart where it stands, without a call.
     """
 
-    __slots__ = ("_reader", "kept", "met", "ways")
+    __slots__ = ("kept", "met", "ways")
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.ways = reader.ways
+        self.ways = reader
         self.met: dict[int, int] = {}
         self.kept: list[object] = []  # what was met lives on, so that no id is used twice
 
@@ -125,9 +115,8 @@ class Walk:
 
     def instance(self, thing: Any) -> Canonical:
         """The attributes of ``thing``, whether it was met before or not."""
-        kind = type(thing)
-        name, slots, without, more = self._reader.known.get(kind) or self._reader.attributes(kind)
-        ways = self.ways
+        ways, kind = self.ways, type(thing)
+        name, slots, without, more = ways.known.get(kind) or ways.attributes(kind)
         state: list[Canonical] = [name]
         add = state.append
         for name in slots:

@@ -1,27 +1,34 @@
-"""The shortest schedule: a run's deviations taken back as long as what matters about the run stays.
+"""A run's deviations: the choices that are not the usual ones, told with their moments, or taken back one by one.
 
-Delta debugging (Zeller and Hildebrandt): try without halves of the deviations, then without quarters, down to single
-ones; what cannot be left out is then made as small as it can be. A deviation is known by its label and by how often
-that label was asked before, so that taking one back does not move the others.
+The shortest schedule is found by delta debugging (Zeller and Hildebrandt): try without halves of the deviations, then
+without quarters, down to single ones; what cannot be left out is then made as small as it can be. A deviation is known
+by its label and by how often that label was asked before, so that taking one back does not move the others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.runtime.schedule import Chooser
+from rmqlab.lab.run import Run
+from rmqlab.lab.simulate import Simulation
+from rmqlab.runtime.schedule import Choice, Chooser, ScheduledChooser
+from rmqlab.search.explorer.explanation import deviation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rmqlab.lab.run import Run
+    from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.scenario import Scenario
+    from rmqlab.lab.simulate import ClientSettings
+    from rmqlab.runtime.schedule import Schedule
+
 
 Deviations = dict[tuple[str, int], int]  # (label, how often it was asked before) -> option
 MOST_RUNS = 200
 
 
-class RepeatChooser(Chooser):
+class DeviationsChooser(Chooser):
     """Takes the options given for the k-th time a label is asked, else the first."""
 
     def __init__(self, deviations: Mapping[tuple[str, int], int]) -> None:
@@ -48,7 +55,7 @@ def deviations_of(run: Run) -> Deviations:
     return found
 
 
-class Shortest:
+class ScheduleShortener:
     """Shortens runs. ``run_with(chooser)`` makes a run, ``same(run)`` tells whether it still shows what matters.
 
     ``runs`` counts the runs it took; after ``most_runs`` it stays with what it has, and is not ``finished``.
@@ -73,7 +80,7 @@ class Shortest:
             self.finished = False
             return None
         self.runs += 1
-        run = self._run_with(RepeatChooser(deviations))
+        run = self._run_with(DeviationsChooser(deviations))
         return run if self._same(run) else None
 
     def _take_back(self, run: Run) -> Run:
@@ -107,3 +114,61 @@ class Shortest:
                     run, present = lower, deviations_of(lower)
                     break
         return run
+
+
+class ScheduleDeviation(NamedTuple):
+    """A choice that is not the usual one: when it was made (ms since the run began), its number, in words.
+
+    ``order``: how many facts the run had by then.
+    """
+
+    t: float
+    number: int
+    text: str
+    order: int
+
+
+class ReplayedSchedule(NamedTuple):
+    """The run of a schedule and its deviations, in order of time."""
+
+    run: Run
+    deviations: tuple[ScheduleDeviation, ...]
+
+
+class _Clocked(ScheduledChooser):
+    """Replays a schedule and remembers when each answer was given."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__(schedule)
+        self.simulation: Simulation | None = None
+        self.asked: list[tuple[float, Choice, int]] = []
+
+    def choose(self, label: str, n: int) -> int:
+        """As before; the time goes with it."""
+        taken = super().choose(label, n)
+        if taken and self.simulation is not None:
+            facts = len(self.simulation.cluster.facts.facts)
+            self.asked.append((self.simulation.world.now_ms(), self.made[-1], facts))
+        return taken
+
+
+def replay_schedule(
+    scenario: Scenario,
+    schedule: Schedule,
+    *,
+    cluster: ClusterConfig | None = None,
+    clients: ClientSettings | None = None,
+) -> ReplayedSchedule:
+    """Run a schedule of ``scenario`` again.
+
+    Raises:
+        ScheduleMismatchError: it belongs to another scenario, or other settings.
+    """
+    chooser = _Clocked(schedule)
+    chooser.simulation = Simulation(scenario, chooser=chooser, timing=schedule.timing, cluster=cluster, clients=clients)
+    run = chooser.simulation.run()
+    told = [
+        ScheduleDeviation(t, choice.number, deviation(choice, schedule.timing), facts)
+        for t, choice, facts in chooser.asked
+    ]
+    return ReplayedSchedule(run, tuple(told))

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.broker import NO_QUEUE
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, State
-from rmqlab.lab.replay.stage import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
-from rmqlab.lab.replay.stats import SAMPLED
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.exchange import LOG, ExchangeState
+from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
+from rmqlab.lab.replay.sample_phases import SAMPLED
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
     from rmqlab.lab.replay.exchange import Domain, Exchange
-    from rmqlab.lab.replay.stage import Stage
+    from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
 # A time-out seen this shortly after the earliest moment for it: the look had begun a little before.
@@ -25,11 +25,11 @@ _LATE_MS = 10
 _MISSED_MS = 20.0
 
 
-class Reads:
+class ReadRequests:
     """What has been asked and is not settled yet."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, context: ReplayContext) -> None:
+        self._context = context
         # Waiting reads, woken pulls, and held pulls as long as they may turn out not to have been held.
         self._open: list[Exchange] = []
         self._forget_at = 0.0
@@ -40,39 +40,39 @@ class Reads:
     def see(self, read: Exchange) -> None:
         """A request is seen."""
         self._by_key[read.line.conn, read.opaque] = read
-        self._stage.seen(read)
-        earlier = {change for change in self._stage.pending if change.domains & read.domains - {LOG}}
-        if self._stage.must_wait(read) or not self.ask(read) or read.state is State.HELD:
+        self._context.seen(read)
+        earlier = {change for change in self._context.pending if change.domains & read.domains - {LOG}}
+        if self._context.must_wait(read) or not self.ask(read) or read.state is ExchangeState.HELD:
             self._open.append(read)
-        if earlier and read.state is not State.WAITING:
+        if earlier and read.state is not ExchangeState.WAITING:
             self._early.append((read, earlier))
 
     def forget(self) -> None:
         """Pulls that have been held for long enough are held for good."""
-        if self._stage.t < self._forget_at:
+        if self._context.t < self._forget_at:
             return
-        limit = self._stage.t - UNDER_WAY_MS
-        self._forget_at = self._stage.t + UNDER_WAY_MS / 10
-        self._open = [read for read in self._open if read.state is not State.HELD or read.line.t >= limit]
+        limit = self._context.t - UNDER_WAY_MS
+        self._forget_at = self._context.t + UNDER_WAY_MS / 10
+        self._open = [read for read in self._open if read.state is not ExchangeState.HELD or read.line.t >= limit]
 
     def changed(self, domains: frozenset[Domain], change: Exchange) -> None:
         """A change was made: ask again whoever looks at its domains."""
-        stage = self._stage
+        context = self._context
         for read in [read for read in self._open if read.domains & domains]:
             before = read.state
-            if stage.must_wait(read):
+            if context.must_wait(read):
                 continue
-            if before is State.HELD:
+            if before is ExchangeState.HELD:
                 # The filter that is kept with a held pull is that of the moment it was held.
-                stage.choose(read, change)
+                context.choose(read, change)
             self.ask(read)
-            if before is State.WAITING and read.state is not before and change.number > read.number:
-                stage.reordered(read, change)
+            if before is ExchangeState.WAITING and read.state is not before and change.number > read.number:
+                context.reordered(read, change)
         for read, earlier in self._early:
             if change in earlier:
                 earlier.discard(change)
                 if not self._still(read):
-                    stage.reordered(change, read)
+                    context.reordered(change, read)
                     earlier.clear()
         self._early = [(read, earlier) for read, earlier in self._early if earlier]
 
@@ -89,84 +89,84 @@ class Reads:
 
     def is_fresh(self, read: Exchange) -> bool:
         """Tell whether a request was seen so shortly ago that it may still be on its way."""
-        return self._stage.t - read.line.t <= UNDER_WAY_MS
+        return self._context.t - read.line.t <= UNDER_WAY_MS
 
     def give_up(self, read: Exchange) -> None:
         """The recorded answer is here: if the read is still open, ours is another one or none."""
         if read.is_done:
             return
-        stage = self._stage
-        if read.pull is not None and read.state is State.HELD:
-            stage.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
+        context = self._context
+        if read.pull is not None and read.state is ExchangeState.HELD:
+            context.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
             read.got = None
-        stage.settle(read, read.got)
+        context.settle(read, read.got)
         self._close(read)
         if read.got is not None and read.agrees:
             # The right answer at the wrong time: it was due long before it was recorded.
-            stage.differs(read, "time", f"{read.answered_at:.1f} ms", f"{read.given_at or 0.0:.1f} ms")
+            context.differs(read, "time", f"{read.answered_at:.1f} ms", f"{read.given_at or 0.0:.1f} ms")
 
     def ask(self, read: Exchange) -> bool:
         """Ask our broker; settle the read if it agrees, hold a pull that would be held. False when it stays open."""
-        stage, broker = self._stage, self._stage.broker
-        channel, command = stage.channel(read), read.command
+        context, broker = self._context, self._context.broker
+        channel, command = context.channel(read), read.command
         got: RemotingCommand | None
         if command is None:
             return False
         if read.code in SAMPLED:
-            got = stage.phases.answer(channel, read, stage.now)
+            got = context.phases.answer(channel, read, context.now)
         elif read.code != RequestCode.PULL_MESSAGE:
-            got = broker.handle(channel, command, stage.now)
+            got = broker.handle(channel, command, context.now)
         elif read.run is not None:
-            sent = broker.execute(read.run, stage.now)
+            sent = broker.execute(read.run, context.now)
             got = None if sent is None else sent[1]
         else:
-            got = broker.look_at_pull(channel, command, stage.now)
+            got = broker.look_at_pull(channel, command, context.now)
             if got is not None and got.code == ResponseCode.PULL_NOT_FOUND and read.suspend_ms is not None:
-                if read.state is State.WAITING:
+                if read.state is ExchangeState.WAITING:
                     self._hold(read)
                 return True
-        if read.state is State.HELD:
+        if read.state is ExchangeState.HELD:
             # It may have been answered at once after a change that we made later. Its answer will tell.
-            if read.at_once is None and got is not None and stage.agrees(read, got):
-                read.at_once = got, stage.t
+            if read.at_once is None and got is not None and context.agrees(read, got):
+                read.at_once = got, context.t
             read.given_at = None
             return True
         read.got = got
         if read.run is None and not read.done_at:
-            read.done_at = stage.t
-        if not stage.agrees(read, got):
+            read.done_at = context.t
+        if not context.agrees(read, got):
             return False
         if read.code == RequestCode.PULL_MESSAGE and read.run is None:
             # This time for good: it may commit an offset.
-            got = broker.handle(channel, command, stage.now)
-        stage.settle(read, got)
+            got = broker.handle(channel, command, context.now)
+        context.settle(read, got)
         self._close(read)
         return True
 
     def take_at_once(self, read: Exchange) -> None:
         """The answer to a pull that is still held is here: take it if it was answered at once."""
-        stage = self._stage
-        if read.state is State.HELD and read.pull is not None and read.at_once is not None:
+        context = self._context
+        if read.state is ExchangeState.HELD and read.pull is not None and read.at_once is not None:
             got, stage_t = read.at_once
             if read.answered_at - stage_t <= ANSWER_MS:
-                stage.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
-                stage.settle(read, got)
+                context.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
+                context.settle(read, got)
                 read.done_at = stage_t
                 self._close(read)
 
     def _hold(self, read: Exchange) -> None:
         """Let our broker hold a pull, since when its frame was seen or as its recorded time-out says."""
-        stage, broker = self._stage, self._stage.broker
-        hold_ms = stage.clock.hold_ms(read)
+        context, broker = self._context, self._context.broker
+        hold_ms = context.clock.hold_ms(read)
         if read.command is None or hold_ms is None:
             return
-        broker.handle(stage.channel(read), read.command, stage.clock.epoch_ms(read.line.t))
-        read.state, read.got = State.HELD, None
-        stage.handled.add(read.number)
+        broker.handle(context.channel(read), read.command, context.clock.epoch_ms(read.line.t))
+        read.state, read.got = ExchangeState.HELD, None
+        context.handled.add(read.number)
         pull = broker.last_held(read.queue)
         shift = self._shift(read, hold_ms)
         if shift:
-            stage.uses[Undetermined.LATE_SUSPEND] += 1
+            context.uses[Tolerated.LATE_SUSPEND] += 1
             broker.pull_request_hold_service.withdraw(*read.queue, pull)
             pull = pull._replace(suspended_at=pull.suspended_at + shift)
             broker.pull_request_hold_service.suspend_pull_request(*read.queue, pull)
@@ -178,7 +178,7 @@ class Reads:
         Only what decides about a look counts: a pull answered at the first look that could end it may have been
         checked late in that look, one that outlived that look was held too late for it.
         """
-        clock = self._stage.clock
+        clock = self._context.clock
         over = min(read.answered_at, clock.ends.get(read.line.conn, clock.end)) - read.line.t - hold_ms
         if over < 0:
             return 0
@@ -187,40 +187,40 @@ class Reads:
         return -_LONG_LOOK_MS if over < _LONG_LOOK_MS else 0
 
     def _collect_woken(self, *, by_look: bool) -> None:
-        stage, broker = self._stage, self._stage.broker
+        context, broker = self._context, self._context.broker
         for run in broker.take_woken():
-            sent = broker.execute(run, stage.now)
+            sent = broker.execute(run, context.now)
             if sent is None:
                 continue
             read = self._by_key[sent[0], sent[1].opaque]
             if read.pull is not None and not by_look and self._missed(read):
-                stage.uses[Undetermined.MISSED_WAKE_UP] += 1
+                context.uses[Tolerated.MISSED_WAKE_UP] += 1
                 broker.pull_request_hold_service.suspend_pull_request(*read.queue, read.pull)
                 continue
-            read.state, read.run, read.got = State.WOKEN, run, sent[1]
-            read.done_at, read.given_at = stage.t, None
-            if stage.agrees(read, sent[1]):
-                stage.settle(read, sent[1])
+            read.state, read.run, read.got = ExchangeState.WOKEN, run, sent[1]
+            read.done_at, read.given_at = context.t, None
+            if context.agrees(read, sent[1]):
+                context.settle(read, sent[1])
                 self._close(read)
             elif read not in self._open:
                 self._open.append(read)
 
     def _missed(self, read: Exchange) -> bool:
         """Tell whether a message came just when the pull was being held, and did not wake it."""
-        t = self._stage.t
+        t = self._context.t
         return t - read.line.t <= _MISSED_MS and read.answered_at - t > ANSWER_MS
 
     def _still(self, read: Exchange) -> bool:
         """Tell whether a read asked before a change would be answered alike after it."""
-        stage = self._stage
+        context = self._context
         if read.command is None:
             return True
         if read.code == RequestCode.PULL_MESSAGE:
-            got = stage.broker.look_at_pull(stage.channel(read), read.command, stage.now)
+            got = context.broker.look_at_pull(context.channel(read), read.command, context.now)
             if read.pull is not None:
                 return got is not None and got.code == ResponseCode.PULL_NOT_FOUND
         else:
-            got = stage.broker.handle(stage.channel(read), read.command, stage.now)
+            got = context.broker.handle(context.channel(read), read.command, context.now)
         return got is not None and read.got is not None and not compare(read.code, read.got, got)
 
     def _close(self, read: Exchange) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.broker import RecordedChannel
-from rmqlab.lab.replay.changes import LOOK_AFTER_MS, Changes
+from rmqlab.lab.replay.change_requests import LOOK_AFTER_MS, ChangeRequests
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.frames import Kind, Line
-from rmqlab.lab.replay.reads import Reads
-from rmqlab.lab.replay.stage import ANSWER_MS, NOTHING, SETTLE_MS, Difference, Found, Stage
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.frames import LineKind, RecordedLine
+from rmqlab.lab.replay.read_requests import ReadRequests
+from rmqlab.lab.replay.replay_context import (
+    ANSWER_MS,
+    NOTHING,
+    SETTLE_MS,
+    AnswerDifference,
+    FoundDifference,
+    ReplayContext,
+)
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
@@ -20,43 +27,43 @@ EVE_MS = 100.0
 """How long before the recorder saw it the broker may have closed a connection by itself."""
 
 
-class ReplayRun:
-    """Runs a stage over its recording."""
+class ReplayPass:
+    """Goes over a recording once."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.exchanges = stage.exchanges
-        self.reads = Reads(stage)
-        self.changes = Changes(stage, self.reads)
+    def __init__(self, context: ReplayContext) -> None:
+        self.context = context
+        self.exchanges = context.exchanges
+        self.reads = ReadRequests(context)
+        self.changes = ChangeRequests(context, self.reads)
 
     def run(self) -> None:
-        """Go through all lines; what differs is in the stage."""
+        """Go through all lines; what differs is noted in the context."""
         for t, line in self._events():
             self.changes.advance(t)
             self._line(line)
         self._finish()
 
-    def _events(self) -> list[tuple[float, Line]]:
+    def _events(self) -> list[tuple[float, RecordedLine]]:
         """All lines in order of time; the first close of a connection only, earlier if the broker closed it."""
         events = []
         closed: set[int] = set()
-        for line in self.stage.recording.lines:
-            if line.kind is not Kind.CLOSE:
+        for line in self.context.recording.lines:
+            if line.kind is not LineKind.CLOSE:
                 events.append((line.t, line))
             elif line.conn not in closed:
                 closed.add(line.conn)
-                early = EVE_MS if not line.to_broker and line.conn not in self.stage.clock.scanned else 0.0
+                early = EVE_MS if not line.to_broker and line.conn not in self.context.clock.scanned else 0.0
                 events.append((line.t - early, line))
         return sorted(events, key=lambda event: event[0])
 
-    def _line(self, line: Line) -> None:
-        stage, command = self.stage, line.command
-        if line.kind in {Kind.OPEN, Kind.FRAME} and line.conn not in stage.channels:
-            address = f"127.0.0.1:{stage.clock.ports.get(line.conn, 0)}"
-            stage.channels[line.conn] = RecordedChannel(line.conn, address, stage.broker.outgoing)
-        if line.kind is Kind.CLOSE:
+    def _line(self, line: RecordedLine) -> None:
+        context, command = self.context, line.command
+        if line.kind in {LineKind.OPEN, LineKind.FRAME} and line.conn not in context.channels:
+            address = f"127.0.0.1:{context.clock.ports.get(line.conn, 0)}"
+            context.channels[line.conn] = RecordedChannel(line.conn, address, context.broker.outgoing)
+        if line.kind is LineKind.CLOSE:
             self.changes.see_close(line)
-        elif line.kind is Kind.FRAME and command is not None:
+        elif line.kind is LineKind.FRAME and command is not None:
             if line.number in self.exchanges.by_request:
                 self._see_request(self.exchanges.by_request[line.number])
             elif line.number in self.exchanges.by_answer:
@@ -69,9 +76,9 @@ class ReplayRun:
     def _see_request(self, exchange: Exchange) -> None:
         expected = exchange.expected
         if expected is not None and exchange.command is not None and exchange.was_shed:
-            self.stage.uses[Undetermined.SHED] += 1
+            self.context.uses[Tolerated.SHED] += 1
             shed = RemotingCommand.response(expected.code, expected.remark)
-            self.stage.settle(exchange, shed.reply_to(exchange.command))
+            self.context.settle(exchange, shed.reply_to(exchange.command))
         elif exchange.reads:
             self.reads.see(exchange)
         else:
@@ -86,50 +93,50 @@ class ReplayRun:
         expected = exchange.expected
         if exchange.got is None and expected is not None:
             text = f"{int(expected.code)} {expected.remark or ''} {dict(expected.ext_fields or {})}"
-            self.stage.differs(exchange, "answer", text, NOTHING if exchange.pull is None else "held")
+            self.context.differs(exchange, "answer", text, NOTHING if exchange.pull is None else "held")
 
-    def _see_own(self, line: Line, command: RemotingCommand) -> None:
+    def _see_own(self, line: RecordedLine, command: RemotingCommand) -> None:
         """The real broker sent something by itself: so must ours, if pending changes make it."""
-        stage = self.stage
+        context = self.context
         if command.is_response:
             self._differs(line, command, "answer", command.code, "no such request")
             return
         fields = dict(command.ext_fields or {})
         group = _group(command)
         while not self._take_sent(line, command):
-            change = next((change for change in stage.pending if ("group", group) in change.domains), None)
+            change = next((change for change in context.pending if ("group", group) in change.domains), None)
             if change is None:
                 self._differs(line, command, "frame", fields, NOTHING)
                 return
             self.changes.handle(change)
 
-    def _take_sent(self, line: Line, command: RemotingCommand) -> bool:
+    def _take_sent(self, line: RecordedLine, command: RemotingCommand) -> bool:
         sent = self.changes.log.sent
         for index, (t, conn, ours) in enumerate(sent):
             if line.t - t > ANSWER_MS:
                 continue
             if conn == line.conn and ours.code == command.code and ours.all_ext_fields() == command.ext_fields:
                 del sent[index]
-                self.stage.own[conn, command.opaque] = ours.opaque
-                self.stage.uses[Undetermined.NOTIFY_OPAQUE] += ours.opaque != command.opaque
+                self.context.own[conn, command.opaque] = ours.opaque
+                self.context.uses[Tolerated.NOTIFY_OPAQUE] += ours.opaque != command.opaque
                 for name, expected, got in compare(0, command, ours):
                     self._differs(line, command, name, expected, got)
                 return True
         return False
 
-    def _differs(self, line: Line, command: RemotingCommand, field: str, expected: object, got: object) -> None:
+    def _differs(self, line: RecordedLine, command: RemotingCommand, field: str, expected: object, got: object) -> None:
         """Note a difference of something that the real broker, or ours, sent by itself."""
-        difference = Difference(line.conn, command.opaque, int(command.code), field, expected, got)
-        self.stage.differing.append(Found(difference, frozenset({_group(command)}), line.t))
+        difference = AnswerDifference(line.conn, command.opaque, int(command.code), field, expected, got)
+        self.context.differing.append(FoundDifference(difference, frozenset({_group(command)}), line.t))
 
     def _finish(self) -> None:
         """After the last line: nothing is put off any longer, and nothing of ours may be left over."""
-        stage = self.stage
-        stage.t = stage.clock.end
-        self.changes.advance(stage.clock.end + 2 * SETTLE_MS)
+        context = self.context
+        context.t = context.clock.end
+        self.changes.advance(context.clock.end + 2 * SETTLE_MS)
         for t, conn, command in self.changes.log.sent:
-            if not stage.cut_off(conn, t):
-                line = Line(0, t, Kind.FRAME, conn)
+            if not context.cut_off(conn, t):
+                line = RecordedLine(0, t, LineKind.FRAME, conn)
                 self._differs(line, command, "frame", NOTHING, dict(command.all_ext_fields() or {}))
         for exchange in self.exchanges.by_request.values():
             request = exchange.command
@@ -137,8 +144,8 @@ class ReplayRun:
                 continue
             # the look that ended a held pull may have been that much later
             late = 0.0 if exchange.run is None else LOOK_AFTER_MS
-            if not stage.cut_off(exchange.line.conn, exchange.done_at + late):
-                stage.differs(exchange, "answer", NOTHING, int(exchange.got.code))
+            if not context.cut_off(exchange.line.conn, exchange.done_at + late):
+                context.differs(exchange, "answer", NOTHING, int(exchange.got.code))
 
 
 def _group(command: RemotingCommand) -> str:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.clock import read_clock
 from rmqlab.lab.replay.exchange import LOG, number_of, pair
-from rmqlab.lab.replay.run import ReplayRun
-from rmqlab.lab.replay.stage import STALL_MS, Choice, Found, Stage, Stall
+from rmqlab.lab.replay.recorded_clock import read_clock
+from rmqlab.lab.replay.replay_context import STALL_MS, FoundDifference, OrderChoice, ReplayContext, Stall
+from rmqlab.lab.replay.replay_pass import ReplayPass
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 PASSES = 12
 """How many passes over a recording are made at most."""
 
-Assumption = Choice | Stall
+Assumption = OrderChoice | Stall
 # When (ms) the first difference of a group or topic showed, and how many it has, below 0: the greater, the better.
 Score = tuple[float, int]
 _NONE: Score = inf, 0
 
 
-class Search:
+class OrderSearch:
     """Passes over a recording, until nothing differs or nothing is left to assume. `tell` hears of each."""
 
     def __init__(self, recording: Recording, tell: Callable[[str], None]) -> None:
@@ -47,7 +47,7 @@ class Search:
         self._tried: dict[str, set[tuple[int, ...]]] = {}
         self.passes = 0
 
-    def run(self) -> Stage:
+    def run(self) -> ReplayContext:
         """Return the pass with the fewest differences."""
         best = fewest = self.run_pass(())
         while best.differing and self.passes < PASSES:
@@ -69,25 +69,25 @@ class Search:
                 fewest = best
         return fewest
 
-    def run_pass(self, assumed: tuple[Assumption, ...]) -> Stage:
+    def run_pass(self, assumed: tuple[Assumption, ...]) -> ReplayContext:
         """Go over the recording once."""
         self.passes += 1
         exchanges = pair(self._recording.lines)
         self._tell(f"pass {self.passes} over {len(exchanges.by_request)} requests")
         clock = read_clock(self._recording, exchanges.by_request.values())
-        stage = Stage(self._recording, exchanges, clock, assumed)
-        ReplayRun(stage).run()
-        return stage
+        context = ReplayContext(self._recording, exchanges, clock, assumed)
+        ReplayPass(context).run()
+        return context
 
-    def _proposals(self, stage: Stage) -> dict[str, list[Assumption]]:
+    def _proposals(self, context: ReplayContext) -> dict[str, list[Assumption]]:
         """For each group or topic that differs, what is most likely behind it and was not tried.
 
         That is the latest tie of two heartbeats; else, for every request that differs, the order of it and a change,
         and the message that it may not have seen; else the latest pair of any kind.
         """
-        shown = {subject: moment for subject, (moment, _) in _by_subject(stage).items()}
-        differing = {found.exchange.number for found in stage.differing if found.exchange is not None}
-        assumed = {one.key for one in stage.assumed}
+        shown = {subject: moment for subject, (moment, _) in _by_subject(context).items()}
+        differing = {found.exchange.number for found in context.differing if found.exchange is not None}
+        assumed = {one.key for one in context.assumed}
         proposals: dict[str, dict[int, Assumption]] = {}
         ranks: dict[str, int] = {}
 
@@ -98,7 +98,7 @@ class Search:
                 ranks[subject], proposals[subject] = rank, {}
             proposals[subject][place] = one
 
-        for choice in stage.choices:
+        for choice in context.choices:
             subject, first, second = choice.domain[1], choice.first.number, choice.second.number
             if choice.second.line.t > shown.get(subject, -inf):
                 continue
@@ -113,7 +113,7 @@ class Search:
             else:
                 propose(subject, 3, 0, choice)
         unseen = {
-            (at, subject) for found in stage.differing for at in _unseen(stage, found) for subject in found.subjects
+            (at, subject) for found in context.differing for at in _unseen(context, found) for subject in found.subjects
         }
         for at, subject in sorted(unseen, reverse=True):
             # the first of them in the log: a thread that stands still there shows none of the others
@@ -123,31 +123,31 @@ class Search:
         return {subject: list(ones.values()) for subject, ones in proposals.items()}
 
 
-def _all(stage: Stage, proposals: dict[str, list[Assumption]]) -> tuple[Assumption, ...]:
-    return (*stage.assumed, *(one for ones in proposals.values() for one in ones))
+def _all(context: ReplayContext, proposals: dict[str, list[Assumption]]) -> tuple[Assumption, ...]:
+    return (*context.assumed, *(one for ones in proposals.values() for one in ones))
 
 
-def _by_subject(stage: Stage) -> dict[str, Score]:
+def _by_subject(context: ReplayContext) -> dict[str, Score]:
     scores: dict[str, Score] = {}
-    for found in stage.differing:
+    for found in context.differing:
         for subject in found.subjects:
             moment, count = scores.get(subject, _NONE)
             scores[subject] = min(moment, found.t), count - 1
     return scores
 
 
-def _unseen(stage: Stage, found: Found) -> Iterator[int]:
+def _unseen(context: ReplayContext, found: FoundDifference) -> Iterator[int]:
     """Where those messages are in the log that our broker showed to a request, and the real one may not have had."""
     exchange = found.exchange
     if exchange is None or LOG not in exchange.domains:
         return
     for offset in (exchange.highest, number_of(exchange.fields.get("queueOffset"))):
-        message = None if offset is None else stage.messages.get((exchange.queue, offset))
+        message = None if offset is None else context.messages.get((exchange.queue, offset))
         if message and message.visible < exchange.answered_at and exchange.line.t - message.t <= STALL_MS:
             yield message.at
 
 
-def _is_tie(choice: Choice) -> bool:
+def _is_tie(choice: OrderChoice) -> bool:
     """Tell whether two heartbeats bring different subscriptions of the same version: the first to come stays."""
     mine = {subscription.topic: subscription for subscription in _subscriptions(choice.first)}
     return any(

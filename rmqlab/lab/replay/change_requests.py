@@ -8,20 +8,20 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.clock import LOOK_LASTS_MS
-from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, State
-from rmqlab.lab.replay.log import RecordedLog
-from rmqlab.lab.replay.stage import SETTLE_MS, UNDER_WAY_MS
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, ExchangeState
+from rmqlab.lab.replay.recorded_clock import LOOK_LASTS_MS
+from rmqlab.lab.replay.recorded_log import RecordedLog
+from rmqlab.lab.replay.replay_context import SETTLE_MS, UNDER_WAY_MS
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import ResponseCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.lab.replay.exchange import Domain
-    from rmqlab.lab.replay.frames import Line
-    from rmqlab.lab.replay.reads import Reads
-    from rmqlab.lab.replay.stage import Stage
+    from rmqlab.lab.replay.frames import RecordedLine
+    from rmqlab.lab.replay.read_requests import ReadRequests
+    from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
 LOOK_BEFORE_MS, LOOK_AFTER_MS = 60.0, 40.0
@@ -29,45 +29,45 @@ LOOK_BEFORE_MS, LOOK_AFTER_MS = 60.0, 40.0
 _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
 
 
-class Changes:
+class ChangeRequests:
     """Changes seen and not made yet, looks of the hold service and scans of the housekeeping to come.
 
-    Changes to the same part of the broker are made in the order seen, or as the stage assumes; messages are stored as
-    `RecordedLog` says.
+    Changes to the same part of the broker are made in the order seen, or as the context assumes; messages are stored
+    as `RecordedLog` says.
     """
 
-    def __init__(self, stage: Stage, reads: Reads) -> None:
-        self._stage = stage
+    def __init__(self, context: ReplayContext, reads: ReadRequests) -> None:
+        self._context = context
         self._reads = reads
-        self.log = RecordedLog(stage, reads, self._make)
-        self._looks = deque(stage.clock.looks)
+        self.log = RecordedLog(context, reads, self._make)
+        self._looks = deque(context.clock.looks)
         self._looked_at = -inf
-        self._scans = deque(stage.clock.scans)
+        self._scans = deque(context.clock.scans)
 
     def see(self, change: Exchange) -> None:
         """A change is seen."""
-        self._stage.seen(change)
-        self._stage.pending.append(change)
+        self._context.seen(change)
+        self._context.pending.append(change)
 
-    def see_close(self, line: Line) -> None:
+    def see_close(self, line: RecordedLine) -> None:
         """A connection closes: that concerns the groups its client is in, or is about to join."""
-        channel = self._stage.channels.get(line.conn)
+        channel = self._context.channels.get(line.conn)
         if channel is None:
             return
-        table = self._stage.broker.consumer_manager.consumer_table
+        table = self._context.broker.consumer_manager.consumer_table
         domains: set[Domain] = {("group", group) for group, info in table.items() if channel in info.channel_info_table}
-        for change in self._stage.pending:
+        for change in self._context.pending:
             if change.line.conn == line.conn:
                 domains |= change.domains - {LOG}
         self.see(Exchange(line, domains=frozenset(domains)))
 
     def advance(self, t: float) -> None:
         """Come to the moment `t`: what has been put off for too long happens first, in the order of time."""
-        stage = self._stage
+        context = self._context
         while True:
             due: list[tuple[float, Callable[[], object]]] = list(self.log.overdue())
-            if stage.pending:
-                change = min(stage.pending, key=self._latest)
+            if context.pending:
+                change = min(context.pending, key=self._latest)
                 due.append((self._latest(change), partial(self.handle, change)))
             if self._looks:
                 due.append((self._looks[0] + LOOK_AFTER_MS, self.look))
@@ -76,17 +76,17 @@ class Changes:
             at, act = min(due, key=lambda item: item[0], default=(inf, None))
             if at >= t or act is None:
                 break
-            stage.t = max(stage.t, at)
+            context.t = max(context.t, at)
             act()
-        stage.t = max(stage.t, t)
+        context.t = max(context.t, t)
         self._reads.forget()
 
     def _latest(self, change: Exchange) -> float:
         """When a change was made at the latest, as far as anything but its answer tells (ms)."""
         if change.expected is None:
-            return change.line.t + (UNDER_WAY_MS if self._stage.must_wait(change) else SETTLE_MS)
-        told = None if change.put_at is None else self._stage.clock.store_times.get(change.put_at)
-        stored = inf if told is None else told + 1 - self._stage.clock.epoch
+            return change.line.t + (UNDER_WAY_MS if self._context.must_wait(change) else SETTLE_MS)
+        told = None if change.put_at is None else self._context.clock.store_times.get(change.put_at)
+        stored = inf if told is None else told + 1 - self._context.clock.epoch
         return stored if change.line.t <= stored <= change.answered_at else inf
 
     def force(self, read: Exchange) -> None:
@@ -97,47 +97,47 @@ class Changes:
             self._reach(read, read.highest)
         elif not self._reads.is_fresh(read):
             # Woken by a message, and refused for another reason: the answer does not tell which message.
-            while read.state is State.HELD and self.log.step():
+            while read.state is ExchangeState.HELD and self.log.step():
                 pass
         if not self._reads.is_fresh(read):
             self._look_for(read)
         domains = read.domains - {LOG}
         while not read.is_done:
-            change = next((change for change in self._stage.pending if change.domains & domains), None)
+            change = next((change for change in self._context.pending if change.domains & domains), None)
             if change is None:
                 break
             self._handle_by_halves(change, read)
         self._reads.take_at_once(read)
-        if read.state is State.WAITING:
+        if read.state is ExchangeState.WAITING:
             self._reads.ask(read)
         self._look_for(read)
 
     def _look_for(self, read: Exchange) -> None:
         """Let the hold service look, or come to this pull's queue in a look that began a moment ago."""
-        stage = self._stage
-        if read.state is State.HELD and self._looks and self._looks[0] - LOOK_BEFORE_MS <= stage.t:
-            self.look(stage.t)
-        if read.state is State.HELD and stage.t - self._looked_at <= LOOK_LASTS_MS:
-            stage.uses[Undetermined.LOOK_PHASE] += 1
-            stage.broker.now = stage.now
-            highest = stage.broker.store.get_max_offset_in_queue(*read.queue)
-            stage.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=stage.now)
+        context = self._context
+        if read.state is ExchangeState.HELD and self._looks and self._looks[0] - LOOK_BEFORE_MS <= context.t:
+            self.look(context.t)
+        if read.state is ExchangeState.HELD and context.t - self._looked_at <= LOOK_LASTS_MS:
+            context.uses[Tolerated.LOOK_PHASE] += 1
+            context.broker.now = context.now
+            highest = context.broker.store.get_max_offset_in_queue(*read.queue)
+            context.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=context.now)
             self._reads.looked_after()
 
     def _handle_by_halves(self, change: Exchange, read: Exchange) -> None:
         """Handle a change that a read waits for; the read may look at a heartbeat that is half done."""
-        listener = self._stage.broker.listener
+        listener = self._context.broker.listener
         listener.postpone = read.expected is not None and read.expected.code in _HALF_WAY
         self.handle(change)
         if listener.postpone:
             if read.is_done:
-                self._stage.uses[Undetermined.HALF_HEARTBEAT] += 1
+                self._context.uses[Tolerated.HALF_HEARTBEAT] += 1
             listener.release()
             self._reads.changed(change.domains, change)
 
     def _reach(self, read: Exchange, offset: int) -> None:
         """Make messages visible until a queue's next offset is the one in the answer."""
-        store = self._stage.broker.store
+        store = self._context.broker.store
         while not read.is_done and store.get_max_offset_in_queue(*read.queue) < offset:
             if not self.log.step():
                 return
@@ -154,65 +154,67 @@ class Changes:
 
     def _before(self, change: Exchange) -> list[Exchange]:
         """Pending changes that come before this one: seen earlier on the same domains, or assumed to be first."""
-        stage = self._stage
+        context = self._context
         before = []
-        for other in stage.pending:
+        for other in context.pending:
             if other is change or not other.domains & change.domains - {LOG}:
                 continue
-            first = stage.comes_first(other, change)
-            if first or (other.number < change.number and not stage.comes_first(change, other)):
+            first = context.comes_first(other, change)
+            if first or (other.number < change.number and not context.comes_first(change, other)):
                 before.append((not first, other.number, other))
         return [other for _, _, other in sorted(before)]
 
     def _make(self, change: Exchange) -> None:
-        stage, broker = self._stage, self._stage.broker
-        stage.pending.remove(change)
-        for other in stage.pending:
+        context, broker = self._context, self._context.broker
+        context.pending.remove(change)
+        for other in context.pending:
             if other.number > change.number:
-                stage.choose(change, other)
+                context.choose(change, other)
             elif other.domains & change.domains - {LOG}:
-                stage.reordered(other, change)
+                context.reordered(other, change)
         if change.expected is None:
-            stage.unanswered.append(change)
+            context.unanswered.append(change)
         got: RemotingCommand | None = None
         if change.command is None:
-            broker.on_channel_close(stage.channel(change), stage.now)
+            broker.on_channel_close(context.channel(change), context.now)
         else:
-            earliest = stage.clock.epoch_ms(change.line.t)
-            latest = stage.clock.epoch_ms(min(change.answered_at, stage.t + SETTLE_MS))
+            earliest = context.clock.epoch_ms(change.line.t)
+            latest = context.clock.epoch_ms(min(change.answered_at, context.t + SETTLE_MS))
             broker.store.window = change.put_at, earliest - 1, latest + 1
             # A message whose store time is not known may have been stored at once; what follows from it is not earlier.
-            got = broker.handle(stage.channel(change), change.command, earliest if LOG in change.domains else stage.now)
+            got = broker.handle(
+                context.channel(change), change.command, earliest if LOG in change.domains else context.now
+            )
         if got is None and change.code in CALLS:
-            stage.asking[change.line.conn, change.opaque] = change
-        stage.settle(change, got)
+            context.asking[change.line.conn, change.opaque] = change
+        context.settle(change, got)
         self.log.collect()
         self._reads.changed(change.domains - {LOG}, change)
 
-    def client_answers(self, line: Line, answer: RemotingCommand) -> None:
+    def client_answers(self, line: RecordedLine, answer: RemotingCommand) -> None:
         """A client answers a request of the broker's own: whoever asked gets what comes of it."""
-        stage = self._stage
-        opaque = stage.own.pop((line.conn, answer.opaque), None)
-        channel = stage.channels.get(line.conn)
+        context = self._context
+        opaque = context.own.pop((line.conn, answer.opaque), None)
+        channel = context.channels.get(line.conn)
         if opaque is not None and channel is not None:
             ours = copy(answer)
             ours.opaque = opaque
-            stage.broker.handle(channel, ours, stage.now)
+            context.broker.handle(channel, ours, context.now)
             self.log.collect()
 
     def look(self, t: float | None = None) -> None:
         """Let the hold service look after the held pulls, at its estimated time or at `t`, where an answer shows it."""
-        stage = self._stage
+        context = self._context
         estimate = self._looks.popleft()
         self._looked_at = estimate if t is None else min(t, estimate)
-        now = stage.clock.epoch_ms(self._looked_at)
-        stage.uses[Undetermined.LOOK_PHASE] += 1
-        stage.broker.now = now
-        stage.broker.pull_request_hold_service.check_hold_request(now)
+        now = context.clock.epoch_ms(self._looked_at)
+        context.uses[Tolerated.LOOK_PHASE] += 1
+        context.broker.now = now
+        context.broker.pull_request_hold_service.check_hold_request(now)
         self._reads.looked_after()
 
     def _scan(self) -> None:
         """Let the housekeeping close and forget silent connections."""
-        stage = self._stage
-        stage.broker.now = now = stage.clock.epoch_ms(self._scans.popleft())
-        stage.broker.client_housekeeping_service.scan_exception_channel(now)
+        context = self._context
+        context.broker.now = now = context.clock.epoch_ms(self._scans.popleft())
+        context.broker.client_housekeeping_service.scan_exception_channel(now)

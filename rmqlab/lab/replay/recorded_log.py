@@ -6,15 +6,15 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.exchange import LOG
-from rmqlab.lab.replay.stage import SETTLE_MS, STALL_MS, Stored
-from rmqlab.lab.replay.undetermined import Undetermined
+from rmqlab.lab.replay.replay_context import SETTLE_MS, STALL_MS, StoredMessage
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rmqlab.lab.replay.exchange import Exchange
-    from rmqlab.lab.replay.reads import Reads
-    from rmqlab.lab.replay.stage import Stage
+    from rmqlab.lab.replay.read_requests import ReadRequests
+    from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
 
@@ -25,53 +25,53 @@ class RecordedLog:
     fills a gap between known places is a message sent back or a delayed one that was delivered. `make` makes a change.
     """
 
-    def __init__(self, stage: Stage, reads: Reads, make: Callable[[Exchange], None]) -> None:
-        self._stage = stage
+    def __init__(self, context: ReplayContext, reads: ReadRequests, make: Callable[[Exchange], None]) -> None:
+        self._context = context
         self._reads = reads
         self._make = make
         # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
         self.sent: list[tuple[float, int, RemotingCommand]] = []
         # Messages stored and not visible yet.
-        self._stored: deque[Stored] = deque()
+        self._stored: deque[StoredMessage] = deque()
         # The places of all messages that a client sent and got an answer for.
-        self._places = {exchange.put_at for exchange in stage.exchanges.by_request.values()} - {None}
+        self._places = {exchange.put_at for exchange in context.exchanges.by_request.values()} - {None}
 
     @property
     def _end(self) -> int:
-        return max(self._stage.broker.store.max_phy_offset, 0)
+        return max(self._context.broker.store.max_phy_offset, 0)
 
     def overdue(self) -> Iterator[tuple[float, Callable[[], object]]]:
         """What happens at the latest when (ms): the next message becomes visible, the next timer runs."""
         if self._stored:
             message = self._stored[0]
-            yield message.t + (STALL_MS if message.at in self._stage.stalls else SETTLE_MS), self.dispatch
-        due = self._stage.broker.timers.next_due()
+            yield message.t + (STALL_MS if message.at in self._context.stalls else SETTLE_MS), self.dispatch
+        due = self._context.broker.timers.next_due()
         if due is not None and self._end not in self._places:
-            told = self._stage.clock.store_times.get(self._end, 0)
+            told = self._context.clock.store_times.get(self._end, 0)
             latest = told + 1 if told >= due else due + SETTLE_MS
-            yield latest - self._stage.clock.epoch, self._run_timer
+            yield latest - self._context.clock.epoch, self._run_timer
 
     def collect(self) -> int:
         """Note what the broker has stored and sent; return how many messages it has stored."""
-        stage, broker = self._stage, self._stage.broker
+        context, broker = self._context, self._context.broker
         stored = len(broker.store.stored)
         for queue, offset, at in broker.store.stored:
-            message = stage.messages[queue, offset] = Stored(queue, offset, at, stage.t)
+            message = context.messages[queue, offset] = StoredMessage(queue, offset, at, context.t)
             self._stored.append(message)
         broker.store.stored.clear()
         for conn, command in broker.outgoing:
-            asked = stage.asking.pop((conn, command.opaque), None) if command.is_response else None
+            asked = context.asking.pop((conn, command.opaque), None) if command.is_response else None
             if asked is None:
-                self.sent.append((stage.t, conn, command))
+                self.sent.append((context.t, conn, command))
             else:
-                stage.settle(asked, command)
+                context.settle(asked, command)
         broker.outgoing.clear()
         return stored
 
     def store(self, change: Exchange) -> None:
         """Store a message, after all that come before it in the log."""
         while not change.is_done:
-            puts = [other for other in self._stage.pending if LOG in other.domains]
+            puts = [other for other in self._context.pending if LOG in other.domains]
             chosen = self._next(puts, change)
             if chosen is None:
                 self._run_timer()
@@ -80,7 +80,7 @@ class RecordedLog:
                 if other is chosen:
                     break
                 if other.put_at is not None:
-                    self._stage.reordered(other, chosen)
+                    self._context.reordered(other, chosen)
             self._make(chosen)
 
     def _next(self, puts: list[Exchange], change: Exchange) -> Exchange | None:
@@ -91,7 +91,7 @@ class RecordedLog:
         if known and (known[0][0] <= end or self._is_blank(end, known[0][0])):
             return known[0][2]
         # Here is a gap. A delayed message that was pulled later is known by its place.
-        if end in self._stage.clock.store_times and self._timer_may_run():
+        if end in self._context.clock.store_times and self._timer_may_run():
             return None
         if unknown:
             return unknown[0]
@@ -99,16 +99,16 @@ class RecordedLog:
 
     def _is_blank(self, end: int, put_at: int) -> bool:
         """Tell whether a gap is the blank at the end of a commit log file."""
-        size = self._stage.broker.store.config.mapped_file_size_commit_log
+        size = self._context.broker.store.config.mapped_file_size_commit_log
         return put_at % size == 0 and put_at - end < min(size // 4, 1 << 16)
 
     def _timer_may_run(self) -> bool:
-        due = self._stage.broker.timers.next_due()
-        return due is not None and due <= self._stage.now
+        due = self._context.broker.timers.next_due()
+        return due is not None and due <= self._context.now
 
     def _store_next(self) -> bool:
         """Store the next message that may have been stored by now; False when there is none."""
-        puts = [change for change in self._stage.pending if LOG in change.domains]
+        puts = [change for change in self._context.pending if LOG in change.domains]
         if puts:
             self.store(min(puts, key=lambda put: (put.put_at is None, put.put_at or 0, put.number)))
             return True
@@ -119,29 +119,29 @@ class RecordedLog:
 
     def _run_timer(self) -> None:
         """Run the timer that is due first, after the messages that come before what it may store."""
-        stage, broker = self._stage, self._stage.broker
-        while here := [put for put in stage.pending if put.put_at == self._end]:
+        context, broker = self._context, self._context.broker
+        while here := [put for put in context.pending if put.put_at == self._end]:
             self._make(here[0])
         due = broker.timers.next_due()
         if due is None:
             return
-        broker.store.window = None, due, stage.now + 1
+        broker.store.window = None, due, context.now + 1
         broker.now = due
         broker.timers.run_next()
         stored = self.collect()
         if stored:
-            stage.uses[Undetermined.TIMER_LAG] += stored
+            context.uses[Tolerated.TIMER_LAG] += stored
 
     def dispatch(self) -> bool:
         """Make the next stored message visible; False when there is none."""
-        queue = self._stage.broker.dispatch_one(self._stage.now)
+        queue = self._context.broker.dispatch_one(self._context.now)
         if queue is None:
             self._stored.clear()
             return False
         if self._stored:
             message = self._stored.popleft()
-            message.visible = self._stage.t
-        self._stage.visible[queue] += 1
+            message.visible = self._context.t
+        self._context.visible[queue] += 1
         self._reads.dispatched(queue)
         return True
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.broker import ReplayedBroker
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, State
-from rmqlab.lab.replay.stats import Phases
-from rmqlab.lab.replay.undetermined import Undetermined, Uses
+from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState
+from rmqlab.lab.replay.sample_phases import SamplePhases
+from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.lab.replay.broker import RecordedChannel
-    from rmqlab.lab.replay.clock import RecordedClock
     from rmqlab.lab.replay.frames import Recording
+    from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.protocol.command import RemotingCommand
 
 SETTLE_MS = 10.0
@@ -36,7 +36,7 @@ NOTHING = "(nothing)"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """One place where our broker does not do what was recorded. `code` is the request code."""
 
     conn: int
@@ -61,7 +61,7 @@ class Reordering:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OrderChoice:
     """Two requests under way at the same moment on the same part of the broker: `second` may have been the first."""
 
     domain: Domain
@@ -90,7 +90,7 @@ class Stall:
 
 
 @dataclass(eq=False, slots=True)
-class Stored:
+class StoredMessage:
     """A message in the log: topic and queue, its offset there, its commit log offset, when it was stored and visible.
 
     Times are ms of the recording.
@@ -104,23 +104,23 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundDifference:
     """A difference, the request it is one of (None: the broker sent something by itself), and when it showed (ms).
 
     `subjects` are the groups and topics it has to do with.
     """
 
-    difference: Difference
+    difference: AnswerDifference
     subjects: frozenset[str]
     t: float
     exchange: Exchange | None = None
 
 
-class Stage:
-    """One run over a recording. `t` is the moment reached (ms of the recording)."""
+class ReplayContext:
+    """What one pass over a recording shares. `t` is the moment reached (ms of the recording)."""
 
     def __init__(
-        self, recording: Recording, exchanges: Exchanges, clock: RecordedClock, assumed: Iterable[Choice | Stall]
+        self, recording: Recording, exchanges: Exchanges, clock: RecordedClock, assumed: Iterable[OrderChoice | Stall]
     ) -> None:
         self.recording = recording
         self.exchanges = exchanges
@@ -129,27 +129,27 @@ class Stage:
         # Line numbers that come first against the order seen, by that of the request which waits for them.
         self._after: dict[int, set[int]] = {}
         for one in self.assumed:
-            if isinstance(one, Choice):
+            if isinstance(one, OrderChoice):
                 self._after.setdefault(one.first.number, set()).add(one.second.number)
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
         self.broker = ReplayedBroker(recording.properties, clock)
-        self.phases = Phases(self.broker, clock.boot or clock.epoch_ms(0.0))
+        self.phases = SamplePhases(self.broker, clock.boot or clock.epoch_ms(0.0))
         self.t = 0.0
         # Requests that wait for a client's answer; our number of each request of the broker's own that was recorded.
         self.asking: dict[tuple[int, int], Exchange] = {}
         self.own: dict[tuple[int, int], int] = {}
         self.channels: dict[int, RecordedChannel] = {}
         self.uses = Uses()
-        self.differing: list[Found] = []
+        self.differing: list[FoundDifference] = []
         self.reorderings: list[Reordering] = []
-        self.choices: list[Choice] = []
+        self.choices: list[OrderChoice] = []
         # Changes seen and not made yet, in the order seen; those made a moment ago that nobody answered.
         self.pending: list[Exchange] = []
         self.unanswered: deque[Exchange] = deque()
         # The line numbers of all requests that have been handled.
         self.handled: set[int] = set()
         # Every message of the log by queue and offset; the next offset of each queue that will be visible.
-        self.messages: dict[tuple[tuple[str, int], int], Stored] = {}
+        self.messages: dict[tuple[tuple[str, int], int], StoredMessage] = {}
         self.visible: Counter[tuple[str, int]] = Counter()
 
     @property
@@ -184,7 +184,7 @@ class Stage:
         """Note that `first` is handled before `second`, if they have to do with each other."""
         shared = first.domains & second.domains - {LOG}
         if shared:
-            self.choices.append(Choice(min(shared), first, second))
+            self.choices.append(OrderChoice(min(shared), first, second))
 
     def comes_first(self, one: Exchange, other: Exchange) -> bool:
         """Tell whether `one` is assumed to be handled before `other`."""
@@ -196,26 +196,26 @@ class Stage:
 
     def settle(self, exchange: Exchange, got: RemotingCommand | None) -> None:
         """Take our answer as final and note where it differs."""
-        exchange.got, exchange.state, exchange.done_at = got, State.DONE, self.t
+        exchange.got, exchange.state, exchange.done_at = got, ExchangeState.DONE, self.t
         self.handled.add(exchange.number)
         self.phases.delivered(exchange, self.now)
         if exchange.expected is not None and got is not None:
             missed = self.messages.get((exchange.queue, self.visible[exchange.queue]))
             if missed is not None and LOG in exchange.domains and missed.t < exchange.line.t:
-                self.uses[Undetermined.DISPATCH_LAG] += 1
+                self.uses[Tolerated.DISPATCH_LAG] += 1
             for name, expected, ours in compare(exchange.code, exchange.expected, got, self.uses):
                 self.differs(exchange, name, expected, ours)
 
     def differs(self, exchange: Exchange, field: str, expected: object, got: object) -> None:
         """Note a difference of an exchange."""
         exchange.agrees = False
-        difference = Difference(exchange.line.conn, exchange.opaque, exchange.code, field, expected, got)
+        difference = AnswerDifference(exchange.line.conn, exchange.opaque, exchange.code, field, expected, got)
         t = exchange.done_at if exchange.expected is None else exchange.answered_at
-        self.differing.append(Found(difference, exchange.subjects, t, exchange))
+        self.differing.append(FoundDifference(difference, exchange.subjects, t, exchange))
 
     def reordered(self, seen_first: Exchange, handled_first: Exchange) -> None:
         """Note that an answer demanded the other order of two requests."""
-        self.uses[Undetermined.OVERTAKEN] += 1
+        self.uses[Tolerated.OVERTAKEN] += 1
         self.reorderings.append(Reordering(seen_first, handled_first))
 
     def cut_off(self, conn: int, t: float) -> bool:
@@ -224,7 +224,7 @@ class Stage:
         if t + LAST_MS < end:
             return False
         if conn in self.clock.frozen:
-            self.uses[Undetermined.FROZEN] += 1
+            self.uses[Tolerated.FROZEN] += 1
         elif t < end:
-            self.uses[Undetermined.CUT_OFF] += 1
+            self.uses[Tolerated.CUT_OFF] += 1
         return True

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.replay.exchange import number_of
-from rmqlab.lab.replay.frames import Kind
+from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
 from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from rmqlab.lab.replay.exchange import Exchange
-    from rmqlab.lab.replay.frames import Line, Recording
+    from rmqlab.lab.replay.frames import RecordedLine, Recording
 
 _RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
@@ -113,9 +113,9 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
     if not config.long_polling_enable:
         clock.look_every = clock.short_poll = config.short_polling_time_mills
     for line in recording.lines:
-        if line.kind is Kind.CLOSE:
+        if line.kind is LineKind.CLOSE:
             clock.ends.setdefault(line.conn, line.t)
-        elif line.kind is Kind.CONTROL and line.control == "freeze":
+        elif line.kind is LineKind.CONTROL and line.control == "freeze":
             clock.frozen.update(line.conns)
             for conn in line.conns:
                 clock.ends.setdefault(conn, line.t)
@@ -150,9 +150,9 @@ def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collectio
     for exchange in exchanges:
         if exchange.code == RequestCode.HEART_BEAT:
             beats[exchange.line.conn] = exchange.line.t
-    closed: dict[int, Line] = {}
+    closed: dict[int, RecordedLine] = {}
     for line in recording.lines:
-        if line.kind is Kind.CLOSE:
+        if line.kind is LineKind.CLOSE:
             closed.setdefault(line.conn, line)
     for conn, line in closed.items():
         silence = line.t - beats.get(conn, line.t)

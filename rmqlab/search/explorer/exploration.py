@@ -1,4 +1,4 @@
-"""What an exploration found: outcomes with shares and shortest schedules, and verdicts on properties."""
+"""What an exploration found: outcomes, shares, shortest schedules, verdicts on properties; as JSON and in words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
-from rmqlab.search.explorer.blame import blame
-from rmqlab.search.explorer.decisions import Decision
-from rmqlab.search.explorer.properties import Property, duplicates
+from rmqlab.search.explorer.choice_graph import Decision
+from rmqlab.search.explorer.explanation import blame
+from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rmqlab.runtime.schedule import Schedule
 
 
@@ -65,10 +67,10 @@ class FoundOutcome:
 
 
 @dataclass(slots=True)
-class Verdict:
+class PropertyVerdict:
     """Whether a property holds; ``run`` is the shortest counterexample, or for "sometimes" the shortest example."""
 
-    property: Property
+    property: RunProperty
     holds: bool
     run: Run | None
     text: str | None
@@ -86,14 +88,14 @@ class Verdict:
 
 
 @dataclass(slots=True, repr=False)
-class Explored:
+class Exploration:
     """What an exploration found. ``outcomes``: the most frequent first; ``exhausted``: no order of frames is left.
 
     ``runs``: all that were made; ``searched`` and ``sampled`` of them in which part. ``states`` and ``merged``: of the
     searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
     reached. ``shortening``: runs that shortening schedules took. ``decisions``: which choices decide, odds by index of
     ``outcomes``; None when the space was not exhausted. ``varied``: what the last search opened beside the order of
-    frames; ``assumptions``: what it assumed of the rest.
+    frames; ``timings``: what it assumed of the rest.
     """
 
     scenario: Scenario
@@ -104,7 +106,7 @@ class Explored:
     states: int
     merged: int
     outcomes: list[FoundOutcome]
-    verdicts: list[Verdict]
+    verdicts: list[PropertyVerdict]
     lag_ms: int = 0
     times_open: bool = False
     beyond: list[FoundOutcome] = field(default_factory=list)
@@ -115,9 +117,9 @@ class Explored:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        from rmqlab.search.explorer.in_words import explored_lines
+        from rmqlab.search.explorer.exploration import exploration_lines
 
-        return "\n".join(explored_lines(self))
+        return "\n".join(exploration_lines(self))
 
     @property
     def not_shortened(self) -> int:
@@ -151,3 +153,74 @@ class Explored:
             "decisions": None if self.decisions is None else self.decisions.as_json(),
             "properties": [verdict.as_json() for verdict in self.verdicts],
         }
+
+
+MOST_SHOWN = 20
+SHARES = "each option of each choice counts the same (not each order)"
+
+
+def exploration_lines(explored: Exploration) -> Iterator[str]:
+    """What an exploration found, line by line: its claim, the outcomes, the properties."""
+    count = len(explored.outcomes)
+    yield f"{explored.scenario.id}: {count} outcome{'s' if count != 1 else ''}, {_claim(explored)}"
+    varied = ", ".join(["the order of frames", *explored.varied])
+    yield f"varied by the search: {varied}"
+    if explored.assumptions:
+        yield f"assumed by it: {'; '.join(explored.assumptions)}"
+    if explored.sampled:
+        yield "varied by the runs by chance: all of that, with times as recorded"
+    yield f"share: {SHARES if explored.exhausted else 'of the runs by chance'}"
+    for number, found in enumerate(explored.outcomes[:MOST_SHOWN], 1):
+        yield f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}"
+        if found.lost:
+            yield f"     lost: {', '.join(found.lost)}"
+        if found.run.under_way:
+            yield f"     ended although {found.run.under_way}"
+        for line in found.blame():
+            yield f"     {line}"
+        if found.schedule.taken:
+            yield f"     {found.schedule.to_json()}"
+    if count > MOST_SHOWN:
+        yield f"     and {count - MOST_SHOWN} more (--json has them all)"
+    if explored.not_shortened:
+        limit = f"{explored.shortening} runs of shortening were not enough"
+        yield f"{limit}: {explored.not_shortened} outcomes have longer schedules than need be (--shorten)"
+    for verdict in explored.verdicts:
+        yield from _verdict_lines(verdict)
+
+
+def _claim(explored: Exploration) -> str:
+    what = "every order of frames" + (" and what else was varied" if explored.varied else "")
+    searched = f"{explored.searched} runs through {explored.states} states ({explored.merged} merged)"
+    if explored.exhausted:
+        paths = sum(found.schedules or 0 for found in explored.outcomes)
+        beside = f"; {explored.sampled} runs by chance found no other" if explored.sampled else ""
+        return f"exhausted: {what}, {paths:,} schedules in {searched}{beside}"
+    if explored.beyond:
+        only = len(explored.beyond)
+        return f"not exhausted: {only} of them by other times only; {searched}, {explored.sampled} by chance"
+    return f"not exhausted: {searched}, {explored.sampled} by chance"
+
+
+def _share(found: FoundOutcome, explored: Exploration) -> str:
+    text = f"{found.share:7.2%}"
+    if not explored.exhausted:
+        return f"{text} ({found.sampled} of {explored.sampled})"
+    chance = f"; by chance {found.sampled / explored.sampled:.0%}" if explored.sampled else ""
+    return f"{text} ({found.schedules or 0:,} schedules{chance})"
+
+
+def _told(outcome: Outcome) -> str:
+    told = outcome.as_json()
+    consumed = "; ".join(f"{who}: {' '.join(bodies)}" for who, bodies in told["consumed"].items()) or "nobody anything"
+    committed = " ".join(f"{queue}={offset}" for queue, offset in told["committed"].items())
+    return f"{consumed}   committed {committed}" if committed else consumed
+
+
+def _verdict_lines(verdict: PropertyVerdict) -> Iterator[str]:
+    one = verdict.property
+    yield f"{one.kind}: {one.name}: {'holds' if verdict.holds else 'FAILS'}"
+    if verdict.text is not None and not (one.kind is PropertyKind.SOMETIMES and verdict.holds):
+        yield f"     {verdict.text}"
+        if verdict.run is not None and verdict.run.schedule.taken:
+            yield f"     {verdict.run.schedule.to_json()}"

@@ -1,7 +1,8 @@
-"""What the real broker and clients did, beside what is reached here.
+"""Which outcomes a scenario has when times vary, and what the real broker and clients did beside that.
 
-A scenario whose outcome does not depend on a race (``race`` has the rule) must end as the recording did: who consumed
-what, and the committed offsets. Of one that does, the recorded outcome must be among those reached.
+A scenario is run once with the nominal times (the first of each in ``race_timing``) and with others drawn from seeds.
+If all runs end alike, the outcome does not depend on a race, as far as these runs can tell, and must be the recorded
+one: who consumed what, and the committed offsets. Else the recorded outcome must be among those reached.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,93 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.cluster_settings import FILE_NAME, read_cluster_config
 from rmqlab.lab.run import Event, Outcome
-from rmqlab.lab.scenario import read_scenarios, refusal_of
-from rmqlab.search.explorer.race import SEEDS, Survey, survey
+from rmqlab.lab.scenario import Scenario, read_scenarios, refusal_of
+from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.schedule import Schedule
+from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rmqlab.lab.scenario import Scenario
+    from rmqlab.lab.run import Run
+    from rmqlab.lab.simulate import ClientSettings
+    from rmqlab.runtime.schedule import Chooser
+
+
+SEEDS = 40
+
+
+@dataclass(slots=True)
+class ReachedOutcome:
+    """An outcome that was reached: in how many runs, and in which one first (``seed`` None: the nominal run)."""
+
+    outcome: Outcome
+    seed: int | None
+    schedule: Schedule
+    runs: int = 1
+
+
+@dataclass(slots=True)
+class Survey:
+    """The outcomes of one scenario, the nominal run's first, and the number of runs made."""
+
+    scenario: Scenario
+    reached: dict[Outcome, ReachedOutcome] = field(default_factory=dict)
+    runs: int = 0
+
+    @property
+    def depends_on_race(self) -> bool:
+        """Whether two runs ended differently."""
+        return len(self.reached) > 1
+
+    @property
+    def nominal(self) -> Outcome:
+        """How the run with nominal times ended."""
+        return next(iter(self.reached))
+
+    def add(self, run: Run, seed: int | None) -> None:
+        """Count one more run."""
+        self.runs += 1
+        outcome = run.outcome()
+        if outcome in self.reached:
+            self.reached[outcome].runs += 1
+        else:
+            self.reached[outcome] = ReachedOutcome(outcome, seed, run.schedule)
+
+
+def survey(
+    scenario: Scenario,
+    *,
+    seeds: int = SEEDS,
+    wanted: Outcome | None = None,
+    cluster: ClusterConfig | None = None,
+    clients: ClientSettings | None = None,
+) -> Survey:
+    """Run a scenario with nominal times and with ``seeds`` seeds, and collect its outcomes.
+
+    With ``wanted`` it stops early: when that outcome was reached and another one proved the race.
+
+    Raises:
+        BadInput: the scenario cannot be simulated.
+    """
+    result, timing = Survey(scenario), race_timing(scenario)
+
+    def run(chooser: Chooser | None, seed: int | None) -> None:
+        result.add(simulate(scenario, chooser=chooser, timing=timing, cluster=cluster, clients=clients), seed)
+
+    run(None, None)
+    for seed in range(seeds):
+        if wanted is not None and wanted in result.reached and result.depends_on_race:
+            break
+        run(RaceChooser(seed), seed)
+    return result
+
 
 PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many
 
 
-class Verdict(StrEnum):
+class RecordedVerdict(StrEnum):
     """How a recorded outcome stands to the simulated ones."""
 
     SAME = "same"
@@ -40,7 +115,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RecordedComparison:
     """One recorded scenario; ``survey`` is None and ``refusal`` says why when it cannot be simulated."""
 
     scenario_id: str
@@ -49,13 +124,13 @@ class Comparison:
     refusal: str | None = None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RecordedVerdict:
         """SAME: no race, and equal. REACHED: one of several outcomes."""
         if self.survey is None:
-            return Verdict.REFUSED
+            return RecordedVerdict.REFUSED
         if self.recorded not in self.survey.reached:
-            return Verdict.NOT_REACHED
-        return Verdict.REACHED if self.survey.depends_on_race else Verdict.SAME
+            return RecordedVerdict.NOT_REACHED
+        return RecordedVerdict.REACHED if self.survey.depends_on_race else RecordedVerdict.SAME
 
     def text(self) -> str:
         """The verdict in words."""
@@ -71,7 +146,7 @@ class Comparison:
         return f"reached: a race, one of {outcomes} outcomes of {runs} runs, by {how}"
 
     def as_json(self) -> dict[str, Any]:
-        """Verdict, number of runs, the recorded outcome, and those reached with their schedules."""
+        """RecordedVerdict, number of runs, the recorded outcome, and those reached with their schedules."""
         result: dict[str, Any] = {"verdict": self.verdict.value, "recorded": self.recorded.as_json()}
         if self.survey is None:
             return result | {"refusal": self.refusal}
@@ -83,17 +158,17 @@ class Comparison:
 
 
 def settings_beside(folder: Path) -> ClusterConfig:
-    """The settings of the broker.conf in ``folder``; without one 4.8.0's defaults, and SQL92 allowed, as was recorded.
+    """The settings of the broker.conf in ``folder``; without one the defaults, and SQL92 allowed, as was recorded.
 
     Raises:
-        BadInput: the file has a key or a value that 4.8.0 does not know.
+        BadInput: the file has a key or a value that the broker does not know.
     """
     path = folder / FILE_NAME
     return read_cluster_config(path, strict=False) if path.is_file() else default_settings()
 
 
 def default_settings() -> ClusterConfig:
-    """4.8.0's defaults, but for enablePropertyFilter."""
+    """The broker's defaults, but for enablePropertyFilter."""
     return ClusterConfig(broker=BrokerConfig(enable_property_filter=True))
 
 
@@ -139,7 +214,7 @@ def compare(
     seeds: int = SEEDS,
     patience: int = PATIENCE,
     cluster: ClusterConfig | None = None,
-) -> Iterator[Comparison]:
+) -> Iterator[RecordedComparison]:
     """Compare scenarios (those of the set) of a recorded set with their simulations, in order.
 
     ``cluster`` is by default what the set's broker.conf says. A recorded outcome that ``seeds`` runs did not reach is
@@ -159,9 +234,9 @@ def compare(
         recorded = Outcome.of_events(events[scenario.id])
         refusal = refusal_of(scenario)
         if refusal is not None:
-            yield Comparison(scenario.id, recorded, None, refusal)
+            yield RecordedComparison(scenario.id, recorded, None, refusal)
             continue
         result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster)
         if recorded not in result.reached and patience > 1:
             result = survey(scenario, seeds=seeds * patience, wanted=recorded, cluster=cluster)
-        yield Comparison(scenario.id, recorded, result)
+        yield RecordedComparison(scenario.id, recorded, result)

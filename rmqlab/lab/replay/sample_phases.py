@@ -25,30 +25,7 @@ SAMPLED = frozenset({
 PERIOD_MS = 10_000
 
 
-class RecordedStats(BrokerStatsManager):
-    """Counters that remember everything that was added to them."""
-
-    def __init__(self, cluster_name: str, now: int) -> None:
-        super().__init__(cluster_name, now)
-        self.log: list[tuple[str, str, int, int, int]] = []
-
-    def add(self, kind: str, key: str, value: int, now: int, times: int = 1) -> None:
-        """Add to a counter and remember it."""
-        self.log.append((kind, key, value, now, times))
-        super().add(kind, key, value, now, times)
-
-    def get(self, group: str, topic: str, queue_id: int | None, count: int, size: int, now: int) -> None:
-        """Wait for the recorded answer: `Phases.delivered` counts it."""
-
-    def sample_since(self, started: int) -> None:
-        """Have the same counters as if they were sampled since another moment."""
-        self.started = started
-        self._table = {}
-        for kind, key, value, now, times in sorted(self.log, key=lambda entry: entry[3]):
-            super().add(kind, key, value, now, times)
-
-
-class Phases:
+class SamplePhases:
     """The moments, within 10 s, at which the samples may have been taken; `started` is when the broker began."""
 
     def __init__(self, broker: ReplayedBroker, started: int) -> None:

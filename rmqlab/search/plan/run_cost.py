@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.scenario import Send, Start
-from rmqlab.search.plan.change import Change, Kind
+from rmqlab.search.plan.change import Change, MessageKind
 
 if TYPE_CHECKING:
     from rmqlab.lab.fates import MessageFate
@@ -17,11 +17,11 @@ CHANGES = frozenset({"starting", "started", "stopping", "stopped", "offsetReset"
 
 
 @dataclass(frozen=True, slots=True)
-class LostMessage:
+class LostByChange:
     """A message that was wanted and that nobody took: its kind, and who let it go by under which subscription."""
 
     body: str
-    kind: Kind
+    kind: MessageKind
     queue: int
     fate: str
     culprit: str | None
@@ -64,7 +64,7 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
     taken: Counter[str] = Counter()
     waits: dict[str, float] = {}
     begin = end = change_at_ms
-    passes: dict[tuple[str, str, Kind], bool] = {}
+    passes: dict[tuple[str, str, MessageKind], bool] = {}
     for event in run.events:
         what = event["ev"]
         if what in CHANGES and event["t"] >= change_at_ms:
@@ -77,7 +77,9 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
                 running.pop(event["who"], None)
             case "sent":
                 kind, topic = sent[event["body"]]
-                if kind is Kind.BOTH or any(_asks(change, step, topic, kind, passes) for step in running.values()):
+                if kind is MessageKind.BOTH or any(
+                    _asks(change, step, topic, kind, passes) for step in running.values()
+                ):
                     wanted[event["body"]] = event["t"]
             case "consume":
                 body = event["body"]
@@ -89,16 +91,18 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
     return RunCost(lost, twice, round(end - begin), round(max(waits.values(), default=0)), len(wanted))
 
 
-def _sent(run: Run) -> dict[str, tuple[Kind, str]]:
+def _sent(run: Run) -> dict[str, tuple[MessageKind, str]]:
     return {
-        message.body: (Kind(message.body.partition("-")[0]), step.topic)
+        message.body: (MessageKind(message.body.partition("-")[0]), step.topic)
         for step in run.scenario.steps
         if isinstance(step, Send)
         for message in step.messages
     }
 
 
-def _asks(change: Change, step: Start, topic: str, kind: Kind, passes: dict[tuple[str, str, Kind], bool]) -> bool:
+def _asks(
+    change: Change, step: Start, topic: str, kind: MessageKind, passes: dict[tuple[str, str, MessageKind], bool]
+) -> bool:
     one = step.subscribe.get(topic)
     if one is None:
         return False
@@ -108,7 +112,7 @@ def _asks(change: Change, step: Start, topic: str, kind: Kind, passes: dict[tupl
     return passes[key]
 
 
-def lost_messages(run: Run, cost: RunCost) -> list[LostMessage]:
+def lost_messages(run: Run, cost: RunCost) -> list[LostByChange]:
     """Each message lost, with the stage that let it go by."""
     fates: dict[str, list[MessageFate]] = {}
     for fate in run.fates:
@@ -116,6 +120,6 @@ def lost_messages(run: Run, cost: RunCost) -> list[LostMessage]:
     found = []
     for body in cost.lost:
         fate = next((one for one in fates[body] if one.lost), fates[body][0])
-        kind = Kind(body.partition("-")[0])
-        found.append(LostMessage(body, kind, fate.queue, fate.fate.value, fate.culprit, fate.subscription))
+        kind = MessageKind(body.partition("-")[0])
+        found.append(LostByChange(body, kind, fate.queue, fate.fate.value, fate.culprit, fate.subscription))
     return found

@@ -1,0 +1,257 @@
+"""What lint found: wishes of a topic, differences between them, what is lost by them; as JSON and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.filter.distinguishing_message import Apart
+from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.search.lint.loss import Loss, Properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from fractions import Fraction
+
+
+class LintVerdict(StrEnum):
+    """What can be said of a group or a topic; the worst of its parts."""
+
+    CONSISTENT = "consistent"
+    UNDECIDED = "not decided"
+    INCONSISTENT = "inconsistent"
+
+
+_ORDER = list(LintVerdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One way to subscribe a topic, and who does so; ``data`` None: these members do not subscribe it at all."""
+
+    data: SubscriptionData | None
+    members: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Type and text."""
+        return "nothing" if self.data is None else f"{self.data.expression_type or 'TAG'} {self.data.sub_string!r}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Type, text and members."""
+        told = None if self.data is None else {"type": self.data.expression_type, "expr": self.data.sub_string}
+        return {"subscription": told, "members": list(self.members)}
+
+
+@dataclass(frozen=True, slots=True)
+class WishDifference:
+    """Two wishes compared. ``apart`` None: one of them is a class filter, which nobody can look into."""
+
+    first: Wish
+    second: Wish
+    apart: Apart | None
+
+    @property
+    def verdict(self) -> LintVerdict:
+        """Same, different, or not known."""
+        if self.first.data is None or self.second.data is None:
+            return LintVerdict.INCONSISTENT
+        if self.apart is None:
+            return LintVerdict.UNDECIDED
+        if self.apart.only_first is not None or self.apart.only_second is not None:
+            return LintVerdict.INCONSISTENT
+        return LintVerdict.CONSISTENT if self.apart.proven else LintVerdict.UNDECIDED
+
+    def as_json(self) -> dict[str, Any]:
+        """Both wishes, the messages between them, and what was tried."""
+        apart = self.apart
+        return {
+            "first": self.first.as_json(),
+            "second": self.second.as_json(),
+            "verdict": str(self.verdict),
+            "only_first": None if apart is None else _message(apart.only_first),
+            "only_second": None if apart is None else _message(apart.only_second),
+            "proven": apart is not None and apart.proven,
+            "tried": 0 if apart is None else apart.tried,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLoss:
+    """A message on which members differ: who asks for it, and what becomes of it by who holds the slot.
+
+    ``losses``: one for each wish that may be in the slot; the first is that of the highest version, or heard last.
+    """
+
+    message: Properties
+    asked: tuple[str, ...]
+    losses: tuple[Loss, ...]
+
+    @property
+    def expected(self) -> Fraction:
+        """The share lost while the slot is that of the highest version, or of the member heard last."""
+        return self.losses[0].lost
+
+    def as_json(self) -> dict[str, Any]:
+        """The message, who asks for it, and the losses."""
+        return {
+            "message": _message(self.message),
+            "asked": list(self.asked),
+            "losses": [
+                {
+                    "slot": one.holder,
+                    "lost": float(one.lost),
+                    "lost_of": [one.lost.numerator, one.lost.denominator],
+                    "stuck": float(one.stuck),
+                    "fates": {client: str(fate) for client, fate in one.fates.items()},
+                    "unasked": list(one.unasked),
+                }
+                for one in self.losses
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLint:
+    """One topic: the different texts (the first member's first), how they differ, and what is lost by it."""
+
+    topic: str
+    wishes: tuple[Wish, ...]
+    differences: tuple[WishDifference, ...]
+    witnesses: tuple[ExampleLoss, ...]
+    queues: int | None
+
+    @property
+    def verdict(self) -> LintVerdict:
+        """The worst of its differences."""
+        return _worst(one.verdict for one in self.differences)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        return {
+            "topic": self.topic,
+            "verdict": str(self.verdict),
+            "queues": self.queues,
+            "wishes": [one.as_json() for one in self.wishes],
+            "differences": [one.as_json() for one in self.differences],
+            "witnesses": [one.as_json() for one in self.witnesses],
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GroupLint:
+    """One group. ``notes``: what else differs or will surprise. ``tool``: what the admin tool would say, later on."""
+
+    group: str
+    members: tuple[str, ...]
+    topics: tuple[TopicLint, ...]
+    notes: tuple[str, ...] = field(default=())
+    tool: bool = True
+
+    def __repr__(self) -> str:
+        """What the verb prints."""
+        from rmqlab.search.lint.findings import lint_lines
+
+        return "\n".join(lint_lines(self))
+
+    @property
+    def verdict(self) -> LintVerdict:
+        """The worst of its topics."""
+        return _worst(one.verdict for one in self.topics)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        return {
+            "group": self.group,
+            "verdict": str(self.verdict),
+            "members": list(self.members),
+            "topics": [one.as_json() for one in self.topics],
+            "notes": list(self.notes),
+            "admin_tool_says_same": self.tool,
+        }
+
+
+def _worst(verdicts: Iterable[LintVerdict]) -> LintVerdict:
+    return max(verdicts, key=_ORDER.index, default=LintVerdict.CONSISTENT)
+
+
+def _message(properties: Properties | None) -> dict[str, Any] | None:
+    """A message as its tag and its other properties."""
+    if properties is None:
+        return None
+    others = {name: value for name, value in properties.items() if name != PROPERTY_TAGS}
+    return {"tag": properties.get(PROPERTY_TAGS), "properties": others}
+
+
+MARKS = {LintVerdict.CONSISTENT: "ok", LintVerdict.UNDECIDED: "??", LintVerdict.INCONSISTENT: "NO"}
+
+
+def lint_lines(found: GroupLint) -> Iterator[str]:
+    """What was found of a group, line by line: verdict, topics with their differences, notes."""
+    count = len(found.members)
+    yield f"{found.group}: {found.verdict}, {count} member{'s' if count != 1 else ''}"
+    for topic in found.topics:
+        yield from _topic_lines(topic)
+    for note in found.notes:
+        yield f"  note: {note}"
+    if found.tool != (found.verdict is LintVerdict.CONSISTENT):
+        said = "the same" if found.tool else "not the same"
+        yield f"  note: the admin tool compares texts, and would call these subscriptions {said}"
+
+
+def _topic_lines(topic: TopicLint) -> Iterator[str]:
+    yield f"  {MARKS[topic.verdict]} {topic.topic}"
+    for wish in topic.wishes:
+        yield f"     {wish}: {', '.join(wish.members)}"
+    for one in topic.differences:
+        yield f"     {_told(one)}"
+    for witness in topic.witnesses:
+        yield from _witness_lines(witness, topic)
+
+
+def _told(one: WishDifference) -> str:
+    first, second, apart = str(one.first), str(one.second), one.apart
+    if one.second.data is None:
+        return f"{first} and nothing: queues given to {', '.join(one.second.members)} are pulled by nobody"
+    if apart is None:
+        return f"{first} and {second}: not decided, a class filter cannot be looked into"
+    if one.verdict is LintVerdict.CONSISTENT:
+        return f"{first} and {second} let the same messages pass: proven"
+    if one.verdict is LintVerdict.UNDECIDED:
+        return f"{first} and {second}: not decided; no message among {apart.tried} cases tells them apart"
+    if apart.only_first is not None and apart.only_second is not None:
+        return f"{first} and {second} differ both ways"
+    if apart.only_first is not None:
+        wider, narrower, missing = first, second, apart.only_second is None
+    else:
+        wider, narrower, missing = second, first, apart.only_first is None
+    sure = "" if apart.proven or not missing else " (nothing the other way round was found)"
+    return f"{wider} lets more pass than {narrower}{sure}"
+
+
+def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
+    yield f"     message with {shown(witness.message)}: asked for by {', '.join(witness.asked)}"
+    by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
+    for one in witness.losses:
+        by_fates.setdefault(tuple((client, str(fate)) for client, fate in one.fates.items()), []).append(one)
+    for fates, losses in by_fates.items():
+        holders = ", ".join(f"{one.holder}'s" for one in losses)
+        told = ", ".join(f"{client} {fate}" for client, fate in fates)
+        unasked = f"; not asked for by {', '.join(losses[0].unasked)}" if losses[0].unasked else ""
+        lost, stuck = losses[0].lost, losses[0].stuck
+        waits = f", waits in {_share(stuck, topic.queues)}" if stuck else ""
+        yield f"       slot {holders}: lost in {_share(lost, topic.queues)}{waits}: {told}{unasked}"
+
+
+def _share(part: Fraction, queues: int | None) -> str:
+    if queues is not None and (part * queues).denominator == 1:
+        return f"{part * queues} of {queues} queue{'s' if queues != 1 else ''}"
+    return "no queue" if part == 0 else "all queues" if part == 1 else f"{part} of the queues"
+
+
+def shown(message: Properties) -> str:
+    """A message in words."""
+    tag = message.get(PROPERTY_TAGS)
+    others = [f"{name}={value!r}" for name, value in message.items() if name != PROPERTY_TAGS]
+    return ", ".join(["no tag" if tag is None else f"tag {tag!r}", *others])

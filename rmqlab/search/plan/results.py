@@ -1,0 +1,246 @@
+"""What a plan found: each procedure tried, what it can lose, how sure that is; as JSON and in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.lab.run import Run
+from rmqlab.search.explorer.timings import assumed
+from rmqlab.search.plan.change import Change, MessageKind, text_of
+from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.procedures import Course, Procedure, Producers, Setting
+from rmqlab.search.plan.run_cost import LostByChange, RunCost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rmqlab.runtime.schedule import Schedule
+
+
+HALF = 0.5 - 1e-9
+
+
+@dataclass(slots=True)
+class ProcedureResult:
+    """A procedure tried. ``losses``: share of the schedules by how many messages they lose.
+
+    The shares are exact (each option of each choice counts the same) if ``exhausted``, else those of the drawn runs.
+
+    ``conditions``: what the producers have to do, by the checklist or by how they were assumed to behave.
+    ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is the shortest
+    run found that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
+    ``usual`` is the cost of the run in which every frame comes in the order it was sent.
+    """
+
+    procedure: Procedure
+    producers: Producers
+    course: Course
+    exhausted: bool
+    searched: int
+    drawn: int
+    losses: dict[int, float]
+    worst: Run
+    cost: RunCost
+    usual: RunCost
+    duplicates: int
+    lost: list[LostByChange] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The procedure and the producers, as files are called."""
+        return f"{self.procedure.name}-{self.producers}"
+
+    @property
+    def lossless(self) -> bool:
+        """Whether no run lost a message."""
+        return self.cost.lost == ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether no run lost a message, and nothing is asked of the producers."""
+        return self.lossless and not self.conditions
+
+    @property
+    def runs(self) -> int:
+        """How many schedules were tried."""
+        return self.searched + self.drawn
+
+    @property
+    def schedule(self) -> Schedule:
+        """The choices of the worst run; replays with ``rmqlab simulate --schedule``."""
+        return self.worst.schedule
+
+    def spread(self) -> tuple[int, int, int]:
+        """Messages lost at best, in the median, and at worst."""
+        counts = sorted(self.losses)
+        seen, median = 0.0, counts[-1]
+        for lost in counts:
+            seen += self.losses[lost]
+            if seen >= HALF:
+                median = lost
+                break
+        return counts[0], median, counts[-1]
+
+    def as_json(self) -> dict[str, Any]:
+        """The keys that others rely on, and what stands behind them."""
+        best, median, worst = self.spread()
+        return {
+            "name": self.procedure.name,
+            "producers": self.producers.value,
+            "safe": self.safe,
+            "conditional": self.lossless and bool(self.conditions),
+            "conditions": self.conditions,
+            "exhausted": self.exhausted,
+            "runs": self.runs,
+            "worst_loss": len(self.cost.lost),
+            "duplicates": self.duplicates,
+            "schedule": json.loads(self.schedule.to_json()),
+            "title": self.procedure.title,
+            "searched": self.searched,
+            "drawn": self.drawn,
+            "loss": {"best": best, "median": median, "worst": worst},
+            "losses": {str(lost): round(share, 9) for lost, share in sorted(self.losses.items())},
+            "wanted": self.cost.wanted,
+            "lost": [one.as_json() for one in self.lost],
+            "takes_ms": self.usual.takes_ms,
+            "longest_wait_ms": self.usual.longest_wait_ms,
+            "scenario": self.course.scenario.to_builtins(),
+        }
+
+
+@dataclass(slots=True, repr=False)
+class Plan:
+    """What a change of subscription costs by each procedure."""
+
+    change: Change
+    setting: Setting
+    budget: int
+    seed: int
+    tried: list[ProcedureResult]
+
+    def __repr__(self) -> str:
+        """What the verb prints."""
+        return "\n".join(plan_lines(self))
+
+    def of(self, name: str, producers: Producers = Producers.KEEP) -> ProcedureResult:
+        """One procedure, as tried with these producers."""
+        return next(one for one in self.tried if one.procedure.name == name and one.producers is producers)
+
+    @property
+    def lossless(self) -> list[ProcedureResult]:
+        """Those that lost nothing: first the safe, then those that need not wait, each in the order of what it asks."""
+        found = [one for one in self.tried if one.lossless]
+        return sorted(found, key=lambda one: (not one.safe, one.producers is Producers.WAIT, _asks(one.procedure)))
+
+    @property
+    def safe(self) -> list[ProcedureResult]:
+        """Those that lost nothing and ask nothing of the producers."""
+        return [one for one in self.lossless if one.safe]
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan; ``procedures`` has one object for each procedure and behaviour of the producers."""
+        change, setting = self.change, self.setting
+        return {
+            "old": text_of(change.old),
+            "new": text_of(change.new),
+            "same": change.same,
+            "messages": {kind.value: dict(properties) for kind, properties in change.kinds.items()},
+            "union": None if change.union is None else text_of(change.union),
+            "members": setting.members,
+            "queues": setting.queues,
+            "pause_ms": setting.pause_ms,
+            "every_ms": setting.every_ms,
+            "among": setting.among,
+            "budget": self.budget,
+            "seed": self.seed,
+            "assumptions": assumed(()),
+            "procedures": [one.as_json() for one in self.tried],
+        }
+
+
+# A restart is what every deployment does; a gap, a second group, a second rollout, new code in producers ask for more.
+EASE = ("one-by-one", "stop-all", "new-group", "widen-then-narrow", "new-topic")
+
+
+def _asks(procedure: Procedure) -> int:
+    return EASE.index(procedure.name) if procedure.name in EASE else len(EASE)
+
+
+MOST_NAMED = 6
+
+
+def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None) -> Iterator[str]:
+    """What a plan found, line by line; ``saved`` names the files of the worst schedules."""
+    change, setting = found.change, found.setting
+    yield (
+        f"{text_of(change.old)} -> {text_of(change.new)}: {setting.members} members, {setting.queues} queues,"
+        f" {setting.pause_ms} ms between restarts, messages every {setting.every_ms} ms"
+    )
+    if change.same:
+        yield "Both take the same messages."
+    names = {MessageKind.OLD: "only OLD takes", MessageKind.NEW: "only NEW takes", MessageKind.BOTH: "both take"}
+    for kind, properties in change.kinds.items():
+        yield f"  {names[kind]}, sent as {kind}-1, {kind}-2, ...: {properties or 'a message without tag'}"
+    if not change.proven:
+        yield "  Other kinds of messages were looked for and not found; that there are none is not proven."
+    for producers, headline in (
+        (Producers.KEEP, "Producers send everything all the time:"),
+        (Producers.WAIT, "Producers wait: what only NEW takes comes, and what only OLD takes ends, when it is time:"),
+    ):
+        tried = [one for one in found.tried if one.producers is producers]
+        kept = [one.course for one in found.tried if one.producers is Producers.KEEP]
+        if producers is Producers.WAIT and [one.course for one in tried] == kept:
+            yield "There is nothing to wait for: producers that wait do the same."
+            continue
+        if tried:
+            yield headline
+        for one in tried:
+            yield from _tried_lines(one, saved)
+    yield _verdict(found)
+    if found.lossless:
+        best = found.lossless[0]
+        yield f"Checklist for {best.procedure.name}:"
+        for number, line in enumerate(checklist(best.procedure, change), 1):
+            yield f"  {number}. {line}"
+
+
+def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iterator[str]:
+    best, median, worst = one.spread()
+    what = "loses nothing" if one.lossless else f"LOSES up to {worst} (at best {best}, median {median})"
+    how = "every schedule" if one.exhausted else f"{one.runs} schedules tried"
+    yield (
+        f"  {one.procedure.name:18} {what}: {how}"
+        + (f" ({one.runs} runs)" if one.exhausted else "")
+        + f"; takes {one.usual.takes_ms} ms, longest wait {one.usual.longest_wait_ms} ms,"
+        f" up to {one.duplicates} taken twice"
+    )
+    if one.lossless and one.conditions:
+        yield f"    only if: {' '.join(one.conditions)}"
+    if one.lost:
+        for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
+            bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
+            more = f" and {len(bodies) - MOST_NAMED} more" if len(bodies) > MOST_NAMED else ""
+            fate, culprit, subscription = group
+            yield (
+                f"    {', '.join(bodies[:MOST_NAMED])}{more}: {fate}, {culprit}'s pull, the broker held {subscription}"
+            )
+        yield f"    {one.schedule.to_json()}"
+    if saved is not None:
+        yield f"    {saved[one.name]}"
+
+
+def _verdict(found: Plan) -> str:
+    if not found.lossless:
+        return "Nothing safe was found."
+    safe = list(dict.fromkeys(one.procedure.name for one in found.safe))
+    others = list(dict.fromkeys(one.procedure.name for one in found.lossless if one.procedure.name not in safe))
+    parts = [f"Safe whatever the producers do: {', '.join(safe)}." if safe else "Nothing is safe whatever they do."]
+    if others:
+        parts.append(f"Safe only if the producers do their part: {', '.join(others)}.")
+    if not all(one.exhausted for one in found.lossless):
+        parts.append("Where not every schedule was tried, that means: no loss was found.")
+    return " ".join(parts)
