@@ -113,7 +113,7 @@ class ConsumerSendMsgBack:
         return success()
 
 
-class Place(NamedTuple):
+class QueuePlace(NamedTuple):
     """Where a message goes."""
 
     topic: str
@@ -132,12 +132,12 @@ def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_con
     return header.max_reconsume_times
 
 
-def dead_letter_place(group: str, topics: TopicConfigManager, choose: Choose) -> Place:
+def dead_letter_place(group: str, topics: TopicConfigManager, choose: Choose) -> QueuePlace:
     """Return the place of a group's dead letters; the topic is made when it is new, and nobody may pull from it."""
     topic = dlq_topic(group)
     queue_id = choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
     topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
-    return Place(topic, queue_id)
+    return QueuePlace(topic, queue_id)
 
 
 def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBrokerInner:

@@ -16,7 +16,7 @@ MAX_REMARKS, MAX_DAMAGE = 8, 20
 Summary = dict[str, dict[str, dict[str, Any]]]
 
 
-class Slot(NamedTuple):
+class HeldSubscription(NamedTuple):
     """What the broker held for a group from `since` (epoch ms) on."""
 
     since: int
@@ -36,7 +36,7 @@ class AuditReport:
     summary: Summary
     lost: list[dict[str, Any]]
     messages: list[dict[str, Any]]
-    slots: dict[tuple[str, str], list[Slot]] = field(default_factory=dict)
+    slots: dict[tuple[str, str], list[HeldSubscription]] = field(default_factory=dict)
     lag: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def topic_of(self, group: str) -> str:

@@ -21,7 +21,7 @@ GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceTimes:
     """CPU seconds at one place: a `session`, the `first` small audit, the same `again` (median of rounds).
 
     `data` is what a big store cost more than the small one, the median of the rounds, and `swing` by which share of it
@@ -52,7 +52,7 @@ class Place:
 class Sizing:
     """What a store of `gib` GiB takes at a place, if it costs as much a byte as the `measured` bytes did there."""
 
-    place: Place
+    place: PlaceTimes
     measured: int
     gib: float
 
@@ -80,10 +80,10 @@ class ClusterTimes:
 
     bytes: int
     messages: int
-    places: tuple[Place, ...]
+    places: tuple[PlaceTimes, ...]
     answers: tuple[tuple[Any, ...], ...] = ()
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> PlaceTimes:
         """The place of this name.
 
         Raises:
@@ -113,7 +113,7 @@ def stored_times() -> ClusterTimes:
     path = stored_file()
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        places = tuple(Place(**one) for one in told["places"])
+        places = tuple(PlaceTimes(**one) for one in told["places"])
         return ClusterTimes(told["bytes"], told["messages"], places, tuple(map(tuple, told["answers"])))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(

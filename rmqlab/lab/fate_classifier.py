@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, Given, SubscriptionChanged
 from rmqlab.filter.filter import Filter
-from rmqlab.lab.fates import OF_STAGE, Fate, MessageFate, SentMessage
+from rmqlab.lab.fates import OF_STAGE, Fate, MessageFate, SendRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ _Queue = tuple[str, str, int]  # group, topic, queue id
 
 
 @dataclass(slots=True)
-class Member:
+class GroupMember:
     """One consumer of a group: what it asked for and when it ran.
 
     ``asked`` lists (from ms, topic, expression type, expression); ``until`` is when it stopped, None while it runs.
@@ -32,7 +32,7 @@ class Member:
     asked: list[tuple[float, str, str, str]] = field(default_factory=list)
     until: float | None = None
 
-    def asks_for(self, message: SentMessage) -> bool:
+    def asks_for(self, message: SendRecord) -> bool:
         """Whether one of this member's subscriptions, in force when the message was there, wants it."""
         if self.until is not None and self.until < message.t:
             return False
@@ -95,10 +95,10 @@ class FateClassifier:
             found = (text, version)
         return found
 
-    def fates(self, messages: Sequence[SentMessage], members: Sequence[Member]) -> list[MessageFate]:
+    def fates(self, messages: Sequence[SendRecord], members: Sequence[GroupMember]) -> list[MessageFate]:
         """Fates of all messages in all groups that subscribe their topic, in the order the messages were sent."""
         result = []
-        by_group: dict[str, list[Member]] = defaultdict(list)
+        by_group: dict[str, list[GroupMember]] = defaultdict(list)
         for member in members:
             by_group[member.group].append(member)
         for message in messages:
@@ -111,7 +111,7 @@ class FateClassifier:
                     result.append(self._decide(group, message, mine, None))
         return result
 
-    def _decide(self, group: str, message: SentMessage, members: list[Member], member: str | None) -> MessageFate:
+    def _decide(self, group: str, message: SendRecord, members: list[GroupMember], member: str | None) -> MessageFate:
         queue = (group, message.topic, message.queue)
         asked = any(m.asks_for(message) for m in members)
 
@@ -144,7 +144,7 @@ class FateClassifier:
     def _undecided(
         self,
         queue: _Queue,
-        message: SentMessage,
+        message: SendRecord,
         fate: Callable[[Fate, float, str | None], MessageFate],
         member: str | None,
     ) -> MessageFate:

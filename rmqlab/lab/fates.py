@@ -45,7 +45,7 @@ OF_STAGE = {
 
 
 @dataclass(frozen=True, slots=True)
-class SentMessage:
+class SendRecord:
     """A message as its send result describes it; ``message_id`` is its UNIQ_KEY."""
 
     topic: str

@@ -23,8 +23,8 @@ from rmqlab.events import (
 )
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.fate_classifier import FateClassifier, FinalState, Member
-from rmqlab.lab.fates import Fate, MessageFate, SentMessage
+from rmqlab.lab.fate_classifier import FateClassifier, FinalState, GroupMember
+from rmqlab.lab.fates import Fate, MessageFate, SendRecord
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.system import epoch_ms
 
@@ -65,8 +65,8 @@ class LossWatch:
         self._handed: dict[_Queue, dict[int, str]] = defaultdict(dict)  # offset to client, not committed yet
         self._got: dict[tuple[_Queue, int], str] = {}  # the same, when an offset has passed them
         self._doubtful: set[tuple[_Queue, int]] = set()
-        self._members: dict[tuple[str, str], Member] = {}
-        self._gone: list[Member] = []
+        self._members: dict[tuple[str, str], GroupMember] = {}
+        self._gone: list[GroupMember] = []
         self._own: dict[tuple[str, str], dict[str, SubscriptionData]] = {}
         self._owners: dict[_Queue, str] = {}
         self._began = {key: dict(queues) for key, queues in broker.consumer_offset_manager.offset_table.items()}
@@ -103,7 +103,7 @@ class LossWatch:
             if self._own.get(key, {}).keys() - subscriptions.keys():  # it no longer asks for a topic
                 self._leave(t, *key)
             before = self._own.get(key, {})
-            member = self._members.setdefault(key, Member(event.client, group, broadcasting=False))
+            member = self._members.setdefault(key, GroupMember(event.client, group, broadcasting=False))
             for topic, one in subscriptions.items():
                 old = before.get(topic)
                 if old is None or (old.expression_type, old.sub_string) != (one.expression_type, one.sub_string):
@@ -189,8 +189,8 @@ class LossWatch:
         return "implied" if fate.fate is Fate.DROPPED_BY_CLIENT else "proved"
 
 
-def _sent(message: MessageExt) -> SentMessage:
-    return SentMessage(
+def _sent(message: MessageExt) -> SendRecord:
+    return SendRecord(
         message.topic, message.queue_id, message.queue_offset, from_utf8(message.body or b""), message.tags,
         str(message.msg_id), message.store_timestamp, dict(message.properties),
     )  # fmt: skip

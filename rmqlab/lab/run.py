@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import Fact, FactLog
-from rmqlab.lab.fates import MessageFate, SentMessage
+from rmqlab.lab.fates import MessageFate, SendRecord
 from rmqlab.lab.scenario import Scenario, Send
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.runtime.schedule import Choice, Schedule
@@ -97,7 +97,7 @@ class Account:
 
     scenario: Scenario
     suffix: str
-    sent: list[SentMessage]
+    sent: list[SendRecord]
     events: list[Event]
     facts: list[Fact]
     fates: list[MessageFate]
@@ -110,7 +110,7 @@ def account_of(run: Run) -> Account:
     return Account(scenario, f"_{scenario.id}", sent, events, run.facts.facts, run.fates)
 
 
-def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SentMessage]:
+def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecord]:
     """Every message that was sent, with the topic and the properties that its step gave it.
 
     Raises:
@@ -128,5 +128,5 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SentMessa
         known = {PROPERTY_TAGS: message.tag, PROPERTY_KEYS: message.keys}
         properties = {**(message.props or {}), **{name: text for name, text in known.items() if text is not None}}
         queue, offset, body, tag = (event[name] for name in ("queue", "offset", "body", "tag"))
-        found.append(SentMessage(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
+        found.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
     return found

@@ -8,7 +8,7 @@ from msgspec.structs import astuple, replace
 
 from rmqlab.events import Consumed, Event, GroupViewed, MessageSent, Recorded, Restamp
 from rmqlab.lab.facts import BROKER, SCENARIO, Fact
-from rmqlab.lab.fates import SentMessage
+from rmqlab.lab.fates import SendRecord
 from rmqlab.lab.group_view import GroupView, group_view
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
@@ -34,7 +34,7 @@ class RunRecorder:
     def __init__(
         self, scenario: Scenario, cluster: Cluster, client_ids: dict[str, str] | None = None, *, plain: bool = False
     ) -> None:
-        self.sent: list[SentMessage] = []
+        self.sent: list[SendRecord] = []
         self.results: list[SendResult] = []
         self.timing = cluster.world.timing
         self._scenario = scenario
@@ -111,7 +111,7 @@ class RunRecorder:
             ),
         )  # fmt: skip
         self.sent.append(
-            SentMessage(
+            SendRecord(
                 topic, queue, result.queue_offset, outgoing.body, outgoing.tag, str(result.msg_id),
                 self._cluster.world.now_ms(), dict(message.properties),
             ),

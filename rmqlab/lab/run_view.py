@@ -41,7 +41,7 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SlotSpan:
     """The group's subscription in the broker from ``t`` on: ``kind`` TAG or SQL92, written by ``who``."""
 
     t: float
@@ -102,10 +102,10 @@ class RunView:
         return [fate for fate in self.run.fates if (fate.group, fate.topic) == (self.group, self.topic)]
 
     @cached_property
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[SlotSpan]:
         """Every change of the group's subscription of the topic."""
         return [
-            Slot(
+            SlotSpan(
                 fact.t - self.zero,
                 fact["client"],
                 new.expression_type,

@@ -34,7 +34,7 @@ from rmqlab.events import (
 )
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
-from rmqlab.lab.fate_classifier import FateClassifier, FinalState, Member
+from rmqlab.lab.fate_classifier import FateClassifier, FinalState, GroupMember
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
 from rmqlab.lab.gauge_samples import GaugeSampler
@@ -128,7 +128,7 @@ class Simulation:
         self.faults = Faults(self.cluster, self.recorder, self._killed)
         if self._may_crash():
             self.cluster.write_files_now_and_then()
-        self.members: list[Member] = []
+        self.members: list[GroupMember] = []
         self.consumers: dict[str, Consumer] = {}
         self.done = False
         self.under_way: str | None = None
@@ -344,7 +344,7 @@ class Simulation:
         node = self._node(step.who)
         instance = self._instance(node, step.who, config)
         client = client_of(step, instance, config, self.recorder)
-        member = Member(step.who, step.group, step.mode == "broadcasting")
+        member = GroupMember(step.who, step.group, step.mode == "broadcasting")
         for topic, subscription in step.subscribe.items():
             await client.subscribe(self.recorder.long(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))

@@ -90,7 +90,7 @@ def _read(
     except (ValueError, RecursionError):
         pass
     try:
-        return _Parser(text, make).document()
+        return _FastjsonParser(text, make).document()
     except RecursionError as error:
         raise FrameError("StackOverflowError", "the brackets go too deep") from error
     except (ValueError, ArithmeticError) as error:  # a number that Python does not take
@@ -230,7 +230,7 @@ def _hash_ordered(value: Any) -> Any:
     return value
 
 
-class _Parser:
+class _FastjsonParser:
     """Reads what plain JSON does not allow."""
 
     def __init__(self, text: str, make: Callable[[Pairs], Any]) -> None:

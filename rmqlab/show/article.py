@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.articles.printed_e1 import (
     Figure,
-    Kind,
+    FigureKind,
     conclusions,
     consumer_figures,
     fields_of,
@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from rmqlab.runtime.network import Connection
 
 EQUAL, DIFFERENT = "=", "differs"
-AGREES = {Kind.PRINTED: EQUAL, Kind.GIVEN: "given", Kind.FOLLOWS: "follows", Kind.EXPECTED: "expected", Kind.OURS: ""}
+AGREES = {
+    FigureKind.PRINTED: EQUAL,
+    FigureKind.GIVEN: "given",
+    FigureKind.FOLLOWS: "follows",
+    FigureKind.EXPECTED: "expected",
+    FigureKind.OURS: "",
+}
 VERSIONS = {VERSION_4_8_0: "4.8.0"}
 
 
@@ -43,7 +49,7 @@ def beside(caption: str, figures: Iterable[Figure], *, folded: bool = False) -> 
     figures = list(figures)
     rows = [(one.what, one.article, one.here, DIFFERENT if one.differs else AGREES[one.kind]) for one in figures]
     differing = frozenset(number for number, one in enumerate(figures) if one.differs)
-    printed_ones = [one for one in figures if one.kind is Kind.PRINTED]
+    printed_ones = [one for one in figures if one.kind is FigureKind.PRINTED]
     text = f"{caption}: {sum(one.equal for one in printed_ones)} of {len(printed_ones)} equal"
     if len(printed_ones) < len(figures):
         text += f"; not printed there and not counted: {len(figures) - len(printed_ones)}"

@@ -30,7 +30,7 @@ Mode = Literal["live", "static"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceControl:
     """A control with named values: ``options`` maps what is read to what is passed on.
 
     It begins at the option named ``start`` (default: the first). ``slider`` shows a slider, for values in an order.
@@ -56,7 +56,7 @@ class Text:
     wide: bool = False
 
 
-Control = Choice | Text
+Control = ChoiceControl | Text
 
 
 BUSY = '<p role="status"><em>Computing ...</em></p>'

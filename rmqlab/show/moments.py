@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.search.explorer.deviations import ScheduleDeviation
 
 
-class Kind(StrEnum):
+class MomentKind(StrEnum):
     """What sort of moment it is."""
 
     CHOICE = "unusual order"
@@ -45,7 +45,7 @@ class Moment:
     """
 
     t: float
-    kind: Kind
+    kind: MomentKind
     who: tuple[str, ...]
     text: str
     at_broker: str
@@ -126,13 +126,13 @@ def _beats(reading: RunView) -> Iterator[Moment]:
             continue
         text = f"heartbeat {short(beat.expression)}, version {seconds(beat.version)}"
         slot = beat.expression if beat.taken else _slot_after(reading, beat.order)
-        yield Moment(beat.t, Kind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
+        yield Moment(beat.t, MomentKind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
 
 
 def _deviations(reading: RunView, deviations: Iterable[ScheduleDeviation]) -> Iterator[Moment]:
     for one in deviations:
         t = one.t - reading.zero
-        yield Moment(t, Kind.CHOICE, (), "", one.text, _slot_after(reading, one.order), order=one.order - 0.5)
+        yield Moment(t, MomentKind.CHOICE, (), "", one.text, _slot_after(reading, one.order), order=one.order - 0.5)
 
 
 def _faults(reading: RunView) -> Iterator[Moment]:
@@ -144,7 +144,9 @@ def _faults(reading: RunView) -> Iterator[Moment]:
             facts = reading.run.facts.facts
             order = next((place for place, fact in enumerate(facts) if round(fact.t) >= event["t"]), len(facts)) - 0.25
             slot = _slot_after(reading, order)
-            yield Moment(t, Kind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order)
+            yield Moment(
+                t, MomentKind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order
+            )
 
 
 def _notifications(reading: RunView) -> Iterator[Moment]:
@@ -155,7 +157,7 @@ def _notifications(reading: RunView) -> Iterator[Moment]:
         if len(facts) > 1:  # the first member is told of itself: no story in it
             clients, order = tuple(fact["client"] for fact in facts), reading.place(facts[-1])
             slot = _slot_after(reading, order)
-            yield Moment(t, Kind.NOTIFY, clients, "look again", "members changed (40)", slot, order=order)
+            yield Moment(t, MomentKind.NOTIFY, clients, "look again", "members changed (40)", slot, order=order)
 
 
 def _rebalances(reading: RunView) -> Iterator[Moment]:
@@ -165,7 +167,7 @@ def _rebalances(reading: RunView) -> Iterator[Moment]:
         stamped = f"; new stamp {seconds(reading.version(stamp['version']))}" if stamp else ""
         t = fact.t - reading.zero
         text, order = f"owns {ranges(fact['queues']) or 'nothing'}{stamped}", reading.place(fact)
-        yield Moment(t, Kind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
+        yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
 
 
 def _messages(reading: RunView) -> Iterator[Moment]:
@@ -174,7 +176,7 @@ def _messages(reading: RunView) -> Iterator[Moment]:
         who = (fate.culprit,) if fate.culprit else ()
         at_broker = f"{fate.body}  {fate.tag or 'no tag'}  queue {fate.queue}"
         slot = slot_at(reading, t)
-        yield Moment(t, Kind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate, tag=fate.tag)
+        yield Moment(t, MomentKind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate, tag=fate.tag)
 
 
 def _why(fate: MessageFate, reading: RunView) -> str:
@@ -205,7 +207,7 @@ def _commits(reading: RunView) -> Iterator[Moment]:
             behind = sum(ends.get(queue, 0) - done[who][queue] for queue in queues)
             passed = sum(done[who][queue] for queue in queues)
             text = f"queues {ranges(queues)}: {passed} passed, lag {behind}"
-            yield Moment(t, Kind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
+            yield Moment(t, MomentKind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
 
 
 def _first_commit(reading: RunView, who: str, queue: int, offset: int | None) -> Fact | None:

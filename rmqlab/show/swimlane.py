@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView, seconds, short
 from rmqlab.show.figure import Picture
-from rmqlab.show.moments import Kind, Moment, Scene, scenes
+from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
 from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, ink, summary
 from rmqlab.show.pen import Pen, drawn
 from rmqlab.show.tables import Table
@@ -31,7 +31,7 @@ REACHES_CLIENT = frozenset({
 })  # fmt: skip
 
 
-class Lanes:
+class LanePlaces:
     """Where things are: x of every lane in inches, the broker's ribbon from ``left`` to ``right``."""
 
     def __init__(self, names: list[str]) -> None:
@@ -69,7 +69,7 @@ def swimlane(
     """
     reading = RunView(run, group, topic)
     story = scenes(reading, deviations)
-    lanes = Lanes(reading.names)
+    lanes = LanePlaces(reading.names)
     height = TOP + BOTTOM + sum(HEADING + ROW * len(scene.moments) for scene in story)
     told = story if step is None else _until(story, step)
 
@@ -107,7 +107,7 @@ def _until(story: list[Scene], step: int) -> list[Scene]:
     return told
 
 
-def _lanes(pen: Pen, lanes: Lanes, story: list[Scene], height: float) -> None:
+def _lanes(pen: Pen, lanes: LanePlaces, story: list[Scene], height: float) -> None:
     for name, x in lanes.x.items():
         colour = pen.asked(name)
         pen.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
@@ -129,37 +129,37 @@ def _lanes(pen: Pen, lanes: Lanes, story: list[Scene], height: float) -> None:
     _ribbon(pen, lanes, since, height - BOTTOM, slot)
 
 
-def _ribbon(pen: Pen, lanes: Lanes, top: float, bottom: float, slot: str | None) -> None:
+def _ribbon(pen: Pen, lanes: LanePlaces, top: float, bottom: float, slot: str | None) -> None:
     pen.block(lanes.left, top, RIBBON, bottom - top, PALE if slot is None else pen.colours[slot])
 
 
-def _moment(pen: Pen, lanes: Lanes, moment: Moment, y: float) -> None:
+def _moment(pen: Pen, lanes: LanePlaces, moment: Moment, y: float) -> None:
     pen.text(0.08, y, seconds(moment.t), colour=GREY, ha="left")
     known = [who for who in moment.who if who in lanes.x]
-    if moment.kind is Kind.MESSAGE:
+    if moment.kind is MomentKind.MESSAGE:
         _message(pen, lanes, moment, known, y)
         return
-    if moment.kind is Kind.CHOICE:
+    if moment.kind is MomentKind.CHOICE:
         pen.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
         pen.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
         return
     for who in known:
         colour = BLACK if moment.taken else GREY
         ends = (lanes.x[who], y + UNDER), (lanes.edge(who), y + UNDER)
-        if moment.kind is Kind.REBALANCE:
+        if moment.kind is MomentKind.REBALANCE:
             pen.spot(lanes.x[who], y, 6, BLACK, shape="D")
-        elif moment.kind is Kind.FAULT:
+        elif moment.kind is MomentKind.FAULT:
             pen.spot(lanes.x[who], y, 9, VERMILLION, shape="X")
-        elif moment.kind is Kind.NOTIFY:
+        elif moment.kind is MomentKind.NOTIFY:
             pen.arrow(ends[1], ends[0])
         else:
             pen.arrow(*ends, colour, dashed=not moment.taken)
-        _beside(pen, lanes, who, moment.text, y, above=moment.kind not in {Kind.REBALANCE, Kind.FAULT})
+        _beside(pen, lanes, who, moment.text, y, above=moment.kind not in {MomentKind.REBALANCE, MomentKind.FAULT})
     if moment.at_broker:
         _chip(pen, lanes, moment.at_broker, y, BLACK if moment.taken else GREY)
 
 
-def _message(pen: Pen, lanes: Lanes, moment: Moment, known: list[str], y: float) -> None:
+def _message(pen: Pen, lanes: LanePlaces, moment: Moment, known: list[str], y: float) -> None:
     fate = moment.fate or Fate.WAITING
     look = LOOKS[fate]
     stays = fate not in REACHES_CLIENT
@@ -175,7 +175,7 @@ def _message(pen: Pen, lanes: Lanes, moment: Moment, known: list[str], y: float)
         _beside(pen, lanes, who, moment.text, y, above=True)
 
 
-def _beside(pen: Pen, lanes: Lanes, who: str, text: str, y: float, *, above: bool) -> None:
+def _beside(pen: Pen, lanes: LanePlaces, who: str, text: str, y: float, *, above: bool) -> None:
     """Text in the zone between a consumer and the broker, over the arrow if there is one."""
     away = lanes.away(who)
     x = lanes.edge(who) - away * (ZONE - 0.2)
@@ -188,7 +188,7 @@ def _fitting(text: str, width: float) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _chip(pen: Pen, lanes: Lanes, text: str, y: float, colour: str) -> None:
+def _chip(pen: Pen, lanes: LanePlaces, text: str, y: float, colour: str) -> None:
     pen.chip(lanes.middle, y, RIBBON - 0.16, ROW - 0.07, WHITE, colour)
     pen.text(lanes.middle, y, text)
 

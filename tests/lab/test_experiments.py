@@ -12,7 +12,7 @@ from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import VERDICT, chosen, read_manifest, reproduce
 from rmqlab.lab.articles.in_words import summary
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Kind, printed
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, FigureKind, printed
 from rmqlab.lab.articles.run_figures import figure_of
 
 MANIFEST = read_manifest()
@@ -58,7 +58,7 @@ def test_what_follows_from_the_prints_is_in_the_store_too():
     assert {follows[f"MsgStr{i} storeSize"] for i in (0, 1, 2, 3, 6)} == {(197, 197)}
     ours = [what for what, (article, _) in follows.items() if article == NOT_PRINTED]
     assert ours == [f"MsgStr{i} storeTimestamp" for i in others]
-    assert result.tally()[Kind.FOLLOWS] == (23, 23)
+    assert result.tally()[FigureKind.FOLLOWS] == (23, 23)
 
 
 def test_only_what_an_article_printed_is_called_equal_to_it():

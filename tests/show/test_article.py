@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, FigureKind
 from rmqlab.show import article
 
 
@@ -100,7 +100,7 @@ def test_what_the_article_did_not_print_is_never_equal():
     figures = [
         Figure("printed", 6, 6),
         Figure("printed", 6, 5),
-        Figure("derived", 6, 6, Kind.FOLLOWS),
+        Figure("derived", 6, 6, FigureKind.FOLLOWS),
         Figure("ours", NOT_PRINTED, 6),
         Figure("ours, and it looks alike", NOT_PRINTED, NOT_PRINTED),
     ]
@@ -108,7 +108,13 @@ def test_what_the_article_did_not_print_is_never_equal():
     assert table.caption == "Figures: 1 of 2 equal; not printed there and not counted: 3"
     assert [row[-1] for row in table.rows] == ["=", "differs", "follows", "", ""]
     assert table.marked == {1}
-    assert [one.kind for one in figures] == [Kind.PRINTED, Kind.PRINTED, Kind.FOLLOWS, Kind.OURS, Kind.OURS]
+    assert [one.kind for one in figures] == [
+        FigureKind.PRINTED,
+        FigureKind.PRINTED,
+        FigureKind.FOLLOWS,
+        FigureKind.OURS,
+        FigureKind.OURS,
+    ]
 
 
 def test_way_of_a_message(run):

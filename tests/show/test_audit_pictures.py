@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.audit_report import AuditReport, Slot, plain
+from rmqlab.lab.audit_report import AuditReport, HeldSubscription, plain
 from rmqlab.show.audit.pictures import audit_table, evidence_table, loss_by_second, loss_by_tag, plan_table
 from rmqlab.show.play.audit import play_audit
 
@@ -39,7 +39,7 @@ def audit():
         {"H": {topic: healthy}, group: {topic: FIGURES}},
         [messages[1], messages[4]],
         messages + healthy_messages,
-        {(group, topic): [Slot(0, "tagA"), Slot(ZERO + 1_500, "tagB")]},
+        {(group, topic): [HeldSubscription(0, "tagA"), HeldSubscription(ZERO + 1_500, "tagB")]},
         {(group, topic): 0},
     )
 

@@ -6,7 +6,7 @@ import ipywidgets
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.show.explore import WIDGET, Choice, Controls, Text, explore
+from rmqlab.show.explore import WIDGET, ChoiceControl, Controls, Text, explore
 from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.play import eight_messages as play_module
 from rmqlab.show.play.eight_messages import play
@@ -20,7 +20,10 @@ def draw(*, number, text):
         return Picture(svg_of(figure), title=f"{number}", alt=f"{number} {text}", table=Table("t", ("a",), [(number,)]))
 
 
-CONTROLS = {"number": Choice("How many", {"one": 1, "two": 2}, start="two", slider=True), "text": Text("Which", "x")}
+CONTROLS = {
+    "number": ChoiceControl("How many", {"one": 1, "two": 2}, start="two", slider=True),
+    "text": Text("Which", "x"),
+}
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.invariants import INVARIANTS
 from rmqlab.show import fate_grid, slot_timeline
-from rmqlab.show.moments import Kind, scenes
+from rmqlab.show.moments import MomentKind, scenes
 from rmqlab.show.outcome import outcome
 from rmqlab.show.schedules.rules import rules
-from rmqlab.show.swimlane import Lanes, swimlane
+from rmqlab.show.swimlane import LanePlaces, swimlane
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +106,13 @@ def test_swimlane_tells_the_story_in_order(run):
     )
     second = [(moment.kind, moment.who, moment.slot) for moment in story[1].moments]
     assert second == [
-        (Kind.BEAT, ("B",), "tagB"),
-        (Kind.NOTIFY, ("A", "B"), "tagB"),
-        (Kind.REBALANCE, ("A",), "tagB"),
-        (Kind.BEAT, ("A",), "tagA"),
-        (Kind.REBALANCE, ("B",), "tagA"),
-        (Kind.BEAT, ("B",), "tagB"),
-        (Kind.BEAT, ("A",), "tagB"),
+        (MomentKind.BEAT, ("B",), "tagB"),
+        (MomentKind.NOTIFY, ("A", "B"), "tagB"),
+        (MomentKind.REBALANCE, ("A",), "tagB"),
+        (MomentKind.BEAT, ("A",), "tagA"),
+        (MomentKind.REBALANCE, ("B",), "tagA"),
+        (MomentKind.BEAT, ("B",), "tagB"),
+        (MomentKind.BEAT, ("A",), "tagB"),
     ]
     assert [moment.at_broker for moment in story[1].moments][-1] == "an older version: ignored"
 
@@ -125,7 +125,7 @@ def test_swimlane_draws_a_lane_for_each_consumer_and_the_flips_of_the_slot(run):
 
 
 def test_lanes_stand_on_both_sides_of_the_broker():
-    lanes = Lanes(["A", "B", "C"])
+    lanes = LanePlaces(["A", "B", "C"])
     assert lanes.x["A"] < lanes.x["B"] < lanes.left < lanes.right < lanes.x["C"] < lanes.width
     assert (lanes.edge("B"), lanes.edge("C")) == (lanes.left, lanes.right)
     assert (lanes.away("B"), lanes.away("C")) == (1, -1)

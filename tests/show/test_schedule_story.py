@@ -7,7 +7,7 @@ import pytest
 from rmqlab.lab.run_view import RunView
 from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError, Timing
 from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.show.moments import Kind, scenes
+from rmqlab.show.moments import MomentKind, scenes
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture, story_text
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
@@ -26,11 +26,11 @@ def test_while_the_clock_stands_still_moments_keep_their_order(usual):
     """A heartbeat changes the slot, then members are told, then they look again and stamp, then beats flip it."""
     assert usual.deviations == ()
     told = [(moment.kind, moment.who, moment.slot) for moment in moments(usual) if moment.t > 1_000]
-    first = told.index((Kind.BEAT, ("B",), "b"))
-    notified = next(index for index, one in enumerate(told) if one[0] is Kind.NOTIFY)
-    looked = next(index for index, one in enumerate(told) if one[0] is Kind.REBALANCE and index > first)
+    first = told.index((MomentKind.BEAT, ("B",), "b"))
+    notified = next(index for index, one in enumerate(told) if one[0] is MomentKind.NOTIFY)
+    looked = next(index for index, one in enumerate(told) if one[0] is MomentKind.REBALANCE and index > first)
     assert first < notified < looked
-    beats = [(who, slot) for kind, (*who,), slot in told if kind is Kind.BEAT]
+    beats = [(who, slot) for kind, (*who,), slot in told if kind is MomentKind.BEAT]
     assert beats[-1][1] == usual.run.fates[0].subscription
 
 
@@ -40,10 +40,10 @@ def test_an_unusual_choice_stands_where_it_was_made():
     found = min(explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes, key=lambda one: -len(one.schedule.taken))
     told = replay_schedule(TWO_ON_TWO_QUEUES, found.schedule)
     assert len(told.deviations) == len(found.schedule.taken) == 1
-    (moment,) = [moment for moment in moments(told) if moment.kind is Kind.CHOICE]
+    (moment,) = [moment for moment in moments(told) if moment.kind is MomentKind.CHOICE]
     assert " before " in moment.at_broker
     told_at = moments(told).index(moment)
-    assert any(one.kind is Kind.REBALANCE and one.who for one in moments(told)[told_at:])
+    assert any(one.kind is MomentKind.REBALANCE and one.who for one in moments(told)[told_at:])
     assert moment.at_broker in story_text(told, "t")
 
 
@@ -56,10 +56,10 @@ def test_faults_have_their_place():
     scenario = model(2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B"})
     told = replay_schedule(scenario, Schedule("x"))
     story = moments(told)
-    (fault,) = [moment for moment in story if moment.kind is Kind.FAULT]
+    (fault,) = [moment for moment in story if moment.kind is MomentKind.FAULT]
     assert (fault.who, fault.text) == (("B",), "kill")
     after = story[story.index(fault) + 1]
-    assert (after.kind, after.who) == (Kind.REBALANCE, ("A",))
+    assert (after.kind, after.who) == (MomentKind.REBALANCE, ("A",))
     assert "kill" in story_picture(told, "t").svg
 
 

@@ -35,7 +35,7 @@ Needed = dict[str, int]
 
 
 @dataclass(slots=True)
-class Account:
+class PlainAccount:
     """One access key: its secret, whether it is an admin's, permissions by topic and by retry topic of a group."""
 
     access_key: str
@@ -55,7 +55,7 @@ class PlainPermissionManager:
         self.rules: dict[str, Any] = {}
         self.data_version = DataVersion()
         self._white: list[Callable[[str], bool]] = []
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, PlainAccount] = {}
         self.load(rules)
 
     def load(self, rules: object) -> None:
@@ -102,14 +102,14 @@ def _list(rules: Mapping[str, Any], name: str) -> list[Any]:
     return value or []
 
 
-def _account(rule: object) -> Account:
+def _account(rule: object) -> PlainAccount:
     if not isinstance(rule, Mapping):
         raise AclError(f"an account must have accessKey and secretKey, not {rule!r}")
     key, secret = _text(rule.get("accessKey")), _text(rule.get("secretKey"))
     if key is None or secret is None or min(len(key), len(secret)) <= KEY_MIN_LENGTH:
         shown = "null" if secret is None else "***"
         raise AclError(f"The accessKey={key} and secretKey={shown} cannot be null and length should longer than 6")
-    account = Account(
+    account = PlainAccount(
         key,
         secret,
         white_addresses(_text(rule.get("whiteRemoteAddress"))),
@@ -175,7 +175,7 @@ def _needed(command: RemotingCommand, fields: Mapping[str, str | None]) -> Neede
     return needed
 
 
-def _check(account: Account, code: int, needed: Needed) -> None:
+def _check(account: PlainAccount, code: int, needed: Needed) -> None:
     if code in ADMIN_CODES and not account.admin:
         raise AclError(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
     if not account.perms and account.admin:

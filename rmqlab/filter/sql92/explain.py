@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rmqlab.filter.sql92.compiler import CompiledSql92
-    from rmqlab.filter.sql92.steps import Outcome
+    from rmqlab.filter.sql92.steps import StepOutcome
 
 _DEEPEST_DRAWN = 200
 _WIDEST_LIST = 8
@@ -39,7 +39,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST_TEXT else f"{text[:_WIDEST_TEXT]}..."
 
 
-def describe(outcome: Outcome) -> str:
+def describe(outcome: StepOutcome) -> str:
     """Tell what a node came to, with the Java class of a value."""
     if outcome.error is not None:
         text = outcome.error.text
@@ -71,7 +71,7 @@ def draw(compiled: CompiledSql92, properties: Mapping[str, str] | None = None) -
     return [f"{text:<{width}}  {_told(outcomes.get(id(node)))}" for text, node in rows]
 
 
-def _told(outcome: Outcome | None) -> str:
+def _told(outcome: StepOutcome | None) -> str:
     return "not asked" if outcome is None else f"= {describe(outcome)}"
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DEEPEST_EVALUATION = 7000
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What a node came to: a value, or what was thrown."""
 
     node: Node
@@ -43,13 +43,13 @@ class Outcome(NamedTuple):
 class Evaluation(NamedTuple):
     """The outcome of the root, and of every node that was evaluated, in the order they finished."""
 
-    root: Outcome
-    outcomes: list[Outcome]
+    root: StepOutcome
+    outcomes: list[StepOutcome]
 
 
 def evaluate_in_steps(root: Node, properties: Mapping[str, str] | None) -> Evaluation:
     """Evaluate `root`; nodes that were never asked do not appear. An error ends up in the outcomes, not raised."""
-    outcomes: list[Outcome] = []
+    outcomes: list[StepOutcome] = []
     stack = [(root, _work(root, properties or {}))]
     value: Value = None
     error: JavaError | None = None
@@ -68,7 +68,7 @@ def evaluate_in_steps(root: Node, properties: Mapping[str, str] | None) -> Evalu
         else:
             continue
         stack.pop()
-        outcomes.append(Outcome(node, value, error))
+        outcomes.append(StepOutcome(node, value, error))
     return Evaluation(outcomes[-1], outcomes)
 
 

@@ -11,7 +11,7 @@ import zlib
 from datetime import timedelta, timezone
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind, fields_of, printed
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, FigureKind, fields_of, printed
 from rmqlab.message.ids import decode_message_id, time_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def set_up(simulation: Simulation) -> list[Figure]:
         ("send timeout, ms", 15_000, producer.config.send_msg_timeout),
         ("name server", "172.16.1.15:9876", simulation.cluster.config.namesrv_address),
     ]
-    return [Figure(what, article, here, Kind.GIVEN) for what, article, here in given]
+    return [Figure(what, article, here, FigureKind.GIVEN) for what, article, here in given]
 
 
 def all_sends(simulation: Simulation) -> list[Figure]:
@@ -82,7 +82,7 @@ def derived(simulation: Simulation) -> list[Figure]:
 
 
 def _follows(what: str, article: object, here: object) -> Figure:
-    return Figure(what, article, here, Kind.FOLLOWS)
+    return Figure(what, article, here, FigureKind.FOLLOWS)
 
 
 def _sent(simulation: Simulation) -> list[dict[str, str]]:

@@ -22,7 +22,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.articles.derived_e1 import all_sends, derived, set_up
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.articles.headings import Heading, headings
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind, conclusions, consumer_figures, send_figures
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, FigureKind, conclusions, consumer_figures, send_figures
 from rmqlab.lab.articles.run_figures import NAMES, STARTS, figure_of, is_known
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.fates import Fate
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
 VERDICT = "what must come out"
-OF_THE_ARTICLE = (Kind.PRINTED, Kind.GIVEN, Kind.FOLLOWS)
+OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
 PROPERTIES = "properties."
 
 
@@ -79,7 +79,7 @@ class Experiment:
     expect: dict[str, Any]
     sections: Sequence[Heading]
     source: str
-    kinds: dict[str, Kind]
+    kinds: dict[str, FigureKind]
     eight: EightMessages | None
     scenario: Scenario | None
     prints: bool
@@ -130,18 +130,18 @@ class Result:
         """Whether no figure differs that has something to agree with."""
         return not any(figure.differs for group in self.figures.values() for figure in group)
 
-    def tally(self) -> dict[Kind, tuple[int, int]]:
+    def tally(self) -> dict[FigureKind, tuple[int, int]]:
         """Of each kind of figure: how many are equal to what stands beside them, of how many."""
         figures = [figure for group in self.figures.values() for figure in group]
         return {
             kind: (sum(one.equal for one in figures if one.kind is kind), sum(one.kind is kind for one in figures))
-            for kind in Kind
+            for kind in FigureKind
         }
 
     def as_json(self) -> dict[str, Any]:
         """Id, verdict, and all figures: the article's value or the expected one, ours, whether they agree.
 
-        ``equal`` is told of figures that the article printed, and of no others (see ``Kind``).
+        ``equal`` is told of figures that the article printed, and of no others (see ``FigureKind``).
         """
         rows = [
             {
@@ -149,9 +149,9 @@ class Result:
                 "figure": f.what,
                 "kind": f.kind,
                 "article": f.article if f.kind in OF_THE_ARTICLE else None,
-                "expected": f.article if f.kind is Kind.EXPECTED else None,
+                "expected": f.article if f.kind is FigureKind.EXPECTED else None,
                 "here": f.here,
-                "equal": f.equal if f.kind is Kind.PRINTED else None,
+                "equal": f.equal if f.kind is FigureKind.PRINTED else None,
                 "agrees": f.equal if f.compared else None,
             }
             for name, group in self.figures.items()
@@ -198,7 +198,7 @@ def _experiment(entry: _Entry, where: str) -> Experiment:
         if not is_known(name):
             there = ", ".join([*NAMES, *Fate, *(f"{start}…" for start in STARTS)])
             raise BadInput(f"{where}: expect.{name!r} is no figure; there are {there}")
-    kinds = dict.fromkeys(entry.printed, Kind.PRINTED) | dict.fromkeys(entry.follows, Kind.FOLLOWS)
+    kinds = dict.fromkeys(entry.printed, FigureKind.PRINTED) | dict.fromkeys(entry.follows, FigureKind.FOLLOWS)
     if stray := sorted(set(kinds) - set(entry.expect)):
         raise BadInput(f"{where}: printed or follows names {stray[0]!r}, which expect has not")
     places = headings()
@@ -247,7 +247,7 @@ def reproduce(experiment: Experiment) -> Result:
     runs = experiment.seeded_runs()
     expected = []
     for name, value in experiment.expect.items():
-        kind = experiment.kinds.get(name, Kind.EXPECTED)
+        kind = experiment.kinds.get(name, FigureKind.EXPECTED)
         if runs:
             expected += _seeded(name, value, kind, runs)
         else:
@@ -267,7 +267,7 @@ def reproduce(experiment: Experiment) -> Result:
     return Result(experiment, run, figures)
 
 
-def _seeded(name: str, value: object, kind: Kind, runs: list[Run]) -> list[Figure]:
+def _seeded(name: str, value: object, kind: FigureKind, runs: list[Run]) -> list[Figure]:
     """The values of a figure in all runs, each once; and in how many runs each came out, if there are several."""
     counts = Counter(json.dumps(figure_of(run, name)) for run in runs)
     texts = sorted(counts)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT, Result
-from rmqlab.lab.articles.printed_e1 import Kind
+from rmqlab.lab.articles.printed_e1 import FigureKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ SCREEN = 100
 WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
 # What the summary says of each kind of figure; what is ours has nothing to agree with.
 COUNTED = {
-    Kind.PRINTED: "{} of {} figures that the articles print are equal here",
-    Kind.FOLLOWS: "{} of {} that follow from their prints and programs come out",
-    Kind.EXPECTED: "{} of {} that they do not state (from the source of 4.8.0, or a real broker) come out",
+    FigureKind.PRINTED: "{} of {} figures that the articles print are equal here",
+    FigureKind.FOLLOWS: "{} of {} that follow from their prints and programs come out",
+    FigureKind.EXPECTED: "{} of {} that they do not state (from the source of 4.8.0, or a real broker) come out",
 }
 
 
@@ -61,7 +61,9 @@ def all_lines(result: Result, paint: Paint) -> Iterator[str]:
             continue
         names = [name, *(figure.what for figure in figures)]
         column = max(min(LABEL, max(map(len, names))), *(len(word) for text in names for word in text.split()))
-        theirs = "article" if all(figure.kind in {*OF_THE_ARTICLE, Kind.OURS} for figure in figures) else "expected"
+        theirs = (
+            "article" if all(figure.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for figure in figures) else "expected"
+        )
         yield f"\n  {'' if name == VERDICT else name:<{column}} {theirs:<{WIDTH}} here"
         for figure in figures:
             yield from (f"  {line}" for line in _rows(figure, column, paint))
@@ -80,9 +82,9 @@ def _rows(figure: Figure, column: int, paint: Paint) -> Iterator[str]:
 
 
 def _mark(figure: Figure, paint: Paint) -> str:
-    if figure.kind is Kind.OURS:
+    if figure.kind is FigureKind.OURS:
         return figure.kind
-    word = "DIFFERS" if figure.differs else "=" if figure.kind is Kind.PRINTED else figure.kind
+    word = "DIFFERS" if figure.differs else "=" if figure.kind is FigureKind.PRINTED else figure.kind
     return paint(word, figure.equal)
 
 

@@ -23,7 +23,7 @@ _NESTED = re.compile(r"toString\(\)=Message\{")
 NOT_PRINTED = "(not printed)"
 
 
-class Kind(StrEnum):
+class FigureKind(StrEnum):
     """Where the value that ours stands beside comes from. Only what is printed counts as equal to the article."""
 
     PRINTED = "printed"  # stands in the article: a print, its text, a source it quotes
@@ -39,12 +39,12 @@ class Figure(NamedTuple):
     what: str
     article: object
     here: object
-    origin: Kind = Kind.PRINTED
+    origin: FigureKind = FigureKind.PRINTED
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FigureKind:
         """Where the article's value comes from; a figure without one is ours alone."""
-        return self.origin if self.compared else Kind.OURS
+        return self.origin if self.compared else FigureKind.OURS
 
     @property
     def compared(self) -> bool:
@@ -126,7 +126,7 @@ def conclusions(run: Run) -> list[Figure]:
     starts = [event["who"] for event in run.events if event["ev"] == "starting"]
     return [
         Figure("1. tags in each of the four queues", [["tagA", "tagB"]] * 4, by_queue),
-        Figure("2. start order", ["A", "B"], starts, Kind.GIVEN),
+        Figure("2. start order", ["A", "B"], starts, FigureKind.GIVEN),
         Figure("3. queues of A and of B", {"A": [0, 1], "B": [2, 3]}, owned),
         Figure("4. tags consumed in A's queues", [], consumed.get("A")),
         Figure("5. tags consumed in B's queues", ["tagB"], consumed.get("B")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ClientConfig
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, Kind
+from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, FigureKind
 
 if TYPE_CHECKING:
     from rmqlab.lab.groups.ownership import Ownership
@@ -26,7 +26,10 @@ def rebalance_figures(told: Ownership, untold: Ownership, killed: Ownership) -> 
         Figure("a closed channel: the others have rebalanced within 20 s", True, 0 < taken <= CLAIMED_S * 1_000),
         Figure("… it took, ms", NOT_PRINTED, round(taken)),
         Figure(
-            "nobody is told: the timer alone mends it within 20 s", True, longest <= CLAIMED_S * 1_000, Kind.FOLLOWS
+            "nobody is told: the timer alone mends it within 20 s",
+            True,
+            longest <= CLAIMED_S * 1_000,
+            FigureKind.FOLLOWS,
         ),
         Figure("… it took at most, s", NOT_PRINTED, round(longest / 1_000, 1)),
         Figure("the subscription is stamped anew when queues change, and only then", True, rounds == stamps),

@@ -70,7 +70,7 @@ class Entry(NamedTuple):
         return None if self.unit is None else self.unit.encode()
 
 
-class _Channel:
+class _BenchChannel:
     """A connection of the bench; it keeps what the broker sends by itself."""
 
     def __init__(self, remote_address: str) -> None:
@@ -111,7 +111,7 @@ class Counts:
 @dataclass(slots=True)
 class _Group:
     subscription: SubscriptionData
-    channel: _Channel
+    channel: _BenchChannel
 
 
 @dataclass(slots=True)
@@ -294,12 +294,12 @@ class FilterBench:
             raise BadInput(f"group {group!r} has not subscribed; those that have: {known}")
         return self._groups[group]
 
-    def _channel(self) -> _Channel:
+    def _channel(self) -> _BenchChannel:
         self._ports += 1
-        return _Channel(f"127.0.0.1:{self._ports}")
+        return _BenchChannel(f"127.0.0.1:{self._ports}")
 
     def _ask(
-        self, channel: _Channel, code: RequestCode, header: CommandHeader | None, body: bytes | None = None
+        self, channel: _BenchChannel, code: RequestCode, header: CommandHeader | None, body: bytes | None = None
     ) -> RemotingCommand:
         answer = self.broker.handle(channel, RemotingCommand.request(code, header, body), self.now)
         if answer is None:

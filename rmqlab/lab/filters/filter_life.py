@@ -26,7 +26,7 @@ SECOND_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldFilter:
     """What the broker holds for the group; times in ms since the start, ``dead`` None for the living."""
 
     expression: str
@@ -36,12 +36,12 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class FilterMoment:
     """Something that happens at ``t`` ms, what the broker holds afterwards, and the message if one was stored."""
 
     t: int
     text: str
-    held: Held | None
+    held: HeldFilter | None
     message: str | None = None
     bit: bool = False
 
@@ -61,14 +61,14 @@ class Judged:
 class FilterLife:
     """The whole story; ``judged`` is what the group's pull at ``pulled_at`` ms came to."""
 
-    moments: list[Moment]
+    moments: list[FilterMoment]
     judged: list[Judged]
     pulled_at: int
 
 
 def filter_life() -> FilterLife:
     """Run the story."""
-    return _Story().run()
+    return _FilterStory().run()
 
 
 def ground_of(data: ConsumerFilterData | None, unit: CqExtUnit | None, is_hit: Callable[[BitsArray], bool]) -> str:
@@ -85,10 +85,10 @@ def ground_of(data: ConsumerFilterData | None, unit: CqExtUnit | None, is_hit: C
     return "all its bits are set: passes" if is_hit(BitsArray.from_bytes(bitmap)) else "a bit of it is 0: dropped"
 
 
-class _Story:
+class _FilterStory:
     def __init__(self) -> None:
         self.bench = FilterBench(Switches(calc_bit_map=True, queue_ext=True))
-        self.moments: list[Moment] = []
+        self.moments: list[FilterMoment] = []
 
     def run(self) -> FilterLife:
         bench = self.bench
@@ -122,22 +122,22 @@ class _Story:
     def _moment(self, text: str, action: Callable[[], None], after: int = 5 * SECOND_MS) -> None:
         self.bench.pass_time(after)
         action()
-        self.moments.append(Moment(self._t(), text, self._held()))
+        self.moments.append(FilterMoment(self._t(), text, self._held()))
 
     def _message(self, name: str, value: int, text: str) -> None:
         self.bench.pass_time(5 * SECOND_MS)
         offset = self.bench.send(name, a=str(value))
         unit = self.bench.entry(offset).unit
         bit = any((unit and unit.filter_bit_map) or b"")
-        self.moments.append(Moment(self._t(), f"{name} (a = {value}): {text}", self._held(), name, bit))
+        self.moments.append(FilterMoment(self._t(), f"{name} (a = {value}): {text}", self._held(), name, bit))
 
-    def _held(self) -> Held | None:
+    def _held(self) -> HeldFilter | None:
         data = self.bench.data_of(GROUP)
         if data is None:
             return None
         dead = data.dead_time - EPOCH_MS if data.is_dead() else None
         version = data.client_version - EPOCH_MS
-        return Held(str(data.expression), version, data.born_time - EPOCH_MS, dead)
+        return HeldFilter(str(data.expression), version, data.born_time - EPOCH_MS, dead)
 
     def _judged(self) -> list[Judged]:
         bench = self.bench

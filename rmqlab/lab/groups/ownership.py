@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class OwnershipEvent:
     """What happened to a member at ``t`` (ms since the first step), in the words of ``group_life.HAPPENINGS``."""
 
     t: float
@@ -138,7 +138,7 @@ class Ownership:
         last = self.zero + self.end
         return [event["body"] for event in self.run.events if event["ev"] == "consume" and event["t"] <= last]
 
-    def _events(self) -> list[Event]:
+    def _events(self) -> list[OwnershipEvent]:
         silent = {step.who for step in self.run.scenario.steps if isinstance(step, Kill) and step.silent}
         found = []
         for event in self.run.events:
@@ -146,14 +146,14 @@ class Ownership:
             if t > self.end or (t == self.end and event["ev"] == "stopping"):
                 break
             if event["ev"] == "starting":
-                found.append(Event(t, event["who"], "joins"))
+                found.append(OwnershipEvent(t, event["who"], "joins"))
             elif event["ev"] == "stopping":
-                found.append(Event(t, event["who"], "leaves"))
+                found.append(OwnershipEvent(t, event["who"], "leaves"))
             elif event["ev"] == "control":
                 what, _, rest = event["line"].partition(" @")
                 who = rest.partition(" ")[0]
                 words = "falls silent" if what == "kill" and who in silent else CONTROLS.get(what, what)
-                found.append(Event(t, who, words))
+                found.append(OwnershipEvent(t, who, words))
         return found
 
     def _spans(self, group: str, topic: str) -> list[Span]:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE
-from rmqlab.lab.articles.printed_e1 import Kind
+from rmqlab.lab.articles.printed_e1 import FigureKind
 from rmqlab.lab.lessons import notebooks
 
 if TYPE_CHECKING:
@@ -181,15 +181,15 @@ def _table(name: str, figures: Sequence[Figure]) -> str:
         f"{_mark(figure)}</tr>"
         for figure in figures
     )
-    theirs = "article" if all(one.kind in {*OF_THE_ARTICLE, Kind.OURS} for one in figures) else "expected"
+    theirs = "article" if all(one.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for one in figures) else "expected"
     heads = "".join(f"<th scope='col'>{head}</th>" for head in ("figure", theirs, "here", "it is"))
     return f"<table><caption>{escape(name)}</caption><tr>{heads}</tr>{rows}</table>"
 
 
 def _mark(figure: Figure) -> str:
-    if figure.kind is Kind.OURS:
+    if figure.kind is FigureKind.OURS:
         return f"<td>{figure.kind}</td>"
-    word = "differs" if figure.differs else "equal" if figure.kind is Kind.PRINTED else figure.kind
+    word = "differs" if figure.differs else "equal" if figure.kind is FigureKind.PRINTED else figure.kind
     return f"<td class='{'no' if figure.differs else 'yes'}'>{word}</td>"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.events import Consumed
 from rmqlab.lab.facts import Fact
-from rmqlab.lab.fate_classifier import FateClassifier, Member
+from rmqlab.lab.fate_classifier import FateClassifier, GroupMember
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Account, sent_messages
@@ -116,15 +116,15 @@ def _account(account: _Recorded) -> Account:
     return Account(account.scenario, account.suffix, sent, account.events, account.facts, fates)
 
 
-def _members(account: _Recorded) -> list[Member]:
+def _members(account: _Recorded) -> list[GroupMember]:
     starts = {step.who: step for step in account.scenario.steps if isinstance(step, Start)}
-    members: dict[str, Member] = {}
+    members: dict[str, GroupMember] = {}
     changes = [step for step in account.scenario.steps if isinstance(step, Subscribe)]
     for event in account.events:
         who = str(event.get("who"))
         if event["ev"] == "starting":
             step = starts[who]
-            member = members[who] = Member(who, step.group, step.mode == "broadcasting")
+            member = members[who] = GroupMember(who, step.group, step.mode == "broadcasting")
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
         elif event["ev"] == "subscribed":
             change = next(step for step in changes if (step.who, step.expr) == (who, event["expr"]))

@@ -15,8 +15,8 @@ from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
 from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
-from rmqlab.lab.fate_classifier import FateClassifier, Member
-from rmqlab.lab.fates import Fate, MessageFate, SentMessage
+from rmqlab.lab.fate_classifier import FateClassifier, GroupMember
+from rmqlab.lab.fates import Fate, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Account
@@ -87,10 +87,10 @@ def _as_known(fate: MessageFate, told: FrameAccount) -> MessageFate:
     return replace(fate, fate=Fate.PASSED) if unseen or fate.fate is Fate.SKIPPED_BY_OFFSET else fate
 
 
-def _members(told: FrameAccount) -> list[Member]:
+def _members(told: FrameAccount) -> list[GroupMember]:
     """Who was in a group, from its first heartbeat until it left; who came again is there a second time."""
-    found: list[Member] = []
-    there: dict[tuple[str, str], Member] = {}
+    found: list[GroupMember] = []
+    there: dict[tuple[str, str], GroupMember] = {}
     for fact in told.facts:
         if fact.kind == "heartbeat":
             for group, one in fact["subscriptions"]:
@@ -101,20 +101,20 @@ def _members(told: FrameAccount) -> list[Member]:
 
 
 def _asks(
-    found: list[Member], there: dict[tuple[str, str], Member], told: FrameAccount, fact: Fact, group: str,
+    found: list[GroupMember], there: dict[tuple[str, str], GroupMember], told: FrameAccount, fact: Fact, group: str,
     asked: tuple[str, str, str],
 ) -> None:  # fmt: skip
     who = fact["client"]
     member = there.get((who, group))
     if member is None:
-        member = there[who, group] = Member(who, group, told.broadcasts(group))
+        member = there[who, group] = GroupMember(who, group, told.broadcasts(group))
         found.append(member)
     last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == asked[0]), None)
     if last != asked and not is_retry_topic(asked[0]):
         member.asked.append((fact.t, *asked))
 
 
-def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SentMessage | None, Event]]:
+def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:
     """Yield each message and its event; None for one whose place no answer tells."""
     asked: dict[tuple[int, int], tuple[float, RemotingCommand]] = {}
     for line in lines:
@@ -132,7 +132,7 @@ def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SentMessage | None, 
             yield _unplaced(t, message)
 
 
-def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iterator[tuple[SentMessage | None, Event]]:
+def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iterator[tuple[SendRecord | None, Event]]:
     header, messages = _messages(request)
     try:
         told = answer.decode_header(SendMessageResponseHeader)
@@ -148,7 +148,7 @@ def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iter
         body = (message.body or b"").decode("utf-8", "replace")
         unique = message.unique_id or offset_id
         yield (
-            SentMessage(message.topic, told.queue_id, offset, body, message.tags, unique, t, properties),
+            SendRecord(message.topic, told.queue_id, offset, body, message.tags, unique, t, properties),
             _line(t, TapSent(
                 message.topic, told.queue_id, offset, body, message.tags, unique, offset_id, header.producer_group,
             )),

@@ -16,7 +16,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.audit_report import AuditReport, Slot
+    from rmqlab.lab.audit_report import AuditReport, HeldSubscription
 
 BIN_MS = 1_000
 SLOT_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
@@ -157,7 +157,7 @@ def plan_table(entry: dict[str, Any]) -> Table:
     return Table("The plan. Nothing sends it.", ("", ""), rows)
 
 
-def _slots(figure: Any, axes: Any, slots: Sequence[Slot], zero: int) -> None:
+def _slots(figure: Any, axes: Any, slots: Sequence[HeldSubscription], zero: int) -> None:
     """A strip below the bars: the subscription that the broker held, a colour and a text for each."""
     strip = figure.add_axes((0.075, 0.155, 0.91, 0.1), sharex=axes)
     strip.axis("off")

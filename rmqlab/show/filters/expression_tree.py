@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92 import CompiledSql92
     from rmqlab.filter.sql92.nodes import Node
-    from rmqlab.filter.sql92.steps import Outcome
+    from rmqlab.filter.sql92.steps import StepOutcome
     from rmqlab.filter.sql92.tokens import Version
 
 # Inches.
@@ -70,7 +70,7 @@ def expression_tree(expression: str, properties: Mapping[str, str], *, version: 
     return Picture(svg, title=f"Tree of {expression[:LONGEST]}", alt=alt, table=_table(compiled, outcomes))
 
 
-def kind_of(outcome: Outcome) -> str:
+def kind_of(outcome: StepOutcome) -> str:
     """true, false, null or error; a value that is no boolean counts as false, for so the filter takes it."""
     if outcome.error is not None:
         return "error"
@@ -79,7 +79,7 @@ def kind_of(outcome: Outcome) -> str:
     return "true" if outcome.value is True else "false"
 
 
-def _branch(node: Node, outcomes: Mapping[int, Outcome]) -> Branch:
+def _branch(node: Node, outcomes: Mapping[int, StepOutcome]) -> Branch:
     outcome = outcomes.get(id(node))
     children = [] if isinstance(node, Property | Constant) else [_branch(one, outcomes) for one in operands_drawn(node)]
     title = _cut(label(node))
@@ -101,7 +101,7 @@ def _branch(node: Node, outcomes: Mapping[int, Outcome]) -> Branch:
     return Branch(title, (f"= {told}",), PALE, children=children)
 
 
-def _too_large(compiled: CompiledSql92, outcomes: Mapping[int, Outcome], count: int) -> Branch:
+def _too_large(compiled: CompiledSql92, outcomes: Mapping[int, StepOutcome], count: int) -> Branch:
     """The root alone, for a tree that no picture holds."""
     root = compiled.root
     mark, colour = KINDS[kind_of(outcomes[id(root)])]
@@ -163,7 +163,7 @@ def _folded(text: str) -> list[str]:
     return [*lines, line]
 
 
-def _table(compiled: CompiledSql92, outcomes: Mapping[int, Outcome]) -> Table:
+def _table(compiled: CompiledSql92, outcomes: Mapping[int, StepOutcome]) -> Table:
     """One row for each node, in the order of the picture."""
     text = as_units(compiled.text)
     rows: list[tuple[str, str, str]] = []

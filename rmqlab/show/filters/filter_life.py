@@ -13,7 +13,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.filters.filter_life import FilterLife, Held, Moment
+    from rmqlab.lab.filters.filter_life import FilterLife, FilterMoment, HeldFilter
 
 # Inches: one row for each moment, time downwards.
 ROW, TOP, TIMES, EVENTS, BAND, BITS, JUDGED = 0.32, 0.62, 0.15, 0.95, 4.55, 7.55, 8.65
@@ -55,7 +55,7 @@ def filter_life(life: FilterLife) -> Picture:
     return Picture(svg, title="The life of filter data", alt=_alt(life), table=_table(life))
 
 
-def _band(brush: Brush, moments: Sequence[Moment], colours: dict[str, str]) -> None:
+def _band(brush: Brush, moments: Sequence[FilterMoment], colours: dict[str, str]) -> None:
     """The colour of the expression; hatched while the data is dead; a line of words wherever it changes."""
     before: tuple[str, int, bool] | None = None
     for number, moment in enumerate(moments):
@@ -74,7 +74,7 @@ def _band(brush: Brush, moments: Sequence[Moment], colours: dict[str, str]) -> N
         brush.line((BAND, BAND + BAND_WIDTH), (y, y), BLACK, 1)
 
 
-def _words(held: Held | None) -> str:
+def _words(held: HeldFilter | None) -> str:
     if held is None:
         return "none"
     if held.dead is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import AuditReport, plain
 from rmqlab.show.audit.pictures import loss_by_second
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,6 @@ def play_audit(audits: Sequence[AuditReport], *, mode: Mode = "live", group: str
     explore(
         draw,
         mode=mode,
-        group=Choice("Group", {plain(name): name for name in names}, start=plain(group)),
-        known=Choice("Known", {audit.name: audit for audit in audits}, start=audits[-1].name),
+        group=ChoiceControl("Group", {plain(name): name for name in names}, start=plain(group)),
+        known=ChoiceControl("Known", {audit.name: audit for audit in audits}, start=audits[-1].name),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.bloom.map import stored_map
 from rmqlab.show.bloom.cost import bloom_cost
 from rmqlab.show.bloom.map import bloom_map
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.stack import stacked
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ def play_bloom(*, mode: Mode = "live", selectivity: float = 1.0, groups: int = 1
     explore(
         _draw,
         mode=mode,
-        selectivity=Choice("Share matching", shares, start=f"{selectivity:.0%}", slider=True),
-        groups=Choice("Groups", {str(many): many for many in found.axis("groups")}, start=str(groups), slider=True),
-        expression=Choice("Expression", {one: one for one in found.axis("expression")}, start=expression),
+        selectivity=ChoiceControl("Share matching", shares, start=f"{selectivity:.0%}", slider=True),
+        groups=ChoiceControl(
+            "Groups", {str(many): many for many in found.axis("groups")}, start=str(groups), slider=True
+        ),
+        expression=ChoiceControl("Expression", {one: one for one in found.axis("expression")}, start=expression),
     )
 
 

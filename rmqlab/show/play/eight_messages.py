@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.show.explore import Choice, Mode, Text, explore
+from rmqlab.show.explore import ChoiceControl, Mode, Text, explore
 from rmqlab.show.outcome import outcome
 
 if TYPE_CHECKING:
@@ -49,15 +49,15 @@ def play(*, mode: Mode = "live", queues: int = 4, gap_ms: int = 60_000) -> None:
     explore(
         _draw,
         mode=mode,
-        order=Choice("Start order", ORDERS),
-        gap=Choice("Gap of the starts", gaps, start=_gap(gap_ms), slider=True),
-        ids=Choice("Client ids", IDS),
-        queues=Choice("Queues", many, start=str(queues), slider=True),
+        order=ChoiceControl("Start order", ORDERS),
+        gap=ChoiceControl("Gap of the starts", gaps, start=_gap(gap_ms), slider=True),
+        ids=ChoiceControl("Client ids", IDS),
+        queues=ChoiceControl("Queues", many, start=str(queues), slider=True),
         tags_a=Text("A subscribes", "tagA"),
         tags_b=Text("B subscribes", "tagB"),
-        messages=Choice("Messages", MESSAGES),
-        clocks=Choice("Clocks", CLOCKS),
-        delays=Choice("Network delays", DELAYS),
+        messages=ChoiceControl("Messages", MESSAGES),
+        clocks=ChoiceControl("Clocks", CLOCKS),
+        delays=ChoiceControl("Network delays", DELAYS),
     )
 
 

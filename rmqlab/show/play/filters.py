@@ -8,7 +8,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.lab.articles.sql_filter import FROM_4X
 from rmqlab.lab.filters.filter_bench import TOPIC
-from rmqlab.show.explore import Choice, Mode, Text, explore
+from rmqlab.show.explore import ChoiceControl, Mode, Text, explore
 from rmqlab.show.filters.bit_array import bit_array
 from rmqlab.show.filters.expression_tree import expression_tree
 from rmqlab.show.filters.false_hits import false_hits
@@ -46,7 +46,7 @@ def play_sql(*, mode: Mode = "live", expression: str = FROM_4X, message: str = "
         mode=mode,
         expression=Text("Expression", expression, wide=True),
         message=Text("Message", message, wide=True),
-        version=Choice("Broker's version", VERSIONS),
+        version=ChoiceControl("Broker's version", VERSIONS),
     )
 
 
@@ -86,13 +86,13 @@ def play_bits(*, mode: Mode = "live", error_rate: int = 20, expected: int = 32, 
         error_rate=_numbers("Error rate, %", (1, 5, 10, 20, 50, 90), error_rate),
         expected=_numbers("Expected groups", (1, 8, 16, 32, 64, 128, 200), expected),
         groups=_numbers("Groups on the topic", (2, 6, 12, 24, 48, 96, 200), groups),
-        share=Choice("Of them match", SHARES, start="half", slider=True),
+        share=ChoiceControl("Of them match", SHARES, start="half", slider=True),
     )
 
 
-def _numbers(label: str, values: tuple[int, ...], start: int) -> Choice:
+def _numbers(label: str, values: tuple[int, ...], start: int) -> ChoiceControl:
     every = sorted({*values, start})
-    return Choice(label, {str(value): value for value in every}, start=str(start), slider=True)
+    return ChoiceControl(label, {str(value): value for value in every}, start=str(start), slider=True)
 
 
 def _bits(*, error_rate: int, expected: int, groups: int, share: float) -> Picture:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.groups.disappearance import WAYS, Disappearance
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.heartbeats.clock_lane import clock_lane
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def play_heartbeats(*, mode: Mode = "live", way: str = "machine gone", pause_s: 
     explore(
         _draw,
         mode=mode,
-        way=Choice("A disappears", {name: name for name in WAYS}, start=way),
+        way=ChoiceControl("A disappears", {name: name for name in WAYS}, start=way),
         for_s=_seconds("Pause or freeze", (10, 30, 60, 100, 140, 200), pause_s),
         beat_s=_seconds("Beat every", (1, 3, 5, 10, 30, 60), 30),
         expiry_s=_seconds("Forgotten after", (6, 10, 15, 30, 60, 120, 240), 120),
@@ -29,9 +29,9 @@ def play_heartbeats(*, mode: Mode = "live", way: str = "machine gone", pause_s: 
     )
 
 
-def _seconds(label: str, values: tuple[int, ...], start: int) -> Choice:
+def _seconds(label: str, values: tuple[int, ...], start: int) -> ChoiceControl:
     every = sorted({*values, start})
-    return Choice(label, {f"{value} s": value for value in every}, start=f"{start} s", slider=True)
+    return ChoiceControl(label, {f"{value} s": value for value in every}, start=f"{start} s", slider=True)
 
 
 def _draw(*, way: str, for_s: int, beat_s: int, expiry_s: int, scan_s: int, rebalance_s: int, at_s: int) -> Picture:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
-from rmqlab.show.explore import Choice, Mode, Text, explore
+from rmqlab.show.explore import ChoiceControl, Mode, Text, explore
 from rmqlab.show.plans.bars import WORDS, plan_bars
 from rmqlab.show.plans.lanes import plan_lanes
 
@@ -24,13 +24,15 @@ def play_plan(*, mode: Mode = "live", old: str = "tagA", new: str = "tagB", memb
     explore(
         _draw,
         mode=mode,
-        show=Choice("Show", names),
+        show=ChoiceControl("Show", names),
         old=Text("OLD", old),
         new=Text("NEW", new),
-        producers=Choice("Producers", {WORDS[one]: one for one in Producers}),
-        members=Choice("Members", counts, start=str(members), slider=True),
-        pause=Choice("Pause", {f"{ms / 1_000:g} s": ms for ms in (500, 1_000, 2_000, 4_000)}, start="1 s", slider=True),
-        every=Choice("A round every", {f"{ms / 1_000:g} s": ms for ms in (250, 500, 1_000)}, start="0.5 s"),
+        producers=ChoiceControl("Producers", {WORDS[one]: one for one in Producers}),
+        members=ChoiceControl("Members", counts, start=str(members), slider=True),
+        pause=ChoiceControl(
+            "Pause", {f"{ms / 1_000:g} s": ms for ms in (500, 1_000, 2_000, 4_000)}, start="1 s", slider=True
+        ),
+        every=ChoiceControl("A round every", {f"{ms / 1_000:g} s": ms for ms in (250, 500, 1_000)}, start="0.5 s"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.allotment import STRATEGIES, Allotment, Division, joined, left
 from rmqlab.lab.groups.group_life import GroupLife, Happening, flapping
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.rebalance.allotment_grid import allotment_grid
 from rmqlab.show.rebalance.ownership_ribbons import ownership_ribbons
 
@@ -63,7 +63,7 @@ def play_strategies(*, mode: Mode = "live", queues: int = 8, count: int = 3) -> 
         mode=mode,
         count=_numbers("Members", 1, 5, count),
         queues=_numbers("Queues", 2, MOST_QUEUES, queues),
-        what=Choice("Change", NEWCOMERS | LEAVERS, start="N joins, its id is the last"),
+        what=ChoiceControl("Change", NEWCOMERS | LEAVERS, start="N joins, its id is the last"),
     )
 
 
@@ -79,18 +79,22 @@ def play_ownership(
     explore(
         _life,
         mode=mode,
-        strategy=Choice("Strategy", LIVE, start=strategy),
-        other=Choice("B's strategy", {"the same": "", **LIVE}),
+        strategy=ChoiceControl("Strategy", LIVE, start=strategy),
+        other=ChoiceControl("B's strategy", {"the same": "", **LIVE}),
         count=_numbers("Members", 2, MOST_MEMBERS, 3),
         queues=_numbers("Queues", 1, MOST_QUEUES, 5),
-        way=Choice("B", WAYS, start=way),
-        notify=Choice("Members are told", {"yes": True, "no": False}, start="yes" if notify else "no"),
-        rebalance_s=Choice("Rebalance every", {f"{s} s": s for s in (2, 5, 10, 20, 40)}, start="20 s", slider=True),
+        way=ChoiceControl("B", WAYS, start=way),
+        notify=ChoiceControl("Members are told", {"yes": True, "no": False}, start="yes" if notify else "no"),
+        rebalance_s=ChoiceControl(
+            "Rebalance every", {f"{s} s": s for s in (2, 5, 10, 20, 40)}, start="20 s", slider=True
+        ),
     )
 
 
-def _numbers(label: str, low: int, high: int, start: int) -> Choice:
-    return Choice(label, {str(n): n for n in sorted({*range(low, high + 1), start})}, start=str(start), slider=True)
+def _numbers(label: str, low: int, high: int, start: int) -> ChoiceControl:
+    return ChoiceControl(
+        label, {str(n): n for n in sorted({*range(low, high + 1), start})}, start=str(start), slider=True
+    )
 
 
 def _life(*, strategy: str, other: str, count: int, queues: int, way: str, notify: bool, rebalance_s: int) -> Picture:

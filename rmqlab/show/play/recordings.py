@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.recorded.matched_runs import AS_RECORDED, NOMINAL, matched_runs
 from rmqlab.lab.recorded.run_timeline import set_of
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.recordings.strips import strips
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ def play_recordings(*, mode: Mode = "live", scenario: str = "p-article-000") -> 
     set_of(scenario)
     known = SCENARIOS if scenario in SCENARIOS.values() else {scenario: scenario, **SCENARIOS}
     start = next(name for name, value in known.items() if value == scenario)
-    explore(_draw, mode=mode, scenario=Choice("Recorded scenario", known, start=start), run=Choice("Our run", RUNS))
+    explore(
+        _draw,
+        mode=mode,
+        scenario=ChoiceControl("Recorded scenario", known, start=start),
+        run=ChoiceControl("Our run", RUNS),
+    )
 
 
 def _draw(*, scenario: str, run: str) -> Picture:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.articles.rare_outcomes import SETTLED_MS, eight
 from rmqlab.search.explorer.explore import explore as explored_by
 from rmqlab.search.explorer.recorded_outcomes import default_settings
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.schedules.outcome_tree import outcome_tree
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture
 
@@ -30,7 +30,7 @@ def play_steps(told: ReplayedSchedule, title: str, *, mode: Mode = "live", step:
     explore(
         lambda *, step: story_picture(told, title, step=step),
         mode=mode,
-        step=Choice("Moment", moments, start=f"{at} of {count}", slider=True),
+        step=ChoiceControl("Moment", moments, start=f"{at} of {count}", slider=True),
     )
 
 
@@ -42,11 +42,11 @@ def play_schedules(*, mode: Mode = "live", gap_ms: int = 2_000, budget: int = 40
     explore(
         _draw,
         mode=mode,
-        gap=Choice(
+        gap=ChoiceControl(
             "Gap of the starts", gaps, start=next(name for name, ms in gaps.items() if ms == gap_ms), slider=True
         ),
-        sent=Choice("Messages are sent", SENT),
-        budget=Choice("Budget", budgets, start=f"{budget:,} runs", slider=True),
+        sent=ChoiceControl("Messages are sent", SENT),
+        budget=ChoiceControl("Budget", budgets, start=f"{budget:,} runs", slider=True),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.multiples import multiples
 
 if TYPE_CHECKING:
@@ -60,9 +60,11 @@ def play_sweep(records: Sequence[Mapping[str, Any]], *, mode: Mode = "live", x: 
     explore(
         draw,
         mode=mode,
-        value=Choice("What", {NAMES[name]: name for name in VALUES}),
-        x=Choice("From left to right", axes, start=start[x]),
-        panels=Choice("Panels", axes, start=start[panels]),
-        lines=Choice("Lines", axes, start=start[lines]),
-        members=Choice("Members, where no axis", {str(count): count for count in counts}, start="2", slider=True),
+        value=ChoiceControl("What", {NAMES[name]: name for name in VALUES}),
+        x=ChoiceControl("From left to right", axes, start=start[x]),
+        panels=ChoiceControl("Panels", axes, start=start[panels]),
+        lines=ChoiceControl("Lines", axes, start=start[lines]),
+        members=ChoiceControl(
+            "Members, where no axis", {str(count): count for count in counts}, start="2", slider=True
+        ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.cluster_times import GIB
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rmqlab.show.tables import Table
@@ -142,6 +142,6 @@ def play_cluster(times: ClusterTimes, *, mode: Mode = "live", store: str = "2 Ti
     explore(
         draw,
         mode=mode,
-        gib=Choice("Store", STORES, start=store, slider=True),
-        minutes=Choice("Time", TIMES, start="10 minutes", slider=True),
+        gib=ChoiceControl("Store", STORES, start=store, slider=True),
+        minutes=ChoiceControl("Time", TIMES, start="10 minutes", slider=True),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.shares_beside import SURE, beside, histogram
-from rmqlab.show.explore import Choice, Mode, explore
+from rmqlab.show.explore import ChoiceControl, Mode, explore
 from rmqlab.show.figure import Picture, canvas, svg_of
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERMILLION
 from rmqlab.show.tables import Table
@@ -158,7 +158,7 @@ def play_cells(records: Sequence[Record], *, mode: Mode = "live", **start: objec
         return runs_of_a_cell(cell_of(records, **chosen))
 
     controls = {
-        axis: Choice(
+        axis: ChoiceControl(
             words.capitalize(),
             {str(value): value for value in sorted({record[axis] for record in records})},
             start=str(start[axis]),

@@ -35,7 +35,7 @@ class Batch:
         self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
         self.times = self._numbers("storeTimestamp")
         self._properties: pa.Table | None = None
-        self.answers: dict[tuple[Filter, str], Bools] = {}
+        self.answers: dict[tuple[BatchFilter, str], Bools] = {}
 
     def _numbers(self, name: str) -> NDArray[np.int64]:
         column = self._rows[name]
@@ -64,7 +64,7 @@ class Batch:
         return self._properties
 
 
-class Filter:
+class BatchFilter:
     """One subscription, ready for batches."""
 
     def __init__(self, topic: str, kind: str, expression: str) -> None:

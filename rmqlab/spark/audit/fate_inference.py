@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rmqlab.lab.fates import Fate
-from rmqlab.spark.audit.batch import Batch, Filter
+from rmqlab.spark.audit.batch import Batch, BatchFilter
 from rmqlab.spark.audit.fate_codes import (
     CHANGED,
     CODE,
@@ -74,7 +74,7 @@ class FateInference:
     telling: int = NO
     reset: tuple[int, ...] = ()
     at_first: bool = True
-    _filters: dict[tuple[str, str], Filter] = field(default_factory=dict)
+    _filters: dict[tuple[str, str], BatchFilter] = field(default_factory=dict)
     _owners: Owners = field(init=False)
 
     def __post_init__(self) -> None:
@@ -317,10 +317,10 @@ class FateInference:
         texts = {(one.type, one.expression) for one in self.asked}
         return [(ALWAYS, *texts.pop())] if self.complete and len(texts) == 1 else []
 
-    def _filter(self, kind: str, expression: str) -> Filter:
+    def _filter(self, kind: str, expression: str) -> BatchFilter:
         known = self._filters.get((kind, expression))
         if known is None:
-            known = self._filters[kind, expression] = Filter(self.topic, kind, expression)
+            known = self._filters[kind, expression] = BatchFilter(self.topic, kind, expression)
         return known
 
     def __getstate__(self) -> tuple[object, ...]:

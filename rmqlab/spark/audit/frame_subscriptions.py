@@ -35,7 +35,7 @@ PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 def of_frames(folder: Path) -> Subscriptions:
     """Read a recording; raise `BadInput` for what is none, or has no heartbeat of a consumer."""
     lines = read_recording(folder).lines
-    told = _Told()
+    told = _FrameTold()
     for line in lines:
         told.take(line)
     if not told.asked:
@@ -43,7 +43,7 @@ def of_frames(folder: Path) -> Subscriptions:
     return told.subscriptions(round(lines[-1].t))
 
 
-class _Told:
+class _FrameTold:
     """What the frames so far have told. Times are ms since the recorder started, as the lines have them."""
 
     def __init__(self) -> None:

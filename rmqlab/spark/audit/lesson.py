@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.audit_report import AuditReport, Slot
+from rmqlab.lab.audit_report import AuditReport, HeldSubscription
 from rmqlab.spark import read_store
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.subscription_file import read_subscriptions
@@ -48,7 +48,7 @@ def audited(
         key: sum(ends.get((key[1], queue), 0) - offset for queue, offset in committed.get(key, {}).items())
         for key in ((group, topic) for group, topics in summary.items() for topic in topics)
     }
-    slots = {key: [Slot(one.since, one.expression) for one in held] for key, held in given.held.items()}
+    slots = {key: [HeldSubscription(one.since, one.expression) for one in held] for key, held in given.held.items()}
     return AuditReport(name, summary, list(filter(is_lost, lost)), messages, slots, lag)
 
 

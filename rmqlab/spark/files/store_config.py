@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class StoreConfigError(BadInput):
+class ForeignStoreConfigError(BadInput):
     """A file of `config/` that cannot be read, nor its copy `.bak`."""
 
 
@@ -30,7 +30,7 @@ class StoreConfig:
     """The files of `config/` of one store directory; a file that is not there is an empty one.
 
     As a broker does at its start, a file that is missing, empty or broken is replaced by its `.bak` (4.8.0
-    `ConfigManager.load`). The methods raise `StoreConfigError` when both are broken.
+    `ConfigManager.load`). The methods raise `ForeignStoreConfigError` when both are broken.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -78,5 +78,5 @@ class StoreConfig:
             except (FrameError, ValueError, OSError) as error:
                 problem = error
         if problem is not None:
-            raise StoreConfigError(f"{self._folder / name}: {problem}; its copy {name}.bak is no help either")
+            raise ForeignStoreConfigError(f"{self._folder / name}: {problem}; its copy {name}.bak is no help either")
         return None
