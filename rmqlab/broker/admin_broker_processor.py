@@ -1,10 +1,11 @@
 """What clients ask on their way: a topic, offsets of queues, locks, a reset (4.8.0 `AdminBrokerProcessor`).
 
-What only the admin tool asks is in `rmqlab.broker.extra`.
+Source of the locks: `RebalanceLockManager`. What only the admin tool asks is in `rmqlab.broker.extra`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import NOT_SET, require, success, system_error, with_header
@@ -25,26 +26,23 @@ from rmqlab.protocol.consumer_headers import (
     GetEarliestMsgStoretimeRequestHeader,
     GetEarliestMsgStoretimeResponseHeader,
     GetMaxOffsetRequestHeader,
-    GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,
-    GetMinOffsetResponseHeader,
     SearchOffsetRequestHeader,
-    SearchOffsetResponseHeader,
 )
+from rmqlab.protocol.header import WithOffset
 from rmqlab.protocol.topic_config import TopicConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from rmqlab.broker.broker2client import Broker2Client
     from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
     from rmqlab.broker.consumer_manager import ConsumerManager
-    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
-    from rmqlab.broker.processor import Handler
-    from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
+    from rmqlab.broker.processor import Broker2Client, Handler
     from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.store.message_store import MessageStore
+
 
 MAX_QUEUES = 65_536
 """Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
@@ -110,17 +108,17 @@ class AdminBrokerProcessor:
     def _search_offset(self, header: SearchOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id", "timestamp"))
         offset = self._store.get_offset_in_queue_by_time(header.topic, header.queue_id, header.timestamp)
-        return success(header=SearchOffsetResponseHeader(offset=offset))
+        return success(header=WithOffset(offset=offset))
 
     def _max_offset(self, header: GetMaxOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
         offset = self._store.get_max_offset_in_queue(header.topic, header.queue_id)
-        return success(header=GetMaxOffsetResponseHeader(offset=offset))
+        return success(header=WithOffset(offset=offset))
 
     def _min_offset(self, header: GetMinOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
         offset = self._store.get_min_offset_in_queue(header.topic, header.queue_id)
-        return success(header=GetMinOffsetResponseHeader(offset=offset))
+        return success(header=WithOffset(offset=offset))
 
     def _earliest_msg_storetime(self, header: GetEarliestMsgStoretimeRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
@@ -191,3 +189,50 @@ class AdminBrokerProcessor:
 def too_old(version: int) -> str:
     """Return the remark about a client of a version that cannot do what is asked (4.8.0 `Broker2Client`)."""
     return f"the client does not support this feature. version={version_desc(version)}"
+
+
+REBALANCE_LOCK_MAX_LIVE_TIME_MS = 60_000
+
+
+@dataclass(slots=True)
+class LockEntry:
+    """Who holds a queue and when it asked last (epoch ms)."""
+
+    client_id: str
+    last_update_timestamp: int
+
+    def is_expired(self, now: int) -> bool:
+        """Tell whether the holder has been silent for more than 60 s, so that anybody may take over."""
+        return now - self.last_update_timestamp > REBALANCE_LOCK_MAX_LIVE_TIME_MS
+
+
+class RebalanceLockManager:
+    """Gives each queue of a group to one client at a time; a holder renews by asking again."""
+
+    def __init__(self) -> None:
+        self.mq_lock_table: dict[str, dict[MessageQueue, LockEntry]] = {}
+
+    def try_lock(self, group: str, queue: MessageQueue, client_id: str, now: int) -> bool:
+        """Lock or renew one queue; return whether `client_id` holds it now."""
+        entry = self.mq_lock_table.setdefault(group, {}).setdefault(queue, LockEntry(client_id, now))
+        if entry.client_id != client_id and not entry.is_expired(now):
+            return False
+        entry.client_id = client_id
+        entry.last_update_timestamp = now
+        return True
+
+    def try_lock_batch(
+        self, group: str, queues: Iterable[MessageQueue], client_id: str, now: int
+    ) -> list[MessageQueue]:
+        """Lock or renew several queues; return those that `client_id` holds now, in the order asked for."""
+        return [queue for queue in queues if self.try_lock(group, queue, client_id, now)]
+
+    def unlock_batch(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> None:
+        """Give up queues; those held by others, or by nobody, stay as they are. An expired lock is its holder's."""
+        table = self.mq_lock_table.get(group)
+        if table is None:
+            return
+        for queue in queues:
+            entry = table.get(queue)
+            if entry is not None and entry.client_id == client_id:
+                del table[queue]

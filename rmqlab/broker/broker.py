@@ -6,31 +6,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor
-from rmqlab.broker.broker2client import Broker2Client
-from rmqlab.broker.broker_hooks import BrokerHooks
+from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor, RebalanceLockManager
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
-from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
 from rmqlab.broker.config_manager import BrokerTables
 from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PERIOD_MS
-from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
-from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
-from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
-from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
+from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor, ConsumerOffsetManager
+from rmqlab.broker.consumer_manager import ConsumerIdsChangeListener, ConsumerManager
 from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
-from rmqlab.broker.processor import ProcessorError, system_error
+from rmqlab.broker.processor import Broker2Client, BrokerHooks, ProcessorError, system_error
 from rmqlab.broker.producer_manager import ProducerManager
 from rmqlab.broker.pull_check import PullParts
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
-from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
 from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
-from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from rmqlab.broker.timers import Timers
-from rmqlab.broker.topic_config_manager import TopicConfigManager
+from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, DataVersion, TopicConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.client_channel_info import ClientChannelInfo
+from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.broker.processor import success, system_error
 from rmqlab.events import Heartbeat
 from rmqlab.filter.filter_factory import compile_expression
@@ -13,18 +13,17 @@ from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.bodies import CheckClientRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader, UnregisterClientResponseHeader
+from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.header import CommandHeader
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.broker_hooks import BrokerHooks
     from rmqlab.broker.consumer_manager import ConsumerManager
-    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.processor import BrokerHooks, Handler
     from rmqlab.broker.producer_manager import ProducerManager
-    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
-    from rmqlab.broker.topic_config_manager import TopicConfigManager
+    from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumerData
 
@@ -104,7 +103,7 @@ class ClientManageProcessor:
                 info,
                 is_notify_consumer_ids_changed_enable=config is None or config.notify_consumer_ids_changed_enable,
             )
-        return success(header=UnregisterClientResponseHeader())
+        return success(header=CommandHeader())
 
     def check_client_config(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         """Compile a client's expression before the client starts with it; nothing is stored."""

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
-    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
     from rmqlab.broker.schedule_message_service import ScheduleMessageService
-    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
-    from rmqlab.broker.topic_config_manager import TopicConfigManager
+    from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 
 T = TypeVar("T")
 

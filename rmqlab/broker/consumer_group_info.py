@@ -12,7 +12,7 @@ from rmqlab.rules import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.subscription_data import SubscriptionData

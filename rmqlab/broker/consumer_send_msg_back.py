@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.broker_hooks import BrokerHooks
-    from rmqlab.broker.processor import Handler
-    from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
-    from rmqlab.broker.topic_config_manager import TopicConfigManager
+    from rmqlab.broker.processor import BrokerHooks, Handler
+    from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rmqlab.events import Expired, Register, Unregister
 
 if TYPE_CHECKING:
-    from rmqlab.broker.broker_hooks import BrokerHooks
-    from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
+    from rmqlab.broker.processor import BrokerHooks
     from rmqlab.protocol.channel import Channel
     from rmqlab.rules import Rules
 

@@ -8,8 +8,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import SUGGEST_TODO
-from rmqlab.broker.subscription_group_manager import SubscriptionGroupManager
-from rmqlab.broker.topic_config_manager import TopicConfigManager
+from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.protocol.codes import ResponseCode

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import MASTER_ID
-from rmqlab.broker.offset_moved_event import OffsetMovedEvent, offset_moved_message
 from rmqlab.broker.processor import ProcessorError, require
 from rmqlab.broker.pull_check import PullRefused, check_permissions, subscription_in_force
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.message import Host, MessageExtBrokerInner, MessageQueue
+from rmqlab.message.properties import (
+    PROPERTY_DELAY_TIME_LEVEL,
+    PROPERTY_KEYS,
+    PROPERTY_TAGS,
+    in_hash_map_order,
+    properties_to_string,
+)
+from rmqlab.message.topics import OFFSET_MOVED_EVENT
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
@@ -21,14 +28,15 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageResponseHeader,
 )
 from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.serializable import RemotingSerializable
+from rmqlab.rules import tags_code
 from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker_hooks import BrokerHooks
-    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
-    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
+    from rmqlab.broker.processor import BrokerHooks, Handler
     from rmqlab.broker.pull_check import PullParts
     from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
     from rmqlab.broker.timers import Timers
@@ -38,6 +46,34 @@ if TYPE_CHECKING:
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
     from rmqlab.store.message_store import MessageStore
     from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
+
+
+class OffsetMovedEvent(RemotingSerializable):
+    """A group asked for `offset_request` of a queue and was told to go on at `offset_new` (4.8.0, same name)."""
+
+    consumer_group: str
+    message_queue: MessageQueue
+    offset_request: int
+    offset_new: int
+
+
+def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> MessageExtBrokerInner:
+    """Return the event for the system topic OFFSET_MOVED_EVENT, tagged and keyed with the group."""
+    group = event.consumer_group
+    # Java sets delay level 0, which leaves a property behind.
+    properties = in_hash_map_order({PROPERTY_TAGS: group, PROPERTY_DELAY_TIME_LEVEL: "0", PROPERTY_KEYS: group})
+    return MessageExtBrokerInner(
+        topic=OFFSET_MOVED_EVENT,
+        body=event.encode(),
+        properties=properties,
+        queue_id=0,
+        born_timestamp=now,
+        born_host=host,
+        store_host=host,
+        properties_string=properties_to_string(properties),
+        tags_code=tags_code(group),
+    )
+
 
 _REQUIRED = (
     "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",

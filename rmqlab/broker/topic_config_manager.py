@@ -1,4 +1,7 @@
-"""The broker's topics: those it makes at the start, those it makes on demand (4.8.0 `TopicConfigManager`)."""
+"""Topics and consumer groups of the broker: those it makes at the start, those it makes on demand.
+
+Source: 4.8.0 `TopicConfigManager`, `SubscriptionGroupManager`.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,38 @@ from rmqlab.broker.processor import named
 from rmqlab.message.topics import (
     AUTO_CREATE_TOPIC_KEY_TOPIC,
     BENCHMARK_TOPIC,
+    CID_ONSAPI_OWNER_GROUP,
+    CID_ONSAPI_PERMISSION_GROUP,
+    CID_ONSAPI_PULL_GROUP,
+    FILTERSRV_CONSUMER_GROUP,
     OFFSET_MOVED_EVENT,
+    ONS_HTTP_PROXY_GROUP,
     SCHEDULE_TOPIC,
+    SELF_TEST_CONSUMER_GROUP,
     SELF_TEST_TOPIC,
     SYSTEM_TOPICS,
+    TOOLS_CONSUMER_GROUP,
     TRANS_HALF_TOPIC,
+    is_system_group,
     is_system_topic,
     reply_topic,
     validate_topic,
 )
-from rmqlab.protocol.topic_config import PERM_INHERIT, PERM_READ_WRITE, DataVersion, TopicConfig, is_inherited
+from rmqlab.protocol.topic_config import (
+    PERM_INHERIT,
+    PERM_READ_WRITE,
+    DataVersion,
+    SubscriptionGroupConfig,
+    TopicConfig,
+    is_inherited,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.timers import Timers
+
 
 SCHEDULE_TOPIC_QUEUE_NUM = 18
 BENCHMARK_QUEUE_NUM = 1024
@@ -142,3 +161,46 @@ class TopicConfigManager:
         self.update_topic_config(config)
         self._on_create()
         return config
+
+
+# Java lets the last four consume by broadcast explicitly; every group may by default.
+SYSTEM_GROUPS = (
+    TOOLS_CONSUMER_GROUP,
+    FILTERSRV_CONSUMER_GROUP,
+    SELF_TEST_CONSUMER_GROUP,
+    ONS_HTTP_PROXY_GROUP,
+    CID_ONSAPI_PULL_GROUP,
+    CID_ONSAPI_PERMISSION_GROUP,
+    CID_ONSAPI_OWNER_GROUP,
+)
+
+
+class SubscriptionGroupManager:
+    """Name to configuration of every consumer group, and the version of that table. Nothing here persists."""
+
+    def __init__(self, config: BrokerConfig, timers: Timers) -> None:
+        self._config = config
+        self._timers = timers
+        self.subscription_group_table = {name: SubscriptionGroupConfig(name) for name in SYSTEM_GROUPS}
+        self.data_version = DataVersion(timers.now)
+
+    def find_subscription_group_config(self, group: str) -> SubscriptionGroupConfig | None:
+        """Return a group's configuration; an unknown group is made with the defaults (row S-58).
+
+        None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
+        """
+        config = self.subscription_group_table.get(named(group))
+        if config is None and (self._config.auto_create_subscription_group or is_system_group(group)):
+            config = SubscriptionGroupConfig(group)
+            self.update_subscription_group_config(config)
+        return config
+
+    def update_subscription_group_config(self, config: SubscriptionGroupConfig) -> None:
+        """Put a group into the table, new or not."""
+        self.subscription_group_table[named(config.group_name)] = config
+        self.data_version.next_version(self._timers.now)
+
+    def delete_subscription_group_config(self, group: str) -> None:
+        """Forget a group; an unknown one changes nothing."""
+        if self.subscription_group_table.pop(group, None) is not None:
+            self.data_version.next_version(self._timers.now)

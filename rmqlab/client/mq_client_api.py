@@ -19,6 +19,7 @@ from rmqlab.protocol.bodies import (
 )
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import Body, RemotingCommand
+from rmqlab.protocol.header import WithOffset
 from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
 from rmqlab.protocol.route import TopicRouteData
 from rmqlab.runtime.runtime import RemotingConnectError
@@ -139,7 +140,7 @@ class MQClientAPI:
         """The committed offset; `MQBrokerError` with QUERY_NOT_FOUND when there is none."""
         header = consumer.QueryConsumerOffsetRequestHeader(group, queue.topic, queue.queue_id)
         response = await self.call(addr, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms)
-        return response.decode_header(consumer.QueryConsumerOffsetResponseHeader).offset
+        return response.decode_header(WithOffset).offset
 
     # ---- messages
 

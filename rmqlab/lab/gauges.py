@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.consumer_offset_manager import TOPIC_GROUP_SEPARATOR
+from rmqlab.broker.consumer_manage_processor import TOPIC_GROUP_SEPARATOR
 from rmqlab.events import Gauge
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.group_view import consume_stats

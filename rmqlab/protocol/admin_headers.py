@@ -63,10 +63,6 @@ class DeleteTopicRequestHeader(WithTopic):
     """DELETE_TOPIC_IN_BROKER 215."""
 
 
-class GetAllTopicConfigResponseHeader(CommandHeader):
-    """Answer to GET_ALL_TOPIC_CONFIG 21: the table is in the body."""
-
-
 class GetBrokerConfigResponseHeader(CommandHeader):
     """Answer to GET_BROKER_CONFIG 26; `version` is the text of a DataVersion."""
 

@@ -55,10 +55,6 @@ class QueryConsumerOffsetRequestHeader(WithConsumerGroup):
     queue_id: int = NULL
 
 
-class QueryConsumerOffsetResponseHeader(WithOffset):
-    """Answer to 14."""
-
-
 class UpdateConsumerOffsetRequestHeader(WithConsumerGroup):
     """UPDATE_CONSUMER_OFFSET 15."""
 
@@ -67,16 +63,8 @@ class UpdateConsumerOffsetRequestHeader(WithConsumerGroup):
     commit_offset: Long = NULL
 
 
-class UpdateConsumerOffsetResponseHeader(CommandHeader):
-    """Answer to 15: nothing but an empty `extFields`."""
-
-
 class GetConsumerListByGroupRequestHeader(WithConsumerGroup):
     """GET_CONSUMER_LIST_BY_GROUP 38."""
-
-
-class GetConsumerListByGroupResponseHeader(CommandHeader):
-    """Answer to 38: the list is in the body."""
 
 
 class NotifyConsumerIdsChangedRequestHeader(WithConsumerGroup):
@@ -89,10 +77,6 @@ class UnregisterClientRequestHeader(CommandHeader):
     client_id: str = msgspec.field(default=NULL, name="clientID")
     producer_group: str | None = None
     consumer_group: str | None = None
-
-
-class UnregisterClientResponseHeader(CommandHeader):
-    """Answer to 35: nothing but an empty `extFields`."""
 
 
 class ConsumerSendMsgBackRequestHeader(WithOffset):
@@ -110,26 +94,14 @@ class GetMaxOffsetRequestHeader(WithQueue):
     """GET_MAX_OFFSET 30."""
 
 
-class GetMaxOffsetResponseHeader(WithOffset):
-    """Answer to 30."""
-
-
 class GetMinOffsetRequestHeader(WithQueue):
     """GET_MIN_OFFSET 31."""
-
-
-class GetMinOffsetResponseHeader(WithOffset):
-    """Answer to 31."""
 
 
 class SearchOffsetRequestHeader(WithQueue):
     """SEARCH_OFFSET_BY_TIMESTAMP 29; `timestamp` in epoch ms."""
 
     timestamp: Long = NULL
-
-
-class SearchOffsetResponseHeader(WithOffset):
-    """Answer to 29."""
 
 
 class GetEarliestMsgStoretimeRequestHeader(WithQueue):

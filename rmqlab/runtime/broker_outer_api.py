@@ -8,7 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from rmqlab.message.record import body_crc
-from rmqlab.namesrv.kv_config_manager import NAMESPACE_ORDER_TOPIC_CONFIG
+from rmqlab.namesrv.namesrv_config import NAMESPACE_ORDER_TOPIC_CONFIG
 from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode, ResponseCode

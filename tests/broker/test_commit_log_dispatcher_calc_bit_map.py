@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
-from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.timers import Timers
 from rmqlab.filter.bits import BitsArray
 from rmqlab.filter.bloom import BloomFilterData

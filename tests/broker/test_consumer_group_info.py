@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from rmqlab.broker.client_channel_info import ClientChannelInfo
+from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.filter.filter_api import build
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel

@@ -6,11 +6,10 @@ from itertools import count
 
 import pytest
 
-from rmqlab.broker.broker2client import Broker2Client
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.broker_hooks import BrokerHooks
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
-from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.broker.processor import Broker2Client, BrokerHooks
 from rmqlab.broker.timers import Timers
 from rmqlab.filter.filter_api import build
 from rmqlab.protocol.codes import RequestCode

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.extra.acl_addresses import AclError, white_addresses
-from rmqlab.broker.extra.plain_access import PlainPermissionManager
+from rmqlab.broker.extra.plain_access import AclError, PlainPermissionManager, white_addresses
 from rmqlab.protocol.acl import (
     AclClientRPCHook,
     CreateAccessConfigRequestHeader,

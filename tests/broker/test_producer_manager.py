@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.client_channel_info import ClientChannelInfo
+from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData, ProducerData

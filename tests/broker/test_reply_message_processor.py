@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.client_channel_info import ClientChannelInfo
+from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand

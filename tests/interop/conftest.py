@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -82,6 +83,21 @@ class Jars:
         return told.stdout + told.stderr
 
 
+@contextlib.contextmanager
+def _made_whole(folder):
+    """Give a new folder that becomes `folder` at the end, unless another process has made that meanwhile.
+
+    Nobody sees it half full, and no version finds what another one has left behind.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="partial-", dir=folder.parent, ignore_cleanup_errors=True) as partial:
+        made = Path(partial) / folder.name
+        made.mkdir()
+        yield made
+        with contextlib.suppress(OSError):  # somebody else was first
+            made.rename(folder)
+
+
 def _jars(version, cache):
     pom = POMS[version]
     java = find_java(os.environ)
@@ -92,29 +108,28 @@ def _jars(version, cache):
     digest = hashlib.sha256(b"".join(map(Path.read_bytes, [pom, *sources])) + str(java).encode())
     given = os.environ.get("RMQLAB_INTEROP_CACHE")
     base = Path(given) if given else cache.mkdir("rmqlab-interop")
-    libraries = base / f"lib-{version}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    libraries = base / f"jars-{version}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     if not libraries.is_dir():
         if shutil.which("mvn") is None:
             pytest.skip("no Maven to fetch the real jars with: install maven")
-        partial = base / f"partial-{os.getpid()}"
-        told = subprocess.run(
-            ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={partial}"],
-            capture_output=True, text=True, check=False, timeout=600,
-        )  # fmt: skip
-        if told.returncode != 0:
-            pytest.skip(f"Maven could not fetch the real jars: {told.stdout[-500:]}")
-        with contextlib.suppress(OSError):  # somebody else was first
-            partial.rename(libraries)
+        with _made_whole(libraries) as partial:
+            told = subprocess.run(
+                ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={partial}"],
+                capture_output=True, text=True, check=False, timeout=600,
+            )  # fmt: skip
+            if told.returncode != 0:
+                pytest.skip(f"Maven could not fetch the real jars: {told.stdout[-500:]}")
     folder = base / f"{version}-{digest.hexdigest()[:12]}"
-    if not (folder / "classes" / "Interop.class").exists():
-        (folder / "classes").mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            (folder / "lib").symlink_to(libraries)
-        subprocess.run(
-            [str(java / "bin" / "javac"), "-nowarn", "-Xlint:none", "-cp", f"{folder / 'lib' / '*'}",
-             "-d", str(folder / "classes"), *map(str, sources)],
-            check=True, capture_output=True, timeout=120,
-        )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        (folder / "lib").symlink_to(libraries)
+    if not (folder / "classes").is_dir():
+        with _made_whole(folder / "classes") as partial:
+            subprocess.run(
+                [str(java / "bin" / "javac"), "-nowarn", "-Xlint:none", "-cp", f"{folder / 'lib' / '*'}",
+                 "-d", str(partial), *map(str, sources)],
+                check=True, capture_output=True, timeout=120,
+            )  # fmt: skip
     return Jars(version, java, folder)
 
 

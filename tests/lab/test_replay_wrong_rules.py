@@ -6,9 +6,9 @@ import copy
 
 import pytest
 
+from rmqlab.broker.admin_broker_processor import LockEntry, RebalanceLockManager
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
-from rmqlab.broker.rebalance_lock_manager import LockEntry, RebalanceLockManager
 from rmqlab.lab.replay.frames import LineKind, Recording, read_recording
 from rmqlab.lab.replay.order_search import PASSES
 from rmqlab.lab.replay.replay import replay_recording

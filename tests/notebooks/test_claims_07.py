@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from rmqlab.broker.rebalance_lock_manager import RebalanceLockManager
+from rmqlab.broker.admin_broker_processor import RebalanceLockManager
 from rmqlab.lab.groups.allotment import STRATEGIES, Division, fewest_moves, joined
 from rmqlab.lab.groups.group_life import JOINING, GroupLife, Happening
 from rmqlab.lab.groups.handover import HANDOVERS, handover

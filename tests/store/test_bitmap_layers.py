@@ -8,8 +8,7 @@ import json
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
-from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.timers import Timers
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol.subscription_data import SubscriptionData

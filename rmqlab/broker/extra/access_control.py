@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.broker.extra.acl_addresses import AclError
-from rmqlab.broker.extra.plain_access import KEY_MIN_LENGTH
+from rmqlab.broker.extra.plain_access import KEY_MIN_LENGTH, AclError
 from rmqlab.broker.processor import ProcessorError, success, with_header
 from rmqlab.message.java import split
 from rmqlab.protocol import fastjson

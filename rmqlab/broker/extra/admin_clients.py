@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.admin_broker_processor import too_old
-from rmqlab.broker.broker2client import CALL_TIMEOUT_MS
-from rmqlab.broker.processor import NOT_SET, NULL_POINTER, ProcessorError, success, system_error
+from rmqlab.broker.processor import CALL_TIMEOUT_MS, NOT_SET, NULL_POINTER, ProcessorError, success, system_error
 from rmqlab.message.ids import MessageIdError, decode_message_id
 from rmqlab.message.java import is_blank
 from rmqlab.protocol.admin_headers import (
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.broker2client import Broker2Client
-    from rmqlab.broker.client_channel_info import ClientChannelInfo
-    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
+    from rmqlab.broker.processor import Broker2Client, Handler
     from rmqlab.message.message import MessageQueue
     from rmqlab.protocol.channel import Channel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_offset_manager import TOPIC_GROUP_SEPARATOR
+from rmqlab.broker.consumer_manage_processor import TOPIC_GROUP_SEPARATOR
 from rmqlab.broker.processor import NULL_POINTER, ProcessorError, success, system_error, with_header
 from rmqlab.message.java import LONG_MAX, hash_map_order, is_blank, split
 from rmqlab.message.message import MessageQueue
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.client_channel_info import ClientChannelInfo
+    from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
     from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
     from rmqlab.broker.processor import Handler
 

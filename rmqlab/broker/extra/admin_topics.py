@@ -9,9 +9,9 @@ from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.admin_headers import (
     DeleteSubscriptionGroupRequestHeader,
     DeleteTopicRequestHeader,
-    GetAllTopicConfigResponseHeader,
 )
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.header import CommandHeader
 from rmqlab.protocol.route import TopicList
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
@@ -42,7 +42,7 @@ class AdminTopics:
             RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: without_header(self._system_topics),
             # These are alive: what is told of them is how they are now.
             RequestCode.GET_ALL_TOPIC_CONFIG: without_header(
-                lambda: success(tables.topics().encode(), GetAllTopicConfigResponseHeader())
+                lambda: success(tables.topics().encode(), CommandHeader())
             ),
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: without_header(lambda: success(tables.groups().encode())),
             RequestCode.GET_ALL_CONSUMER_OFFSET: without_header(lambda: success(tables.offsets().encode())),

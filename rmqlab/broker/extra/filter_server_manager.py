@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.broker_hooks import BrokerHooks
-    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.processor import BrokerHooks, Handler
     from rmqlab.broker.timers import Timers
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_filter_file import filter_data_text
+from rmqlab.broker.consumer_filter_manager import filter_data_text
 from rmqlab.broker.processor import NOT_SET, require, success, system_error, with_header
 from rmqlab.filter.bits import BitsArray
 from rmqlab.filter.message_filter import ExpressionMessageFilter

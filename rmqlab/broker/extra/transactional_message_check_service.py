@@ -37,10 +37,10 @@ from rmqlab.store.queue_reader import GetMessageStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.broker2client import Broker2Client
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
     from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
+    from rmqlab.broker.processor import Broker2Client
     from rmqlab.broker.producer_manager import ProducerManager
     from rmqlab.broker.timers import Timers
     from rmqlab.broker.topic_config_manager import TopicConfigManager

@@ -14,7 +14,7 @@ from statistics import median
 from time import thread_time_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
+from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.message_filter import ExpressionMessageFilter

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
-from rmqlab.broker.commit_log_dispatcher_calc_bit_map import CommitLogDispatcherCalcBitMap
-from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
+from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
-from rmqlab.broker.consumer_manager import ConsumerManager
+from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener, ConsumerManager
 from rmqlab.broker.pull_check import subscription_in_force
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.filter.bloom import BloomFilter

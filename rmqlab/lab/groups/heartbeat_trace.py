@@ -5,8 +5,7 @@ from __future__ import annotations
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from rmqlab.broker.client_manage_processor import ClientManageProcessor
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.broker.consumer_ids_change_listener import ConsumerIdsChangeListener
-from rmqlab.broker.consumer_manager import ConsumerManager
+from rmqlab.broker.consumer_manager import ConsumerIdsChangeListener, ConsumerManager
 from rmqlab.broker.extra.filter_server_manager import FilterServerManager
 from rmqlab.broker.extra.registration import register_filter_servers
 from rmqlab.broker.producer_manager import ProducerManager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.consumer_ids_change_listener import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.broker.timers import Timers
 from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from rmqlab.broker.config_manager import DelayOffsetSerializeWrapper
-from rmqlab.broker.consumer_filter_file import decode_filter_data
+from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.message.java import split
 from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
