@@ -22,7 +22,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
 from rmqlab.rules import tags_code
-from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

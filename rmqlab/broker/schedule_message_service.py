@@ -18,10 +18,10 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.rules import tags_code
+from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
-from rmqlab.store.delay_levels import delay_level_to_queue_id, queue_id_to_delay_level
-from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.broker.timers import Timers

@@ -29,7 +29,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageResponseHeader,
 )
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_FLAG, UNIT_SUB_FLAG, is_writeable
-from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
     from rmqlab.store.message_store import MessageStore
-    from rmqlab.store.put_message_result import AppendMessageResult, PutMessageResult
+    from rmqlab.store.store_status import AppendMessageResult, PutMessageResult
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 

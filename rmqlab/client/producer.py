@@ -17,7 +17,6 @@ from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.client.topic_publish_info import TopicPublishInfo
 from rmqlab.client.validators import check_message, check_producer_group
 from rmqlab.message.batch import MessageBatch, UnsupportedBatch
-from rmqlab.message.compression import compress
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.message import Message
 from rmqlab.message.properties import (
@@ -28,7 +27,7 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.record import RecordError
-from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE
+from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE, compress
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2

@@ -1,4 +1,4 @@
-"""Batches: several messages of one topic in the body of one request (4.8.0 `MessageBatch`, `MessageDecoder`)."""
+"""Batches: several messages of one topic in the body of one request (`MessageBatch`, `MessageDecoder`)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MessageBatch(Message):
 def encode_message(message: Message) -> bytes:
     """Return one message of a batch body: flag, body and properties, in the order of its dict.
 
-    Raise `RecordError` where 4.8.0 throws: no body, or property text above 32,767 bytes, whose length wraps.
+    Raise `RecordError` where Java throws: no body, or property text above 32,767 bytes, whose length wraps.
     """
     if message.body is None:
         raise RecordError("NullPointerException", f"message of topic {message.topic!r}: a body is needed")
@@ -125,7 +125,7 @@ def decode_messages(data: Data) -> list[Message]:
 def encode_batch(batch: MessageExt, max_message_size: int) -> list[bytes]:
     """Return a record for each message in the body of `batch`, with queue and commit log offset still 0.
 
-    The batch's own properties are written behind those of every message. Raises `RecordError` where 4.8.0
+    The batch's own properties are written behind those of every message. Raises `RecordError` where Java
     (`CommitLog.MessageExtBatchEncoder`) throws: a body that ends too early, records above `max_message_size` bytes
     together, an IPv6 address without its flag.
     """

@@ -2,7 +2,7 @@
 
 offsetMsgId: address of the store (4 or 16 bytes), port (4), commit log offset (8), in upper-case hex.
 UNIQ_KEY: address of the client, process id (2), class loader hash (4), ms since the month began (4), counter (2).
-Rows S-21 and S-22; 4.8.0 `MessageDecoder`, `MessageClientIDSetter`, `UtilAll`.
+Rows S-21 and S-22; `MessageDecoder`, `MessageClientIDSetter`, `UtilAll`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DIGITS = {ord(digit): value for value, digit in enumerate("0123456789ABCDEF")}
 
 
 class MessageIdError(BadInput, ValueError):
-    """Text that is no message id. `java_error` is the simple name of what 4.8.0 throws there."""
+    """Text that is no message id. `java_error` is the simple name of what Java throws there."""
 
     def __init__(self, java_error: str, problem: str) -> None:
         super().__init__(problem)
@@ -46,7 +46,7 @@ def bytes_to_string(data: bytes) -> str:
 def string_to_bytes(text: str | None) -> bytes | None:
     """Return the bytes of hex `text`; None for None and "".
 
-    As 4.8.0 `UtilAll.string2bytes`: an odd digit at the end is dropped; what is no digit counts as -1, so it makes the
+    As `UtilAll.string2bytes`: an odd digit at the end is dropped; what is no digit counts as -1, so it makes the
     upper half F, and in the lower half the whole byte FF.
     """
     if not text:
@@ -61,7 +61,7 @@ def create_message_id(host: Host, offset: int) -> str:
 
 
 def decode_message_id(text: str) -> MessageId:
-    """Return what the offsetMsgId `text` says; raise `MessageIdError` where 4.8.0 throws.
+    """Return what the offsetMsgId `text` says; raise `MessageIdError` where Java throws.
 
     32 characters are read as IPv4, all other lengths as IPv6; characters after the 56th are not looked at.
     """
@@ -99,7 +99,7 @@ def month_start(now: int, zone: tzinfo = UTC, months: int = 0) -> int:
 
 
 class UniqueIdMaker:
-    """Makes the UNIQ_KEYs of one client process (4.8.0 `MessageClientIDSetter`).
+    """Makes the UNIQ_KEYs of one client process (`MessageClientIDSetter`).
 
     `ip`: the client's address; `pid` and `class_loader_hash`: the low 16 and 32 bits are used; `zone`: the time zone
     whose months count; `counter`: the number of the first id.
@@ -153,22 +153,6 @@ def pid_of(unique_id: str | None) -> int:
     if len(data) < 12:
         raise _outside(unique_id, "process id")
     return int.from_bytes(data[-12:-10])
-
-
-def class_loader_hash_of(unique_id: str | None) -> int:
-    """Return the class loader hash in a UNIQ_KEY, 0..2**32-1."""
-    data = _unique_bytes(unique_id)
-    if len(data) < 10:
-        raise _outside(unique_id, "class loader hash")
-    return int.from_bytes(data[-10:-6])
-
-
-def counter_of(unique_id: str | None) -> int:
-    """Return the running number in a UNIQ_KEY, 0..65535."""
-    data = _unique_bytes(unique_id)
-    if len(data) < 2:
-        raise _outside(unique_id, "counter")
-    return int.from_bytes(data[-2:])
 
 
 def time_of(unique_id: str | None, now: int, zone: tzinfo = UTC) -> int:

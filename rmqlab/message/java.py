@@ -177,7 +177,7 @@ def trim(text: str) -> str:
 
 
 def is_blank(text: str | None) -> bool:
-    """Tell whether `text` is null, empty or only whitespace (4.8.0 `UtilAll.isBlank`)."""
+    """Tell whether `text` is null, empty or only whitespace (`UtilAll.isBlank`)."""
     return text is None or not text.strip(_WHITESPACE)
 
 

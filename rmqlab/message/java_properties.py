@@ -1,6 +1,6 @@
 r"""Lines of `name=value` as `java.util.Properties` reads them: broker.conf, and the settings that mqadmin sends.
 
-4.8.0 loads them from bytes (`BrokerStartup.createBrokerController`, `MixAll.string2Properties`), so each byte is one
+Java loads them from bytes (`BrokerStartup.createBrokerController`, `MixAll.string2Properties`), so each byte is one
 character of ISO 8859-1, and other characters are written as \uXXXX. The cases that OpenJDK 17 itself answered are in
 data/java/properties_load.jsonl.
 """

@@ -1,4 +1,4 @@
-"""A message as a producer makes it, as a broker stores it and as a consumer gets it (4.8.0 `Message`, `MessageExt`)."""
+"""A message as a producer makes it, as a broker stores it and as a consumer gets it (`Message`, `MessageExt`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from rmqlab.errors import BadInput
 from rmqlab.message.java import boolean_text, parse_boolean, parse_int, trim
 from rmqlab.message.properties import (
     KEY_SEPARATOR,
-    PROPERTY_BUYER_ID,
     PROPERTY_DELAY_TIME_LEVEL,
     PROPERTY_KEYS,
     PROPERTY_TAGS,
@@ -148,7 +147,7 @@ class Message:
     ) -> Self:
         """Make a message as Java's constructors do: WAIT is "true", empty tags and keys are not set.
 
-        Raise `UserPropertyError` for a user property that 4.8.0 refuses.
+        Raise `UserPropertyError` for a user property that Java refuses.
         """
         message = cls(topic, body, flag)
         if tags:
@@ -207,11 +206,6 @@ class Message:
         self.properties[PROPERTY_WAIT_STORE_MSG_OK] = boolean_text(wait)
 
     @property
-    def buyer_id(self) -> str | None:
-        """Return the property BUYER_ID, or None."""
-        return self.properties.get(PROPERTY_BUYER_ID)
-
-    @property
     def unique_id(self) -> str | None:
         """Return the id that the producer gave the message (property UNIQ_KEY), or None."""
         return self.properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
@@ -252,12 +246,12 @@ class MessageExt(Message):
 
     @property
     def offset_msg_id(self) -> str | None:
-        """Return the id made of the store's address and the commit log offset (4.8.0 `MessageClientExt`)."""
+        """Return the id made of the store's address and the commit log offset (`MessageClientExt`)."""
         return self.msg_id
 
     @property
     def client_msg_id(self) -> str | None:
-        """Return UNIQ_KEY, or the offsetMsgId if there is none (4.8.0 `MessageClientExt.getMsgId`)."""
+        """Return UNIQ_KEY, or the offsetMsgId if there is none (`MessageClientExt.getMsgId`)."""
         return self.msg_id if self.unique_id is None else self.unique_id
 
     def __str__(self) -> str:
@@ -280,7 +274,7 @@ def _text(value: str | None) -> str:
 
 @dataclass(slots=True)
 class MessageExtBrokerInner(MessageExt):
-    """A message on its way into the store: with its property text (None: none) and tags code (4.8.0, same name)."""
+    """A message on its way into the store: with its property text (None: none) and tags code."""
 
     properties_string: str | None = None
     tags_code: int = 0

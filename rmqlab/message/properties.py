@@ -1,4 +1,4 @@
-"""Message properties: their reserved names (4.8.0 `MessageConst`) and the text in which a record stores them."""
+"""Message properties: their reserved names (`MessageConst`) and the text in which a record stores them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KEY_SEPARATOR = " "
 NAME_VALUE_SEPARATOR = "\x01"
 PROPERTY_SEPARATOR = "\x02"
 
-# names that 4.8.0 forbids to user code; three names of the transaction service are not among them
+# names that Java forbids to user code; three names of the transaction service are not among them
 SYSTEM_PROPERTIES = frozenset(
     {
         PROPERTY_KEYS,
@@ -89,8 +89,8 @@ SYSTEM_PROPERTIES = frozenset(
 def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str] | None) -> str:
     """Return the stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
 
-    A property whose value is None is left out, a name that is None is written "null" (4.8.0
-    `MessageDecoder.messageProperties2String`). Java's order is that of its map: see `in_hash_map_order`.
+    A property whose value is None is left out, a name that is None is written "null"
+    (`MessageDecoder.messageProperties2String`). Java's order is that of its map: see `in_hash_map_order`.
     """
     if not properties:
         return ""
@@ -107,7 +107,7 @@ def string_to_properties(text: str | None) -> dict[str, str]:
     """Return the properties in the stored `text`; {} for None.
 
     An item that is not exactly a name and a value is skipped, so an empty value is lost, and of two items with one name
-    the later wins (4.8.0 `MessageDecoder.string2messageProperties`).
+    the later wins (`MessageDecoder.string2messageProperties`).
     """
     properties: dict[str, str] = {}
     if text is None:

@@ -1,4 +1,4 @@
-"""The bytes of a stored message: one commit log record, as 4.8.0 `CommitLog` writes and `MessageDecoder` reads it.
+"""The bytes of a stored message: one commit log record, as `CommitLog` writes and `MessageDecoder` reads it.
 
 All numbers are big endian. `RECORD_FIELDS` come first, then the body, the topic's length in 1 byte and the topic, the
 length of the properties in 2 and the properties. This layout is written down here alone: the check of a record before
@@ -13,12 +13,18 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.message.compression import CompressionError, compress, uncompress
 from rmqlab.message.ids import create_message_id
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Host, HostError, MessageExt
 from rmqlab.message.properties import properties_to_string, string_to_properties
-from rmqlab.message.sysflag import BORNHOST_V6_FLAG, COMPRESSED_FLAG, STOREHOST_V6_FLAG
+from rmqlab.message.sysflag import (
+    BORNHOST_V6_FLAG,
+    COMPRESSED_FLAG,
+    STOREHOST_V6_FLAG,
+    CompressionError,
+    compress,
+    uncompress,
+)
 
 MESSAGE_MAGIC_CODE: Final = -626843481  # 0xDAA320A7
 BLANK_MAGIC_CODE: Final = -875286124  # 0xCBD43194, fills the end of a commit log file
@@ -64,7 +70,7 @@ _SHORT = struct.Struct(">h")
 
 
 class RecordError(BadInput, ValueError):
-    """A message or bytes that make no record. `java_error` is the simple name of what 4.8.0 throws there."""
+    """A message or bytes that make no record. `java_error` is the simple name of what Java throws there."""
 
     def __init__(self, java_error: str, problem: str) -> None:
         super().__init__(problem)
@@ -72,7 +78,7 @@ class RecordError(BadInput, ValueError):
 
 
 class Decoded(NamedTuple):
-    """What was read: the message, or None if 4.8.0 rejects the bytes, and where reading stopped.
+    """What was read: the message, or None if Java rejects the bytes, and where reading stopped.
 
     After a rejection that is the end of the bytes. `has_properties` tells an empty property map from none.
     """
@@ -83,7 +89,7 @@ class Decoded(NamedTuple):
 
 
 def body_crc(body: bytes | None) -> int:
-    """Return the CRC32 of `body` without its sign bit, 0 for None (row S-28; 4.8.0 `UtilAll.crc32`)."""
+    """Return the CRC32 of `body` without its sign bit, 0 for None (row S-28; `UtilAll.crc32`)."""
     return 0 if body is None else zlib.crc32(body) & 0x7FFFFFFF
 
 
@@ -99,7 +105,7 @@ def layout_at(data: Data, offset: int = 0) -> RecordLayout:
 
 
 def message_length(sys_flag: int, body_length: int, topic_length: int, properties_length: int) -> int:
-    """Return the size of a record in bytes (row S-27; 4.8.0 `CommitLog.calMsgLength`): 91 and the variable parts."""
+    """Return the size of a record in bytes (row S-27; `CommitLog.calMsgLength`): 91 and the variable parts."""
     fixed = LAYOUTS[address_sizes(sys_flag)].size
     return fixed + max(body_length, 0) + 1 + topic_length + 2 + max(properties_length, 0)
 
@@ -134,10 +140,10 @@ def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, prope
 
 
 def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
-    """Return the record of `message` (4.8.0 `MessageDecoder.encode`); properties in the order of its dict.
+    """Return the record of `message` (`MessageDecoder.encode`); properties in the order of its dict.
 
     A `store_size` above 0 is taken as the size, zeros fill it up. With `need_compress` a body whose sys flag says so is
-    compressed. Raise `RecordError` where 4.8.0 throws: no body, or parts that do not fit the size.
+    compressed. Raise `RecordError` where Java throws: no body, or parts that do not fit the size.
     """
     body = message.body
     if body is None:
@@ -167,7 +173,7 @@ def _signed(length: int, bits: int) -> int:
 
 
 def read_record(data: Data, offset: int = 0, *, read_body: bool = True, decompress_body: bool = True) -> Decoded:
-    """Read the record at `offset` of `data` (4.8.0 `MessageDecoder.decode`).
+    """Read the record at `offset` of `data` (`MessageDecoder.decode`).
 
     The fields are read one after the other; neither magic nor total size nor CRC is checked. Rejected are bytes that
     end too early, a port above 65535, a negative topic length and a body that cannot be restored.
@@ -241,12 +247,12 @@ def _topic(data: bytes) -> str:
 
 
 def decode_record(data: Data, *, read_body: bool = True, decompress_body: bool = True) -> MessageExt | None:
-    """Return the message of a record at the start of `data`, or None if 4.8.0 rejects it; see `read_record`."""
+    """Return the message of a record at the start of `data`, or None if Java rejects it; see `read_record`."""
     return read_record(data, read_body=read_body, decompress_body=decompress_body).message
 
 
 def decode_records(data: Data, *, read_body: bool = True) -> list[MessageExt]:
-    """Return the messages of a pull body, up to the first record that is rejected (4.8.0 `MessageDecoder.decodes`)."""
+    """Return the messages of a pull body, up to the first record that is rejected (`MessageDecoder.decodes`)."""
     messages = []
     position = 0
     while position < len(data):
@@ -258,7 +264,7 @@ def decode_records(data: Data, *, read_body: bool = True) -> list[MessageExt]:
 
 
 def decode_properties(data: Data) -> dict[str, str] | None:
-    """Return only the properties of the record that fills `data`, None if it has none (4.8.0, same name).
+    """Return only the properties of the record that fills `data`, None if it has none (the same name in Java).
 
     Raise `RecordError` if the bytes end before they are found.
     """

@@ -1,6 +1,13 @@
-"""Bits of a message's `sysFlag` (4.8.0 `MessageSysFlag`): what the broker must know without reading the properties."""
+"""Bits of a message's `sysFlag` (`MessageSysFlag`), and the bodies of which one of them says that they are compressed.
+
+Bodies are compressed with zlib, as `UtilAll.compress` and `UtilAll.uncompress` do.
+"""
 
 from __future__ import annotations
+
+import zlib
+
+from rmqlab.errors import BadInput
 
 COMPRESSED_FLAG = 0x1
 MULTI_TAGS_FLAG = 0x1 << 1
@@ -10,7 +17,7 @@ TRANSACTION_COMMIT_TYPE = 0x2 << 2
 TRANSACTION_ROLLBACK_TYPE = 0x3 << 2
 BORNHOST_V6_FLAG = 0x1 << 4
 STOREHOST_V6_FLAG = 0x1 << 5
-STOREHOSTADDRESS_V6_FLAG = STOREHOST_V6_FLAG  # the name in 4.8.0
+STOREHOSTADDRESS_V6_FLAG = STOREHOST_V6_FLAG  # the name in Java
 
 SINGLE_TAG = "SINGLE_TAG"
 MULTI_TAG = "MULTI_TAG"
@@ -26,11 +33,37 @@ def reset_transaction_value(flag: int, kind: int) -> int:
     return (flag & ~TRANSACTION_ROLLBACK_TYPE) | kind
 
 
-def clear_compressed_flag(flag: int) -> int:
-    """Return `flag` without the bit that says the body is compressed."""
-    return flag & ~COMPRESSED_FLAG
-
-
 def topic_filter_type(sys_flag: int) -> str:
-    """Return `MULTI_TAG` or `SINGLE_TAG` (4.8.0 `MessageExt.parseTopicFilterType`)."""
+    """Return `MULTI_TAG` or `SINGLE_TAG` (`MessageExt.parseTopicFilterType`)."""
     return MULTI_TAG if sys_flag & MULTI_TAGS_FLAG else SINGLE_TAG
+
+
+COMPRESS_LEVEL = 5
+_NEEDS_DICTIONARY = "Error 2 "
+
+
+class CompressionError(BadInput, ValueError):
+    """A body that says it is compressed and cannot be restored."""
+
+
+def compress(body: bytes, level: int = COMPRESS_LEVEL) -> bytes:
+    """Return `body` compressed. Which bytes come out depends on the zlib build; `uncompress` restores any."""
+    return zlib.compress(body, level)
+
+
+def uncompress(data: bytes) -> bytes:
+    """Return the restored body; bytes after the end of the stream are ignored.
+
+    Raise `CompressionError` for a broken or truncated stream. A stream that asks for a preset dictionary gives b"", as
+    Java's `InflaterInputStream` reports the end there.
+    """
+    stream = zlib.decompressobj()
+    try:
+        body = stream.decompress(data)
+    except zlib.error as error:
+        if str(error).startswith(_NEEDS_DICTIONARY):
+            return b""
+        raise CompressionError(f"compressed body of {len(data)} bytes: {error}") from error
+    if not stream.eof:
+        raise CompressionError(f"compressed body of {len(data)} bytes: it ends too early")
+    return body

@@ -1,4 +1,4 @@
-"""Topic names with a meaning of their own, and the checks of names and messages (4.8.0 `TopicValidator`, `MixAll`)."""
+"""Topic names with a meaning of their own, and the checks of names and messages (`TopicValidator`, `MixAll`)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ DEFAULT_PRODUCER_GROUP = "DEFAULT_PRODUCER"
 DEFAULT_CONSUMER_GROUP = "DEFAULT_CONSUMER"
 TOOLS_CONSUMER_GROUP = "TOOLS_CONSUMER"
 FILTERSRV_CONSUMER_GROUP = "FILTERSRV_CONSUMER"
-MONITOR_CONSUMER_GROUP = "__MONITOR_CONSUMER"
 CLIENT_INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
-SELF_TEST_PRODUCER_GROUP = "SELF_TEST_P_GROUP"
 SELF_TEST_CONSUMER_GROUP = "SELF_TEST_C_GROUP"
 ONS_HTTP_PROXY_GROUP = "CID_ONS-HTTP-PROXY"
 CID_ONSAPI_PERMISSION_GROUP = "CID_ONSAPI_PERMISSION"
@@ -77,7 +75,7 @@ def is_retry_topic(topic: str) -> bool:
 
 
 def is_system_group(group: str) -> bool:
-    """Tell whether `group` is one of RocketMQ's own consumer groups (4.8.0 `MixAll.isSysConsumerGroup`)."""
+    """Tell whether `group` is one of RocketMQ's own consumer groups (`MixAll.isSysConsumerGroup`)."""
     return group.startswith(CID_RMQ_SYS_PREFIX)
 
 
@@ -86,13 +84,8 @@ def is_system_topic(topic: str) -> bool:
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
 
 
-def is_not_allowed_send_topic(topic: str) -> bool:
-    """Tell whether clients may not send to `topic`."""
-    return topic in NOT_ALLOWED_SEND_TOPICS
-
-
 def is_valid_name(name: str) -> bool:
-    """Tell whether `name` has only the characters that 4.8.0 allows in the names of topics and groups."""
+    """Tell whether `name` has only the characters that Java allows in the names of topics and groups."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -114,4 +107,4 @@ def validate_not_system_topic(topic: str) -> str | None:
 
 def validate_send_topic(topic: str) -> str | None:
     """Return the remark with which a broker forbids sending to `topic` (code NO_PERMISSION), or None."""
-    return f"Sending message to topic[{topic}] is forbidden." if is_not_allowed_send_topic(topic) else None
+    return f"Sending message to topic[{topic}] is forbidden." if topic in NOT_ALLOWED_SEND_TOPICS else None

@@ -26,8 +26,8 @@ from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.runtime.system import disk_space, epoch_ms, physical_memory
 from rmqlab.store.config import FlushDiskType
+from rmqlab.store.mapped_file_queue import in_memory
 from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
-from rmqlab.store.segments import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.extra.access_control import AccessControl
     from rmqlab.broker.extra.registration import Extras
+    from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.recovery import RecoveryReport
-    from rmqlab.store.segments import SegmentFactory
 
 T = TypeVar("T")
 _EVERY_ADDRESS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, never bound without being asked for

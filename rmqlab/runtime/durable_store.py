@@ -17,9 +17,9 @@ from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
 from rmqlab.runtime.system import disk_used, epoch_ms
 from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.index_file import FileIndexService
+from rmqlab.store.mapped_file_queue import SegmentError
 from rmqlab.store.recovery import Recovery, RecoveryReport
-from rmqlab.store.running_flags import DISK_FULL_BIT
-from rmqlab.store.segments import SegmentError
+from rmqlab.store.store_status import DISK_FULL_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from rmqlab.store.index_file import DIRECTORY as INDEX
-from rmqlab.store.segments import Segment, SegmentCreateError, SegmentError, StoredSegment
+from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, StoredSegment
 
 if TYPE_CHECKING:
     from pathlib import Path

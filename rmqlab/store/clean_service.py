@@ -1,4 +1,4 @@
-"""Deleting what is old: commit log files first, then what leads to them (4.8.0 `CleanCommitLogService` and others).
+"""Deleting what is old: commit log files first, then what leads to them (`CleanCommitLogService` and others).
 
 Between the two a queue still has entries whose messages are gone: reading them gives MESSAGE_WAS_REMOVING.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.message.topics import SCHEDULE_TOPIC
-from rmqlab.store.running_flags import DISK_FULL_BIT
+from rmqlab.store.store_status import DISK_FULL_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.consume_queue import ConsumeQueue
-    from rmqlab.store.running_flags import RunningFlags
+    from rmqlab.store.store_status import RunningFlags
 
 DELETE_FILES_BATCH_MAX = 10
 MAX_MANUAL_DELETE_FILE_TIMES = 20
@@ -25,7 +25,7 @@ _HOUR_MS = 3_600_000
 
 
 class CleanService:
-    """What 4.8.0 does every `cleanResourceInterval`; here the owner of the store decides when."""
+    """What Java does every `cleanResourceInterval`; here the owner of the store decides when."""
 
     __slots__ = (
         "_commit_log",

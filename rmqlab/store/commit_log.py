@@ -1,4 +1,4 @@
-"""The commit log: every message of the broker in the order of arrival (4.8.0 `CommitLog`)."""
+"""The commit log: every message of the broker in the order of arrival (`CommitLog`)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from rmqlab.message.sysflag import (
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.rules import RULES
-from rmqlab.store.delay_levels import delay_level_to_queue_id
+from rmqlab.store.config import delay_level_to_queue_id
 from rmqlab.store.dispatch_request import check_message_and_return_size
 from rmqlab.store.mapped_file_queue import MappedFileQueue
-from rmqlab.store.put_message_result import (
+from rmqlab.store.store_status import (
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
@@ -46,10 +46,9 @@ from rmqlab.store.put_message_result import (
 if TYPE_CHECKING:
     from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
     from rmqlab.rules import Rules
-    from rmqlab.store.config import MessageStoreConfig
-    from rmqlab.store.delay_levels import DelayLevels
+    from rmqlab.store.config import DelayLevels, MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.segments import SegmentFactory
+    from rmqlab.store.mapped_file_queue import SegmentFactory
 
 END_FILE_MIN_BLANK_LENGTH = 8
 MAX_PROPERTIES_LENGTH = 32767
@@ -65,7 +64,7 @@ class CommitLog:
 
     `topic_queue_table` is the next queue offset of every "topic-queueId". A log that does not begin at 0 has
     `base_offset` for its first byte. `begin_time_in_lock` is 0, or the time (epoch ms) of a put that failed in the
-    middle: 4.8.0 forgets to reset it then, and takes the page cache for busy.
+    middle: Java forgets to reset it then, and takes the page cache for busy.
     """
 
     __slots__ = (
@@ -121,7 +120,7 @@ class CommitLog:
     def get_message(self, offset: int, size: int) -> bytes | None:
         """Return `size` bytes at `offset`, None when they are not all there.
 
-        Offset 0 is looked for in the first file, whichever that is (4.8.0): once the log's first file is deleted, it
+        Offset 0 is looked for in the first file, whichever that is (as Java): once the log's first file is deleted, it
         gives bytes of another message.
         """
         mapped_file = self.mapped_file_queue.find_by_offset(offset, return_first_on_not_found=offset == 0)
@@ -157,7 +156,7 @@ class CommitLog:
     def put_message(self, msg: MessageExtBrokerInner, now: int, *, set_v6_flags: bool = True) -> PutMessageResult:
         """Append a message stored at `now` (epoch ms) and return where it went.
 
-        `set_v6_flags` marks IPv6 addresses in the sys flag, as `putMessage` does; `asyncPutMessage`, which 4.8.0's
+        `set_v6_flags` marks IPv6 addresses in the sys flag, as `putMessage` does; `asyncPutMessage`, which Java's
         broker calls for what producers send, does not (False), so that an IPv6 address raises `RecordError` unless
         the flag is there. A delay level moves the message to `SCHEDULE_TOPIC_XXXX` and keeps its topic and queue as
         properties. Raises `NumberFormatError` for a delay level that is no number.
@@ -170,7 +169,7 @@ class CommitLog:
                 self._delay(msg, level)
         if set_v6_flags:
             _set_v6_flags(msg)
-        # 4.8.0 makes the file and the queue's number before it looks whether the message is too large
+        # Java makes the file and the queue's number before it looks whether the message is too large
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
         self._check_host(msg, msg.store_host, STOREHOSTADDRESS_V6_FLAG)
         self.topic_queue_table.setdefault(f"{msg.topic}-{msg.queue_id}", 0)
@@ -229,7 +228,7 @@ class CommitLog:
         queue_offset = self.topic_queue_table.setdefault(key, 0) if is_queued else 0
         ends = list(accumulate(map(len, records)))
         total = ends[-1] if ends else 0
-        # when the records do not fit an empty file either, 4.8.0 says PUT_OK and has left out a whole file
+        # when the records do not fit an empty file either, Java says PUT_OK and has left out a whole file
         for _ in range(2):
             mapped_file = self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
             wrote_offset = mapped_file.file_from_offset + mapped_file.wrote_position

@@ -1,4 +1,4 @@
-"""What a store can be told: 4.8.0 `MessageStoreConfig`, names and defaults."""
+"""What a store can be told: `MessageStoreConfig`, names and defaults; the delay levels in one of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_int
+from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_int, parse_long, split, to_int64
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ _HOME = "~"
 
 
 class BrokerRole(Enum):
-    """What a broker is in its group (4.8.0 `BrokerRole`)."""
+    """What a broker is in its group (`BrokerRole`)."""
 
     ASYNC_MASTER = "ASYNC_MASTER"
     SYNC_MASTER = "SYNC_MASTER"
@@ -25,23 +25,23 @@ class BrokerRole(Enum):
 
 
 class FlushDiskType(Enum):
-    """Whether a put waits until the disk has it (4.8.0 `FlushDiskType`)."""
+    """Whether a put waits until the disk has it (`FlushDiskType`)."""
 
     SYNC_FLUSH = "SYNC_FLUSH"
     ASYNC_FLUSH = "ASYNC_FLUSH"
 
 
 class StoreConfigError(BadInput):
-    """A property of the store that 4.8.0 does not know, or a value that does not fit it."""
+    """A property of the store that Java does not know, or a value that does not fit it."""
 
 
 @dataclass(slots=True)
 class MessageStoreConfig:
     """Sizes in bytes, times in ms, ratios in percent, `file_reserved_time` in hours.
 
-    `properties()` and `from_properties()` use 4.8.0's names. What concerns disks, threads and slaves is kept as told
+    `properties()` and `from_properties()` use Java's names. What concerns disks, threads and slaves is kept as told
     and has no effect in memory. `async_dispatch` is ours: when set, a put leaves the consume queues alone and the
-    owner calls `MessageStore.dispatch` (4.8.0's thread does so within a millisecond).
+    owner calls `MessageStore.dispatch` (Java's thread does so within a millisecond).
     """
 
     store_path_root_dir: str = f"{_HOME}/store"
@@ -121,7 +121,7 @@ class MessageStoreConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, where: str = "store properties") -> MessageStoreConfig:
-        """Build one from 4.8.0's property names; names of other configs are passed over.
+        """Build one from Java's property names; names of other configs are passed over.
 
         Java ignores a value it cannot read in silence; here it raises `StoreConfigError`.
         """
@@ -130,20 +130,20 @@ class MessageStoreConfig:
         return config
 
     def update(self, properties: Mapping[str, str], *, where: str = "store properties") -> None:
-        """Set what `properties` names (4.8.0 `MixAll.properties2Object`). Raises `StoreConfigError`."""
+        """Set what `properties` names (`MixAll.properties2Object`). Raises `StoreConfigError`."""
         for item in fields(self):
             name = property_name(item)
             if name is not None and name in properties:
                 setattr(self, item.name, _parse(getattr(self, item.name), f"{where}: {name}", properties[name]))
 
     def properties(self) -> dict[str, str]:
-        """Return every setting that is not None under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
+        """Return every setting that is not None under its Java name (`MixAll.object2Properties`)."""
         values = {property_name(item): getattr(self, item.name) for item in fields(self)}
         return {name: _text(value) for name, value in values.items() if name is not None and value is not None}
 
 
 def property_name(item: Field[object]) -> str | None:
-    """Return the 4.8.0 name of a config field, None when the field is ours."""
+    """Return the Java name of a config field, None when the field is ours."""
     if "name" in item.metadata:
         given: str | None = item.metadata["name"]
         return given
@@ -173,3 +173,50 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return boolean_text(value)
     return str(value.value) if isinstance(value, Enum) else str(value)
+
+
+_UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class DelayLevels:
+    """`messageDelayLevel`: levels 1..`max_delay_level` and the ms each waits; `parse_ok`: the whole text was read.
+
+    Java reads level by level and stops at the first it cannot read, keeping those before it; the level it failed
+    on counts for `max_delay_level` when its unit could be looked up at all.
+    """
+
+    __slots__ = ("max_delay_level", "parse_ok", "table")
+
+    def __init__(self, text: str) -> None:
+        self.table: dict[int, int] = {}
+        self.max_delay_level = 0
+        self.parse_ok = self._parse(text)
+
+    def _parse(self, text: str) -> bool:
+        for level, value in enumerate(split(text, " "), start=1):
+            if not value:
+                return False
+            self.max_delay_level = level
+            unit = _UNIT_MS.get(value[-1])
+            try:
+                number = parse_long(value[:-1])
+            except ValueError:
+                return False
+            if unit is None:
+                return False
+            self.table[level] = to_int64(unit * number)
+        return True
+
+    def compute_deliver_timestamp(self, delay_level: int, store_timestamp: int) -> int:
+        """Epoch ms at which a message stored at `store_timestamp` is due; an unknown level waits one second."""
+        return to_int64(store_timestamp + self.table.get(delay_level, 1000))
+
+
+def delay_level_to_queue_id(delay_level: int) -> int:
+    """Queue of `SCHEDULE_TOPIC_XXXX` that holds this level."""
+    return delay_level - 1
+
+
+def queue_id_to_delay_level(queue_id: int) -> int:
+    """Level that this queue of `SCHEDULE_TOPIC_XXXX` holds."""
+    return queue_id + 1

@@ -1,4 +1,4 @@
-"""A queue of a topic: one 20-byte entry for each message (4.8.0 `ConsumeQueue`, row S-45).
+"""A queue of a topic: one 20-byte entry for each message (`ConsumeQueue`, row S-45).
 
 Entry: commit log offset (8 bytes), record size (4), tags code (8). Indexes count entries; logic offsets are bytes.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.segments import SegmentFactory, StoredSegments
+    from rmqlab.store.mapped_file_queue import SegmentFactory, StoredSegments
 
 ENTRY = Struct(">qiq")
 _BLANK_ENTRY = ENTRY.pack(0, 0x7FFFFFFF, 0)
@@ -92,10 +92,10 @@ class ConsumeQueue:
     def put_message_position_info(self, request: DispatchRequest) -> bool:
         """Store the entry of a message, and its unit in the extension when there is one.
 
-        An entry that is there already is passed over (4.8.0 stores its unit once more all the same). False only when
-        the file does not take it, which 4.8.0 tries thirty times and then stops writing consume queues. Where entries
+        An entry that is there already is passed over (Java stores its unit once more all the same). False only when
+        the file does not take it, which Java tries thirty times and then stops writing consume queues. Where entries
         are missing before this one, their messages are lost: it stands in for them, so that later entries keep their
-        places (4.8.0 moves them).
+        places (Java moves them).
         """
         tags_code = request.tags_code
         offset, size = request.commit_log_offset, request.msg_size
@@ -177,7 +177,7 @@ class ConsumeQueue:
     def correct_min_offset(self, phy_min_offset: int) -> None:
         """Move `min_logic_offset` to the first entry of the first file whose message is at `phy_min_offset` or above.
 
-        With no such entry in that file it stays where it was, as in 4.8.0.
+        With no such entry in that file it stays where it was, as in Java.
         """
         min_ext_addr = _NO_EXT_ADDR
         files = self.mapped_file_queue.mapped_files

@@ -1,4 +1,4 @@
-"""The extension of a consume queue: store time and filter bitmap of each message (4.8.0 `ConsumeQueueExt`).
+"""The extension of a consume queue: store time and filter bitmap of each message (`ConsumeQueueExt`).
 
 A consume queue entry with a unit here holds, instead of the tags code, the unit's address: its offset plus
 `Long.MIN_VALUE` (row F-89).
@@ -14,7 +14,7 @@ from rmqlab.message.java import LONG_MIN
 from rmqlab.store.mapped_file_queue import MappedFileQueue
 
 if TYPE_CHECKING:
-    from rmqlab.store.segments import SegmentFactory, StoredSegments
+    from rmqlab.store.mapped_file_queue import SegmentFactory, StoredSegments
 
 END_BLANK_DATA_LENGTH = 4
 MAX_ADDR = -(1 << 31) - 1
@@ -107,7 +107,7 @@ class ConsumeQueueExt:
         return NO_ADDRESS
 
     def load(self, stored: StoredSegments) -> None:
-        """Take in the files that are there and find the last unit (4.8.0 `recover`). Raises SegmentError."""
+        """Take in the files that are there and find the last unit (`recover`). Raises SegmentError."""
         queue = self.mapped_file_queue
         queue.load(stored)
         for one in queue.mapped_files:

@@ -24,7 +24,7 @@ from rmqlab.store.consume_queue_ext import is_ext_addr
 if TYPE_CHECKING:
     from rmqlab.message.message import MessageExtBrokerInner
     from rmqlab.rules import Rules
-    from rmqlab.store.delay_levels import DelayLevels
+    from rmqlab.store.config import DelayLevels
 
 _SIZE_AND_MAGIC = struct.Struct(">ii")
 _PROPERTIES_LENGTH = struct.Struct(">h")
@@ -35,7 +35,7 @@ _V6_FLAGS = BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
 
 @dataclass(slots=True)
 class DispatchRequest:
-    """One record of the commit log, read back (4.8.0 `DispatchRequest`).
+    """One record of the commit log, read back (`DispatchRequest`).
 
     `msg_size` bytes; 0 with `success` is the end of a file, -1 without `success` bytes that are no record, another
     size without `success` a record whose parts do not add up. Times are epoch ms; `tags_code` is a hash code, or the
@@ -84,7 +84,7 @@ def check_message_and_return_size(
     *,
     check_crc: bool = False,
 ) -> DispatchRequest:
-    """Read the record at `position` of `data`, bytes to the end of what is written (4.8.0 `CommitLog`, same name).
+    """Read the record at `position` of `data`, bytes to the end of what is written (`CommitLog`, same name).
 
     A blank record gives size 0 with success; bytes that are no record give -1 without it, as does a wrong body CRC
     when `check_crc` asks for it; a record whose parts do not make its size gives its size without success.

@@ -1,4 +1,4 @@
-"""Messages by key on disk (4.8.0 `IndexFile`, `IndexHeader`, `IndexService`).
+"""Messages by key on disk (`IndexFile`, `IndexHeader`, `IndexService`).
 
 A file: a header of 40 bytes, `maxHashSlotNum` slots of 4 bytes, `maxIndexNum` entries of 20. A slot holds the number of
 the last entry whose key's hash leads to it, an entry the number of the one before; number 0 is none.
@@ -14,14 +14,14 @@ from rmqlab.message.java import INT_MAX, split
 from rmqlab.message.properties import KEY_SEPARATOR
 from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE, transaction_value
 from rmqlab.store.index_service import QueryOffsetResult, key_hash
-from rmqlab.store.segments import SegmentError
+from rmqlab.store.mapped_file_queue import SegmentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.segments import Segment, StoredSegments
+    from rmqlab.store.mapped_file_queue import Segment, StoredSegments
 
 DIRECTORY = "index"
 _HEADER = Struct(">qqqqii")

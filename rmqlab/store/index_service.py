@@ -1,4 +1,4 @@
-"""Messages by key (4.8.0 `IndexService` with one `IndexFile`): a key is found by its hash code alone."""
+"""Messages by key (`IndexService` with one `IndexFile`): a key is found by its hash code alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of a broker: puts, reads and queries of messages (4.8.0 `DefaultMessageStore`)."""
+"""The store of a broker: puts, reads and queries of messages (`DefaultMessageStore`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from rmqlab.message.topics import TOPIC_MAX_LENGTH
 from rmqlab.rules import RULES
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
-from rmqlab.store.config import BrokerRole, FlushDiskType
+from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
-from rmqlab.store.delay_levels import DelayLevels
 from rmqlab.store.dispatch_request import request_of_put
 from rmqlab.store.index_service import IndexService, query_message
-from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
+from rmqlab.store.log_walk import ReputMessageService
+from rmqlab.store.mapped_file_queue import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.queue_reader import QueueReader
-from rmqlab.store.reput_message_service import ReputMessageService
-from rmqlab.store.running_flags import DISK_FULL_BIT, RunningFlags
-from rmqlab.store.segments import SegmentCreateError, SegmentError, in_memory
-from rmqlab.store.store_stats_service import StoreStatsService
+from rmqlab.store.store_status import DISK_FULL_BIT, PutMessageResult, PutMessageStatus, RunningFlags, StoreStatsService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,9 +31,9 @@ if TYPE_CHECKING:
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.index_service import MessageIndex, QueryMessageResult
-    from rmqlab.store.put_message_result import AppendMessageResult
+    from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.queue_reader import GetMessageResult
-    from rmqlab.store.segments import SegmentFactory
+    from rmqlab.store.store_status import AppendMessageResult
 
     CommitLogDispatcher = Callable[[DispatchRequest], None]
     MessageArriving = Callable[[str, int, int, int, int, bytes | None, dict[str, str] | None], None]
@@ -109,13 +106,13 @@ class MessageStore:
     def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store `msg` at `now` (epoch ms) and dispatch it, unless `config.async_dispatch` is set.
 
-        This is `putMessage`, with which 4.8.0 stores what the broker makes itself; see `async_put_message` for what
+        This is `putMessage`, with which Java stores what the broker makes itself; see `async_put_message` for what
         producers send. Raises what `CommitLog.put_message` raises.
         """
         return self._put(msg, msg, now, set_v6_flags=True)
 
     def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
-        """Store `msg` as `asyncPutMessage` does: IPv6 addresses are not marked in the sys flag (a bug of 4.8.0)."""
+        """Store `msg` as `asyncPutMessage` does: IPv6 addresses are not marked in the sys flag (a bug of Java's)."""
         return self._put(msg, msg, now, set_v6_flags=False)
 
     def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
@@ -132,7 +129,7 @@ class MessageStore:
         """Store and dispatch a message (`single` is the same) or a batch (None).
 
         A medium that takes nothing counts as a full disk until somebody finds that it takes something again.
-        4.8.0 writes through a mapping, where such a medium ends the process.
+        Java writes through a mapping, where such a medium ends the process.
         """
         status = self._check_store_status(now)
         if status is PutMessageStatus.PUT_OK and self._is_illegal(msg, single):
@@ -171,7 +168,7 @@ class MessageStore:
     def _is_illegal(self, msg: MessageExt, single: MessageExtBrokerInner | None) -> bool:
         """Tell whether a topic, property text or batch is too long, or a topic no name for a folder where it must be.
 
-        4.8.0 checks the topic's length alone: a group's name, which nobody checks, leads its retry topic out of the
+        Java checks the topic's length alone: a group's name, which nobody checks, leads its retry topic out of the
         store.
         """
         topic = msg.topic
@@ -202,7 +199,7 @@ class MessageStore:
     def is_os_page_cache_busy(self, now: int) -> bool:
         """Whether a put has been under way for more than a second at `now` (epoch ms).
 
-        None ever is, but a put that raised counts as one until the next put or for 10,000 s (4.8.0).
+        None ever is, but a put that raised counts as one until the next put or for 10,000 s (as Java).
         """
         begin = self.commit_log.begin_time_in_lock
         return bool(begin) and self.config.os_page_cache_busy_time_out_mills < now - begin < 10_000_000
@@ -210,7 +207,7 @@ class MessageStore:
     # dispatch
 
     def dispatch(self, until: int | None = None) -> None:
-        """Bring consume queues and index up to the commit log (4.8.0 `ReputMessageService.doReput`).
+        """Bring consume queues and index up to the commit log (`ReputMessageService.doReput`).
 
         With `until` only messages that begin before that commit log offset are dispatched, as far as Java's thread
         may have come at a moment.
@@ -227,7 +224,7 @@ class MessageStore:
         return self.reput_message_service.behind()
 
     def build_consume_queue(self, request: DispatchRequest) -> None:
-        """Enter a message into its queue; a dispatcher, the first of 4.8.0's two."""
+        """Enter a message into its queue; a dispatcher, the first of Java's two."""
         # prepared and rolled back messages are in no queue
         if transaction_value(request.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}:
             queue = self.find_consume_queue(request.topic, request.queue_id)
@@ -284,7 +281,7 @@ class MessageStore:
             return None
 
     def find_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """Return a queue, made when it is not there (as in 4.8.0, whoever asks)."""
+        """Return a queue, made when it is not there (as in Java, whoever asks)."""
         queues = self.consume_queue_table.get(topic)
         if queues is None:
             queues = self.consume_queue_table[topic] = {}
@@ -323,7 +320,7 @@ class MessageStore:
     def get_earliest_message_time(self, topic: str | None = None, queue_id: int = 0) -> int:
         """Store time (epoch ms) of the first message of a queue, or of the whole log; -1 when there is none.
 
-        For the whole log 4.8.0 asks for twice the largest message size at once, so a log shorter than that has none.
+        For the whole log Java asks for twice the largest message size at once, so a log shorter than that has none.
         """
         if topic is None:
             return self.commit_log.pickup_store_timestamp(self.min_phy_offset, self.config.max_message_size * 2)

@@ -1,4 +1,4 @@
-"""Reading a queue: statuses, bounds and the two filter layers (4.8.0 `DefaultMessageStore.getMessage`, S-37..S-57)."""
+"""Reading a queue: statuses, bounds and the two filter layers (`DefaultMessageStore.getMessage`, S-37..S-57)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.consume_queue import ConsumeQueue
-    from rmqlab.store.store_stats_service import StoreStatsService
+    from rmqlab.store.store_status import StoreStatsService
 
     OnFiltered = Callable[[int, str], None]
 
 SIZE_PER_COUNT = 64 * 1024
-# 4.8.0 calls the bound on what one read looks at a count; it is bytes: 800 entries (row S-46).
+# Java calls the bound on what one read looks at a count; it is bytes: 800 entries (row S-46).
 MIN_SCAN_BYTES = 16000
 
 
 class GetMessageStatus(Enum):
-    """Why there are messages, or none (4.8.0 `GetMessageStatus`)."""
+    """Why there are messages, or none (`GetMessageStatus`)."""
 
     FOUND = "FOUND"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
@@ -83,7 +83,7 @@ def next_offset_correction(config: MessageStoreConfig, old_offset: int, new_offs
 class QueueReader:
     """Reads queues. A message further than `memory_for_messages` behind the end of the log counts as on disk.
 
-    With `verify_reads` a record that is not what its queue's entry says is passed over: 4.8.0 sends it as it is.
+    With `verify_reads` a record that is not what its queue's entry says is passed over: Java sends it as it is.
     """
 
     __slots__ = ("_commit_log", "_physical_memory_size", "_rules", "_stats", "verify_reads")
@@ -113,7 +113,7 @@ class QueueReader:
     ) -> GetMessageResult:
         """Read `queue` from `offset` on; the caller has checked that the store may be read.
 
-        Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which nobody gets: 4.8.0 makes the queue it looks for.
+        Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which nobody gets: Java makes the queue it looks for.
 
         `next_begin_offset` lies behind every entry looked at, the rejected ones included: what a filter drops here is
         never looked at again (row S-51).

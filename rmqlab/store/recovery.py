@@ -1,4 +1,4 @@
-"""Opening a store that was there before: 4.8.0 `DefaultMessageStore.load` and `recover`, and what they leave to luck.
+"""Opening a store that was there before: `DefaultMessageStore.load` and `recover`, and what they leave to luck.
 
 Afterwards every message whose record is whole is in its queue at its offset, and nothing else is.
 """
@@ -14,15 +14,14 @@ from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.consume_queue_ext import is_ext_addr
 from rmqlab.store.dispatch_request import is_sound
-from rmqlab.store.log_scan import LogScan
+from rmqlab.store.log_walk import LogScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.mapped_file_queue import MappedFile
+    from rmqlab.store.mapped_file_queue import MappedFile, StoredSegments
     from rmqlab.store.message_store import MessageStore
-    from rmqlab.store.segments import StoredSegments
 
 CHECKED_WHOLE_BYTES = 16 * 1024 * 1024
 """A log no longer than this is checked from its beginning, however the broker stopped."""
@@ -117,7 +116,7 @@ class Recovery:
             yield from queues.values()
 
     def _first_file(self, files: list[MappedFile]) -> int:
-        """Return the file to begin with: as 4.8.0, but a small log is checked whole."""
+        """Return the file to begin with: as Java, but a small log is checked whole."""
         written = sum(one.wrote_position - one.start for one in files)
         if written <= CHECKED_WHOLE_BYTES:
             return 0

@@ -11,7 +11,7 @@ from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
-from rmqlab.store.put_message_result import PutMessageResult, PutMessageStatus
+from rmqlab.store.store_status import PutMessageResult, PutMessageStatus
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 MINE = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}

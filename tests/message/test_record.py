@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.message import record
-from rmqlab.message.compression import CompressionError, compress, uncompress
 from rmqlab.message.message import Host, MessageExt
-from rmqlab.message.sysflag import BORNHOST_V6_FLAG, COMPRESSED_FLAG, STOREHOST_V6_FLAG
+from rmqlab.message.sysflag import (
+    BORNHOST_V6_FLAG,
+    COMPRESSED_FLAG,
+    STOREHOST_V6_FLAG,
+    CompressionError,
+    compress,
+    uncompress,
+)
 
 ints = st.integers(-(2**31), 2**31 - 1)
 longs = st.integers(-(2**63), 2**63 - 1)

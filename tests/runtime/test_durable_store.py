@@ -25,7 +25,7 @@ from rmqlab.store import recovery
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.message_store import MessageStore
-from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.store_status import PutMessageStatus
 
 NOW = 1_700_000_000_000
 SIZES = {

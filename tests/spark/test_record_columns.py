@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.compression import compress
 from rmqlab.message.message import Host
 from rmqlab.message.properties import string_to_properties
 from rmqlab.message.record import MESSAGE_MAGIC_CODE, read_record
-from rmqlab.message.sysflag import COMPRESSED_FLAG
+from rmqlab.message.sysflag import COMPRESSED_FLAG, compress
 from rmqlab.spark.files.commit_log_files import StoreDirectoryError, log_files, log_ranges
 from rmqlab.spark.files.record_columns import TYPES, LogReader, RecordFilter, log_end
 from tests.proof.log_maker import LogMaker, record

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("numba", reason="numba is not installed: ./lab test installs it")
 
-from rmqlab.spark.files.shipped_code import digest_of
+from rmqlab.spark.files.wide_bytes import digest_of
 
 LOOP = """
 from rmqlab.spark.files.wide_bytes import compiled
@@ -33,9 +33,8 @@ def shipped(folder, root, factor):
     folder.mkdir()
     path = folder / "rmqlab.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        for name in ("wide_bytes", "shipped_code"):
-            module = f"rmqlab/spark/files/{name}.py"
-            archive.write(root / module, module)
+        module = "rmqlab/spark/files/wide_bytes.py"
+        archive.write(root / module, module)
         archive.writestr("rmqlab/spark/files/loop.py", LOOP.format(factor=factor))
         for name in ("rmqlab", "rmqlab/spark", "rmqlab/spark/files"):
             archive.writestr(f"{name}/__init__.py", "")

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.spark.files.store_config import StoreConfig
+from rmqlab.spark.files.store_tables import StoreConfig
 from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")

@@ -19,8 +19,8 @@ from rmqlab.message.sysflag import (
     TRANSACTION_PREPARED_TYPE,
     TRANSACTION_ROLLBACK_TYPE,
 )
-from rmqlab.store.log_scan import LogScan
-from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.log_walk import LogScan
+from rmqlab.store.store_status import PutMessageStatus
 
 NOW = 1_609_459_200_000
 V6 = Host.parse("[::1]:10911")

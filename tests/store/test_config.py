@@ -6,8 +6,15 @@ import re
 
 import pytest
 
-from rmqlab.store.config import BrokerRole, FlushDiskType, MessageStoreConfig, StoreConfigError
-from rmqlab.store.delay_levels import DelayLevels, delay_level_to_queue_id, queue_id_to_delay_level
+from rmqlab.store.config import (
+    BrokerRole,
+    DelayLevels,
+    FlushDiskType,
+    MessageStoreConfig,
+    StoreConfigError,
+    delay_level_to_queue_id,
+    queue_id_to_delay_level,
+)
 
 # what the recorded broker was told, or computed when it started
 CHANGED = {

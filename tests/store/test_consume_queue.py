@@ -16,7 +16,7 @@ from rmqlab.store.consume_queue_ext import (
     is_ext_addr,
 )
 from rmqlab.store.dispatch_request import DispatchRequest
-from rmqlab.store.segments import in_memory
+from rmqlab.store.mapped_file_queue import in_memory
 
 NOW = 1_609_459_200_000
 LONG_MIN = -(1 << 63)

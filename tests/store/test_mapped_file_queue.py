@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.store.mapped_file_queue import MappedFileQueue
-from rmqlab.store.segments import MemorySegment, in_memory
+from rmqlab.store.mapped_file_queue import MappedFileQueue, MemorySegment, in_memory
 
 
 def filled(sizes, file_size=100):

@@ -14,12 +14,12 @@ from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED_TYPE
 from rmqlab.store.config import BrokerRole, FlushDiskType
-from rmqlab.store.put_message_result import PutMessageStatus
-from rmqlab.store.running_flags import (
+from rmqlab.store.store_status import (
     DISK_FULL_BIT,
     NOT_WRITEABLE_BIT,
     WRITE_INDEX_FILE_ERROR_BIT,
     WRITE_LOGICS_QUEUE_ERROR_BIT,
+    PutMessageStatus,
 )
 
 NOW = 1_609_459_200_000

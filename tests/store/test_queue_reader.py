@@ -11,7 +11,7 @@ from rmqlab.message.record import decode_record
 from rmqlab.rules import is_the_batch_full
 from rmqlab.store.config import BrokerRole, MessageStoreConfig
 from rmqlab.store.queue_reader import GetMessageStatus, next_offset_correction
-from rmqlab.store.running_flags import NOT_READABLE_BIT
+from rmqlab.store.store_status import NOT_READABLE_BIT
 
 NOW = 1_609_459_200_000
 TAG_A, TAG_B = string_hash("TagA"), string_hash("TagB")

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.timers import Timers
 from rmqlab.events import ClassAsked, FilterClassUploaded
-from rmqlab.message.compression import compress
 from rmqlab.message.message import MessageExt
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET
 from rmqlab.message.record import body_crc, decode_records, encode_record
-from rmqlab.message.sysflag import COMPRESSED_FLAG
+from rmqlab.message.sysflag import COMPRESSED_FLAG, compress
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (

@@ -14,7 +14,7 @@ from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, version_desc
-from rmqlab.store.delay_levels import delay_level_to_queue_id
+from rmqlab.store.config import delay_level_to_queue_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.store.store_stats_service import StoreStatsService
+    from rmqlab.store.store_status import StoreStatsService
 
 SAMPLE_MS = 1_000
 DAY_MS = 86_400_000

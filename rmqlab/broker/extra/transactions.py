@@ -34,7 +34,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
 from rmqlab.rules import tags_code
 from rmqlab.store.config import BrokerRole
-from rmqlab.store.put_message_result import PutMessageStatus
+from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.processor import Handler
     from rmqlab.message.message import Host, MessageExt
     from rmqlab.store.message_store import MessageStore
-    from rmqlab.store.put_message_result import PutMessageResult
+    from rmqlab.store.store_status import PutMessageResult
 
 REMOVE_TAG = "d"
 _LIMITS = (

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import ClientErrorCode, MQClientError
 from rmqlab.client.extra.async_send import send_async
-from rmqlab.message.compression import uncompress
 from rmqlab.message.message import Host, Message, MessageExt
 from rmqlab.message.properties import (
     PROPERTY_CLUSTER,
@@ -17,7 +16,7 @@ from rmqlab.message.properties import (
     PROPERTY_REPLY_MESSAGE_ARRIVE_TIME,
     string_to_properties,
 )
-from rmqlab.message.sysflag import COMPRESSED_FLAG
+from rmqlab.message.sysflag import COMPRESSED_FLAG, uncompress
 from rmqlab.message.topics import reply_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.put_message_result import PutMessageResult
+    from rmqlab.store.store_status import PutMessageResult
 
 # Services whose hour the recording tells.
 _DRIVEN = "hold service", "client housekeeping"

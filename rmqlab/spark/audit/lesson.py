@@ -9,7 +9,7 @@ from rmqlab.spark import read_store
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.totals import is_lost, resend_plan
-from rmqlab.spark.files.store_config import StoreConfig
+from rmqlab.spark.files.store_tables import StoreConfig
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from rmqlab.protocol.subscription_data import SQL92, is_tag_type
 
 if TYPE_CHECKING:
-    from rmqlab.spark.files.store_config import StoreConfig
+    from rmqlab.spark.files.store_tables import StoreConfig
 
 ALWAYS, NEVER = -(1 << 62), 1 << 62
 AVG, AVG_BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.message.compression import CompressionError, uncompress
 from rmqlab.message.java import LONG_MAX, LONG_MIN, from_utf8
 from rmqlab.message.message import Host
 from rmqlab.message.properties import (
@@ -21,7 +20,7 @@ from rmqlab.message.properties import (
     PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
 )
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
-from rmqlab.message.sysflag import COMPRESSED_FLAG
+from rmqlab.message.sysflag import COMPRESSED_FLAG, CompressionError, uncompress
 from rmqlab.spark.files import record_kernel as kernel
 from rmqlab.spark.files.commit_log_files import LogRange
 

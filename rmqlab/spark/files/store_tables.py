@@ -3,90 +3,125 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from rmqlab.broker.config_manager import DelayOffsetSerializeWrapper
+from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
-from rmqlab.message.java import LONG_MIN
-from rmqlab.spark.files.store_config import StoreConfig
+from rmqlab.message.java import LONG_MIN, split
+from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
+from rmqlab.protocol.header import FrameError
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+
+T = TypeVar("T")
+
+
+class ForeignStoreConfigError(BadInput):
+    """A file of `config/` that cannot be read, nor its copy `.bak`."""
+
+
+class StoreConfig:
+    """The files of `config/` of one store directory; a file that is not there is an empty one.
+
+    As a broker does at its start, a file that is missing, empty or broken is replaced by its `.bak`
+    (`ConfigManager.load`). The methods raise `ForeignStoreConfigError` when both are broken.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self._folder = Path(root) / "config"
+
+    def offsets(self) -> dict[tuple[str, str], dict[int, int]]:
+        """The committed offsets: (group, topic) to queue id to the next offset."""
+        table = self._read("consumerOffset.json", lambda text: ConsumerOffsetSerializeWrapper.decode(text.encode()))
+        found = {}
+        for key, queues in (table.offset_table if table else {}).items():
+            parts = split(key, "@")
+            if len(parts) == 2:
+                found[parts[1], parts[0]] = dict(queues)
+        return found
+
+    def groups(self) -> dict[str, SubscriptionGroupConfig]:
+        """The consumer groups by name."""
+        table = self._read("subscriptionGroup.json", lambda text: SubscriptionGroupWrapper.decode(text.encode()))
+        return dict(table.subscription_group_table) if table else {}
+
+    def topics(self) -> dict[str, TopicConfig]:
+        """The topics by name."""
+        table = self._read("topics.json", lambda text: TopicConfigSerializeWrapper.decode(text.encode()))
+        return dict(table.topic_config_table) if table else {}
+
+    def filters(self) -> list[ConsumerFilterData]:
+        """The SQL92 subscriptions that the broker remembers; those of TAG are in no file."""
+        table = self._read("consumerFilter.json", decode_filter_data)
+        return [data for groups in (table or {}).values() for data in groups.values()]
+
+    def delays(self) -> dict[int, int]:
+        """The next offset to deliver of each delay level."""
+        table = self._read("delayOffset.json", lambda text: DelayOffsetSerializeWrapper.decode(text.encode()))
+        return dict(table.offset_table) if table else {}
+
+    def _read(self, name: str, decode: Callable[[str], T | None]) -> T | None:
+        problem: Exception | None = None
+        for path in (self._folder / name, self._folder / f"{name}.bak"):
+            try:
+                text = path.read_text(encoding="utf-8", errors="replace")
+                if text:
+                    return decode(text)
+            except FileNotFoundError:
+                continue
+            except (FrameError, ValueError, OSError) as error:
+                problem = error
+        if problem is not None:
+            raise ForeignStoreConfigError(f"{self._folder / name}: {problem}; its copy {name}.bak is no help either")
+        return None
+
+
 ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
 BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
 _INDEX_HEADER: Final = 40
 _INDEX_ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("before", ">i4")])
-_LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
+_LONG, _INT, _TEXT, _FLAG = pa.int64(), pa.int32(), pa.string(), pa.bool_()
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
 
 SCHEMAS: Final[dict[str, pa.Schema]] = {
-    "consumequeue": pa.schema(
-        [
-            ("topic", _TEXT),
-            ("queueId", _INT),
-            ("queueOffset", _LONG),
-            ("physicalOffset", _LONG),
-            ("size", _INT),
-            ("tagsCode", _LONG),
-            ("extAddress", _LONG),
-            ("corrupt", _TEXT),
-        ]
+    "consumequeue": _schema(
+        topic=_TEXT, queueId=_INT, queueOffset=_LONG, physicalOffset=_LONG, size=_INT, tagsCode=_LONG,
+        extAddress=_LONG, corrupt=_TEXT,
     ),
-    "ext": pa.schema(
-        [
-            ("topic", _TEXT),
-            ("queueId", _INT),
-            ("address", _LONG),
-            ("tagsCode", _LONG),
-            ("storeTimestamp", _LONG),
-            ("bitmap", pa.binary()),
-            ("corrupt", _TEXT),
-        ]
+    "ext": _schema(
+        topic=_TEXT, queueId=_INT, address=_LONG, tagsCode=_LONG, storeTimestamp=_LONG, bitmap=pa.binary(),
+        corrupt=_TEXT,
     ),
-    "index": pa.schema(
-        [("file", _TEXT), ("keyHash", _INT), ("physicalOffset", _LONG), ("storeTimestamp", _LONG), ("corrupt", _TEXT)]
+    "index": _schema(file=_TEXT, keyHash=_INT, physicalOffset=_LONG, storeTimestamp=_LONG, corrupt=_TEXT),
+    "offsets": _schema(group=_TEXT, topic=_TEXT, queueId=_INT, offset=_LONG),
+    "subscriptions": _schema(
+        group=_TEXT, consumeEnable=_FLAG, consumeFromMinEnable=_FLAG, consumeBroadcastEnable=_FLAG,
+        retryQueueNums=_INT, retryMaxTimes=_INT, brokerId=_LONG, notifyConsumerIdsChangedEnable=_FLAG,
     ),
-    "offsets": pa.schema([("group", _TEXT), ("topic", _TEXT), ("queueId", _INT), ("offset", _LONG)]),
-    "subscriptions": pa.schema(
-        [
-            ("group", _TEXT),
-            ("consumeEnable", pa.bool_()),
-            ("consumeFromMinEnable", pa.bool_()),
-            ("consumeBroadcastEnable", pa.bool_()),
-            ("retryQueueNums", _INT),
-            ("retryMaxTimes", _INT),
-            ("brokerId", _LONG),
-            ("notifyConsumerIdsChangedEnable", pa.bool_()),
-        ]
+    "filters": _schema(
+        group=_TEXT, topic=_TEXT, expressionType=_TEXT, expression=_TEXT, bornTime=_LONG, deadTime=_LONG,
+        clientVersion=_LONG, bloomBits=_INT, bloomPositions=pa.list_(_INT),
     ),
-    "filters": pa.schema(
-        [
-            ("group", _TEXT),
-            ("topic", _TEXT),
-            ("expressionType", _TEXT),
-            ("expression", _TEXT),
-            ("bornTime", _LONG),
-            ("deadTime", _LONG),
-            ("clientVersion", _LONG),
-            ("bloomBits", _INT),
-            ("bloomPositions", pa.list_(_INT)),
-        ]
+    "topics": _schema(
+        topic=_TEXT, readQueueNums=_INT, writeQueueNums=_INT, perm=_INT, order=_FLAG, topicSysFlag=_INT
     ),
-    "topics": pa.schema(
-        [
-            ("topic", _TEXT),
-            ("readQueueNums", _INT),
-            ("writeQueueNums", _INT),
-            ("perm", _INT),
-            ("order", pa.bool_()),
-            ("topicSysFlag", _INT),
-        ]
-    ),
-}
+}  # fmt: skip
 """Columns by table. In `consumequeue`, `extAddress` is set instead of `tagsCode` where the entry leads to `ext`."""
 
 
@@ -186,7 +221,7 @@ def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     if len(header) < _INDEX_HEADER // 8:
         yield _columns("index", 1, file=Path(path).name, corrupt="the file is shorter than its header")
         return
-    # 4.8.0 makes four entries for each slot unless it is told otherwise.
+    # Java makes four entries for each slot unless it is told otherwise.
     slots, rest = (hash_slots, 0) if hash_slots else divmod(length - _INDEX_HEADER, 84)
     if rest:
         raise BadInput(f"{path}: {length} bytes are no index with four entries for each slot; set option hashSlotNum")
@@ -213,51 +248,27 @@ def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
 
 
 def _groups(config: StoreConfig) -> list[dict[str, Any]]:
-    return [
-        {
-            "group": name,
-            "consumeEnable": one.consume_enable,
-            "consumeFromMinEnable": one.consume_from_min_enable,
-            "consumeBroadcastEnable": one.consume_broadcast_enable,
-            "retryQueueNums": one.retry_queue_nums,
-            "retryMaxTimes": one.retry_max_times,
-            "brokerId": one.broker_id,
-            "notifyConsumerIdsChangedEnable": one.notify_consumer_ids_changed_enable,
-        }
-        for name, one in sorted(config.groups().items())
-    ]
-
-
-def _filters(config: StoreConfig) -> list[dict[str, Any]]:
-    rows = [
-        {
-            "group": one.consumer_group,
-            "topic": one.topic,
-            "expressionType": one.expression_type,
-            "expression": one.expression,
-            "bornTime": one.born_time,
-            "deadTime": one.dead_time,
-            "clientVersion": one.client_version,
-            "bloomBits": one.bloom_filter_data.bit_num if one.bloom_filter_data else None,
-            "bloomPositions": one.bloom_filter_data.bit_pos if one.bloom_filter_data else None,
-        }
-        for one in config.filters()
-    ]
-    return sorted(rows, key=lambda row: (str(row["topic"]), str(row["group"])))
+    names = SCHEMAS["subscriptions"].names[1:]
+    return [{"group": name, **_fields(names, one)} for name, one in sorted(config.groups().items())]
 
 
 def _topics(config: StoreConfig) -> list[dict[str, Any]]:
-    return [
-        {
-            "topic": name,
-            "readQueueNums": one.read_queue_nums,
-            "writeQueueNums": one.write_queue_nums,
-            "perm": one.perm,
-            "order": one.order,
-            "topicSysFlag": one.topic_sys_flag,
-        }
-        for name, one in sorted(config.topics().items())
-    ]
+    names = SCHEMAS["topics"].names[1:]
+    return [{"topic": name, **_fields(names, one)} for name, one in sorted(config.topics().items())]
+
+
+def _filters(config: StoreConfig) -> list[dict[str, Any]]:
+    names, rows = SCHEMAS["filters"].names[1:-2], []
+    for one in config.filters():
+        bloom = one.bloom_filter_data
+        bits = {"bloomBits": bloom and bloom.bit_num, "bloomPositions": bloom and bloom.bit_pos}
+        rows.append({"group": one.consumer_group, **_fields(names, one), **bits})
+    return sorted(rows, key=lambda row: (str(row["topic"]), str(row["group"])))
+
+
+def _fields(names: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return the columns that `value` has under the same names, written the Python way."""
+    return {name: getattr(value, re.sub("([A-Z])", r"_\1", name).lower()) for name in names}
 
 
 _FILE_READERS: Final[dict[str, Callable[[str, int | None], Iterator[pa.RecordBatch]]]] = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.mapped_file_queue import MappedFile
-    from rmqlab.store.put_message_result import PutMessageResult
+    from rmqlab.store.store_status import PutMessageResult
     from tests.proof.conform.vectors import Vector
 
 _QUEUE = re.compile(r".*-\d+", re.DOTALL)

@@ -9,7 +9,7 @@ from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.java import string_hash
 from rmqlab.message.sysflag import topic_filter_type
 from rmqlab.rules import client_keeps, tags_code
-from rmqlab.store.delay_levels import DelayLevels, delay_level_to_queue_id, queue_id_to_delay_level
+from rmqlab.store.config import DelayLevels, delay_level_to_queue_id, queue_id_to_delay_level
 from tests.proof.conform.vectors import BadVector, Kind, take
 
 if TYPE_CHECKING:
