@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.broker.processor import success, system_error
 from rmqlab.events import Heartbeat
-from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.bodies import CheckClientRequestBody

@@ -8,8 +8,8 @@ import msgspec
 
 from rmqlab.filter.bits import BitsArray
 from rmqlab.filter.bloom import BloomFilter, BloomFilterData, BloomFilterError
-from rmqlab.filter.consumer_filter_data import ConsumerFilterData
-from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.timers import Timers
-    from rmqlab.filter.consumer_filter_data import CompiledExpression
+    from rmqlab.filter.filter import CompiledExpression
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
@@ -63,8 +63,6 @@ class ConsumerFilterManager:
         now: int,
     ) -> ConsumerFilterData | None:
         """Make filter data without bloom data; None for tags, and for an expression that does not compile."""
-        if is_tag_type(expression_type):
-            return None
         compiled = _compiled(expression_type, expression)
         if compiled is None:
             return None

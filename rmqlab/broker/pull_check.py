@@ -14,12 +14,11 @@ from rmqlab.filter import filter_api
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
 from rmqlab.protocol.heartbeat import MessageModel
-from rmqlab.protocol.subscription_data import is_tag_type
 from rmqlab.protocol.topic_config import is_readable
 from rmqlab.rules import Rules
 
 if TYPE_CHECKING:
-    from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+    from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
@@ -93,9 +92,8 @@ def subscription_in_force(
         posted = False
     if not posted:
         subscription, filter_data = _group_subscription(parts, header, group_config)
-    kind = subscription.expression_type
-    if not is_tag_type(kind) and not parts.config.enable_property_filter:
-        remark = f"The broker does not support consumer to filter message by {kind}"
+    if not subscription.is_tag and not parts.config.enable_property_filter:
+        remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
         raise PullRefused(ResponseCode.SYSTEM_ERROR, remark)
     return subscription, filter_data
 

@@ -220,8 +220,8 @@ class DefaultLitePullConsumer(MQConsumer):
         config, tags = self.config, subscription.is_tag
         addr, header = await self._pull_api.prepare_pull(
             queue,
+            subscription,
             subscription.sub_string,
-            subscription.expression_type,
             0 if tags else subscription.sub_version,
             offset,
             config.pull_batch_size,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.results import PullStatus
 from rmqlab.events import ClientFiltered
+from rmqlab.filter.filter import Filter
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
 from rmqlab.protocol.route import MASTER_ID
-from rmqlab.protocol.subscription_data import is_tag_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +43,8 @@ class PullAPIWrapper:
     async def prepare_pull(
         self,
         queue: MessageQueue,
+        subscription: SubscriptionData,
         sub_expression: str | None,
-        expression_type: str | None,
         sub_version: int,
         offset: int,
         max_nums: int,
@@ -62,10 +62,10 @@ class PullAPIWrapper:
             found = self._find_broker(queue)
         if found is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
-        if not is_tag_type(expression_type) and found.broker_version < V4_1_0_SNAPSHOT:
+        if not subscription.is_tag and found.broker_version < V4_1_0_SNAPSHOT:
             raise MQClientError(
                 f"The broker[{queue.broker_name}, {found.broker_version}] does not upgrade to support for filter "
-                f"message by {expression_type}"
+                f"message by {subscription.expression_type}"
             )
         if found.slave:
             sys_flag &= ~FLAG_COMMIT_OFFSET
@@ -83,7 +83,7 @@ class PullAPIWrapper:
             suspend_ms,
             sub_expression,
             sub_version,
-            expression_type,
+            subscription.expression_type,
         )
         return addr, header
 
@@ -126,9 +126,9 @@ class PullAPIWrapper:
         self, queue: MessageQueue, messages: list[MessageExt], subscription: SubscriptionData
     ) -> list[MessageExt]:
         kept: list[MessageExt] = []
-        observe, keeps = self._instance.observe, self._instance.rules.client_keeps
+        observe, own = self._instance.observe, Filter(subscription, self._instance.rules)
         for message in messages:
-            if keeps(subscription, message.tags):
+            if own.client_keeps(message.tags):
                 kept.append(message)
             elif observe is not None:
                 observe(

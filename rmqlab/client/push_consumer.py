@@ -197,8 +197,8 @@ class DefaultMQPushConsumer(MQConsumer):
         )
         return await self.pull_api.prepare_pull(
             queue,
+            subscription,
             sub_expression,
-            subscription.expression_type,
             subscription.sub_version,
             request.next_offset,
             self.config.pull_batch_size,

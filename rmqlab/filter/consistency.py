@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.sql92.nodes import shape

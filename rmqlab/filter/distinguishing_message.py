@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.filter import Filter
-from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.filter import Filter, compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, In, Node, Or, Property, shape

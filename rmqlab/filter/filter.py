@@ -2,21 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, Self
 
 from rmqlab.filter import filter_api
-from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rmqlab.events import Stage
-    from rmqlab.filter.consumer_filter_data import CompiledExpression
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
+
+# One cache serves the whole process, as in Java; results do not depend on it.
+PARSE_CACHE: Final = ParseCache()
+
+
+class CompiledExpression(Protocol):
+    """An expression ready to be evaluated on a message's properties."""
+
+    def evaluate(self, properties: Mapping[str, str] | None, /) -> object:
+        """Give the value: of SQL92 a bool, or None for unknown. Raises what the evaluation raises."""
+        ...
+
+
+class UnknownExpressionTypeError(ExpressionRefused):
+    """An expression type that nobody compiles: Java finds no filter for it and runs into a NullPointerException."""
+
+    java_message = (
+        'Cannot invoke "org.apache.rocketmq.filter.FilterSpi.compile(String)" because the return value of '
+        '"org.apache.rocketmq.filter.FilterFactory.get(String)" is null'
+    )
+
+
+EXPRESSION_TYPES: Final[dict[str, Callable[[str | None], CompiledExpression]]] = {SQL92: PARSE_CACHE.compile}
+"""What compiles the expressions of each type but TAG (`FilterFactory`, `FilterSpi`); another type is one more entry."""
+
+
+def compile_expression(expression_type: str | None, expression: str | None) -> CompiledExpression:
+    """Compile an expression of a type other than TAG.
+
+    Raises `ExpressionRefused`: `UnknownExpressionTypeError`, or what the SQL92 compiler raises.
+    """
+    compiler = None if expression_type is None else EXPRESSION_TYPES.get(expression_type)
+    if compiler is None:
+        known = ", ".join(EXPRESSION_TYPES)
+        raise UnknownExpressionTypeError(
+            f"expression type {expression_type!r}: no filter of this name; right is {known}"
+        )
+    return compiler(expression)
+
+
+def is_true(condition: CompiledExpression | None, properties: Mapping[str, str] | None, rules: Rules) -> bool:
+    """Layer 2: whether a condition lets these properties pass; what cannot be judged does not (row F-65)."""
+    if condition is None:
+        return False
+    try:
+        return rules.is_matched_by_commit_log(condition.evaluate(properties))
+    except Exception:  # noqa: BLE001 - whatever goes wrong in layer 2, the message is dropped
+        return False
 
 
 class Filter:
@@ -25,18 +74,20 @@ class Filter:
     An expression that the broker refuses lets nothing pass (`FILTER_DATA_NOT_EXIST`, row F-65).
     """
 
-    __slots__ = ("_condition", "by_tag", "rules", "subscription")
+    __slots__ = ("_condition", "_is_compiled", "by_tag", "rules", "subscription")
 
-    def __init__(self, subscription: SubscriptionData, rules: Rules = RULES["4.8.0"]) -> None:
+    def __init__(
+        self,
+        subscription: SubscriptionData,
+        rules: Rules = RULES["4.8.0"],
+        condition: CompiledExpression | None = None,
+    ) -> None:
+        """Without a `condition` the subscription's expression is compiled when it is first needed."""
         self.subscription = subscription
         self.rules = rules
         self.by_tag = subscription.is_tag
-        self._condition: CompiledExpression | None = None
-        if not self.by_tag and not subscription.class_filter_mode:
-            try:
-                self._condition = compile_expression(subscription.expression_type, subscription.sub_string)
-            except ExpressionRefused:
-                self._condition = None
+        self._condition = condition
+        self._is_compiled = condition is not None
 
     @classmethod
     def of(
@@ -52,17 +103,39 @@ class Filter:
             return cls(subscription, rules)
         return cls.of(subscription.topic, subscription.sub_string, None, rules)
 
+    @property
+    def condition(self) -> CompiledExpression | None:
+        """The compiled expression; None for tags, for a class filter and for what the broker refuses."""
+        if not self._is_compiled:
+            self._is_compiled = True
+            if not self.by_tag and not self.subscription.class_filter_mode:
+                try:
+                    self._condition = compile_expression(
+                        self.subscription.expression_type, self.subscription.sub_string
+                    )
+                except ExpressionRefused:
+                    self._condition = None
+        return self._condition
+
+    def passes_layer_1(self, tags_code: int | None, bits: bool | None) -> bool:
+        """Whether the queue's entry lets a message pass. `bits`: whether its bits are set; None: not known."""
+        if self.subscription.class_filter_mode:
+            return True
+        if self.by_tag:
+            return self.rules.is_matched_by_consume_queue(self.subscription, tags_code)
+        return bits is not False
+
+    def passes_layer_2(self, properties: Mapping[str, str] | None) -> bool:
+        """Whether the broker, having read the properties in the commit log, lets a message pass."""
+        return self.by_tag or self.subscription.class_filter_mode or is_true(self.condition, properties, self.rules)
+
     def dropped_at(
         self, tags_code: int | None, bits: bool | None, properties: Mapping[str, str] | None
     ) -> Stage | None:
         """Where the broker drops a message, None if it passes. `bits`: whether its bits are set; None: not known."""
-        if self.subscription.class_filter_mode:
-            return None
-        if self.by_tag:
-            return None if self.rules.is_matched_by_consume_queue(self.subscription, tags_code) else "tags_code"
-        if bits is False:
-            return "bitmap"
-        return None if self._is_true(properties) else "sql"
+        if not self.passes_layer_1(tags_code, bits):
+            return "tags_code" if self.by_tag else "bitmap"
+        return None if self.passes_layer_2(properties) else "sql"
 
     def broker_passes(self, tags_code: int | None, bits: bool | None, properties: Mapping[str, str] | None) -> bool:
         """Whether the broker lets a message pass, through both layers."""
@@ -84,10 +157,34 @@ class Filter:
         """Whether its author means this message: a tag that is named, or a condition that is true."""
         return self.fate(properties, self) is None
 
-    def _is_true(self, properties: Mapping[str, str] | None) -> bool:
-        if self._condition is None:
-            return False
-        try:
-            return self.rules.is_matched_by_commit_log(self._condition.evaluate(properties))
-        except Exception:  # noqa: BLE001 - a condition that cannot be judged lets nothing pass (row F-65)
-            return False
+
+class TagSteps(NamedTuple):
+    """What becomes of one message: `broker` is step one, `client` step two, asked whatever step one said."""
+
+    tags_code: int
+    broker: bool
+    client: bool
+
+    @property
+    def delivered(self) -> bool:
+        """Both steps let it pass."""
+        return self.broker and self.client
+
+
+def both_steps(subscription: SubscriptionData, tag: str | None, rules: Rules = RULES["4.8.0"]) -> TagSteps:
+    """Follow one tag: the broker looks its hash code up, the client compares its text (rows F-50..F-58, F-95)."""
+    asked, code = Filter(subscription, rules), rules.tags_code(tag)
+    return TagSteps(code, asked.passes_layer_1(code, None), asked.client_keeps(tag))
+
+
+def twin_of(tag: str) -> str | None:
+    """Another tag of letters and digits with the same `String.hashCode`, None when two neighbours give none.
+
+    A letter one higher is made good by the next one being 31 lower: the hash is a number in base 31 (row F-50).
+    """
+    for place in range(len(tag) - 1):
+        first, second = ord(tag[place]) + 1, ord(tag[place + 1]) - 31
+        twin = f"{tag[:place]}{chr(first)}{chr(max(second, 0))}{tag[place + 2 :]}"
+        if second > 0 and twin.isascii() and twin.isalnum() and string_hash(twin) == string_hash(tag):
+            return twin
+    return None

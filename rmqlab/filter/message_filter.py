@@ -6,9 +6,12 @@ in the commit log and drops what it cannot judge (fail closed).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
+from rmqlab.filter.bloom import BloomFilterData
+from rmqlab.filter.filter import CompiledExpression, Filter, is_true
 from rmqlab.message.properties import PROPERTY_RETRY_TOPIC
 from rmqlab.message.record import decode_properties
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
@@ -18,11 +21,41 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rmqlab.filter.bloom import BloomFilter
-    from rmqlab.filter.consumer_filter_data import ConsumerFilterData
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
 Record = bytes | bytearray | memoryview
+
+
+@dataclass(slots=True)
+class ConsumerFilterData:
+    """What the broker keeps of a group's SQL92 subscription to a topic (row F-45).
+
+    Times are epoch ms; `dead_time` 0 means alive.
+    `compiled_expression` is never persisted. Data made for one request has no `bloom_filter_data`.
+    """
+
+    consumer_group: str | None = None
+    topic: str | None = None
+    expression: str | None = None
+    expression_type: str | None = None
+    compiled_expression: CompiledExpression | None = None
+    born_time: int = 0
+    dead_time: int = 0
+    bloom_filter_data: BloomFilterData | None = None
+    client_version: int = 0
+
+    def is_dead(self) -> bool:
+        """Tell whether the group has left since it was born."""
+        return self.dead_time >= self.born_time
+
+    def how_long_after_death(self, now: int) -> int:
+        """Give the ms since death, -1 for the living."""
+        return now - self.dead_time if self.is_dead() else -1
+
+    def is_msg_in_live(self, msg_store_time: int) -> bool:
+        """Tell whether a message was stored strictly after this data was born, so that its bitmap knows the group."""
+        return msg_store_time > self.born_time
 
 
 class CqExtUnit(Protocol):
@@ -65,19 +98,9 @@ class MessageFilter(Protocol):
 
 
 class ExpressionMessageFilter:
-    """The filter of an ordinary pull (4.8.0 `ExpressionMessageFilter`).
+    """The filter of an ordinary pull: what can be known of a message goes to `Filter`, which decides."""
 
-    `last_error` holds what an evaluation raised; 4.8.0 only logs it.
-    """
-
-    __slots__ = (
-        "bloom_data_valid",
-        "consumer_filter_data",
-        "consumer_filter_manager",
-        "last_error",
-        "rules",
-        "subscription",
-    )
+    __slots__ = ("consumer_filter_data", "consumer_filter_manager", "filter")
 
     def __init__(
         self,
@@ -86,62 +109,42 @@ class ExpressionMessageFilter:
         consumer_filter_manager: ConsumerFilters | None = None,
         rules: Rules = RULES["4.8.0"],
     ) -> None:
-        """Keep the three; whether the bloom data fits the broker's bloom filter is decided here, once (row F-61)."""
-        self.rules = rules
-        self.subscription = subscription_data
+        compiled = None if consumer_filter_data is None else consumer_filter_data.compiled_expression
+        self.filter = None if subscription_data is None else Filter(subscription_data, rules, compiled)
         self.consumer_filter_data = consumer_filter_data
         self.consumer_filter_manager = consumer_filter_manager
-        self.last_error: Exception | None = None
-        self.bloom_data_valid = (
-            consumer_filter_data is not None
-            and consumer_filter_manager is not None
-            and consumer_filter_manager.bloom_filter.is_valid(consumer_filter_data.bloom_filter_data)
-        )
 
     def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: CqExtUnit | None = None) -> bool:
         """Layer 1: the tags code against the code set, or the group's bits against the message's bitmap."""
-        subscription = self.subscription
-        if subscription is None or subscription.class_filter_mode:
+        asked = self.filter
+        if asked is None:
             return True
-        if subscription.is_tag:
-            return self.rules.is_matched_by_consume_queue(subscription, tags_code)
-        data = self.consumer_filter_data
-        if not _is_usable(data) or data is None or data.bloom_filter_data is None:
-            return True
+        return asked.passes_layer_1(tags_code, None if asked.by_tag else self._is_hit(cq_ext_unit))
+
+    def _is_hit(self, unit: CqExtUnit | None) -> bool | None:
+        """Whether the message's bitmap has the group's bits; None when that cannot be told (rows F-59..F-63)."""
+        data, manager = self.consumer_filter_data, self.consumer_filter_manager
         # A message stored before the group was registered has no bit for it.
-        if cq_ext_unit is None or not data.is_msg_in_live(cq_ext_unit.msg_store_time):
-            return True
-        bitmap = cq_ext_unit.filter_bit_map
-        if bitmap is None or self.consumer_filter_manager is None or not self.bloom_data_valid:
-            return True
-        if len(bitmap) * BITS_PER_BYTE != data.bloom_filter_data.bit_num:
-            return True
+        if not _is_usable(data) or manager is None or unit is None or not data.is_msg_in_live(unit.msg_store_time):
+            return None
+        bitmap, bloom = unit.filter_bit_map, data.bloom_filter_data
+        if bitmap is None or bloom is None or not manager.bloom_filter.is_valid(bloom):
+            return None
+        if len(bitmap) * BITS_PER_BYTE != bloom.bit_num:
+            return None
         try:
-            bits = BitsArray.from_bytes(bitmap)
-            return self.consumer_filter_manager.bloom_filter.is_hit(data.bloom_filter_data, bits)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong in layer 1, the message passes (row F-63)
-            self.last_error = error
-            return True
+            return manager.bloom_filter.is_hit(bloom, BitsArray.from_bytes(bitmap))
+        except Exception:  # noqa: BLE001 - whatever goes wrong in layer 1, the message passes (row F-63)
+            return None
 
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
         """Layer 2: the compiled expression on the properties; only the value true passes."""
-        subscription = self.subscription
-        if subscription is None or subscription.class_filter_mode or subscription.is_tag:
-            return True
-        if not _is_usable(self.consumer_filter_data):
+        asked = self.filter
+        if asked is None or asked.by_tag or not _is_usable(self.consumer_filter_data):
             return True
         if properties is None and record is not None:
             properties = decode_properties(record)
-        return self._evaluate(self.consumer_filter_data, properties)
-
-    def _evaluate(self, data: ConsumerFilterData | None, properties: Mapping[str, str] | None) -> bool:
-        if data is None or data.compiled_expression is None:
-            return True
-        try:
-            return self.rules.is_matched_by_commit_log(data.compiled_expression.evaluate(properties))
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong in layer 2, the message is dropped (row F-65)
-            self.last_error = error
-            return False
+        return asked.passes_layer_2(properties)
 
 
 class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
@@ -154,29 +157,20 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
 
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
         """Layer 2. Raises `MissingPropertiesError` on a retry topic without record and properties."""
-        subscription = self.subscription
-        if subscription is None or subscription.class_filter_mode:
-            return True
-        topic = subscription.topic or ""
-        is_retry = topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
-        if not is_retry and subscription.is_tag:
-            return True
-        data = self.consumer_filter_data
-        if is_retry:
-            if properties is None and record is not None:
-                properties = decode_properties(record)
-            if properties is None:
-                raise MissingPropertiesError(
-                    f"cannot filter a message of {topic}: it has no properties, so its first topic is unknown"
-                )
-            manager = self.consumer_filter_manager
-            group = topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
-            data = None if manager is None else manager.get(properties.get(PROPERTY_RETRY_TOPIC), group)
-        if not _is_usable(data):
-            return True
+        asked = self.filter
+        topic = "" if asked is None else asked.subscription.topic or ""
+        if asked is None or asked.subscription.class_filter_mode or not topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
+            return super().is_matched_by_commit_log(record, properties)
         if properties is None and record is not None:
             properties = decode_properties(record)
-        return self._evaluate(data, properties)
+        if properties is None:
+            raise MissingPropertiesError(
+                f"cannot filter a message of {topic}: it has no properties, so its first topic is unknown"
+            )
+        manager = self.consumer_filter_manager
+        group = topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
+        data = None if manager is None else manager.get(properties.get(PROPERTY_RETRY_TOPIC), group)
+        return not _is_usable(data) or is_true(data.compiled_expression, properties, asked.rules)
 
 
 class MissingPropertiesError(ValueError):
@@ -185,5 +179,5 @@ class MissingPropertiesError(ValueError):
     java_name = "NullPointerException"
 
 
-def _is_usable(data: ConsumerFilterData | None) -> bool:
+def _is_usable(data: ConsumerFilterData | None) -> TypeGuard[ConsumerFilterData]:
     return data is not None and data.expression is not None and data.compiled_expression is not None

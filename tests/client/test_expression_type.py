@@ -2,7 +2,7 @@
 
 import pytest
 
-from rmqlab.filter import filter_factory
+from rmqlab.filter.filter import EXPRESSION_TYPES
 from rmqlab.message.message import Message
 
 
@@ -18,7 +18,7 @@ class Prefix:
 
 @pytest.fixture
 def prefix(monkeypatch):
-    monkeypatch.setitem(filter_factory.EXPRESSION_TYPES, "PREFIX", Prefix)
+    monkeypatch.setitem(EXPRESSION_TYPES, "PREFIX", Prefix)
 
 
 @pytest.mark.usefixtures("prefix")

@@ -15,6 +15,7 @@ from rmqlab.message.record import encode_record
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
 from rmqlab.protocol.route import BrokerData, TopicRouteData
+from rmqlab.protocol.subscription_data import SubscriptionData
 
 QUEUE = MessageQueue("T", "broker-a", 1)
 
@@ -105,7 +106,8 @@ def test_filter_hooks_see_what_is_left_and_their_errors_are_ignored(wrapper):
 
 
 def prepare(world, wrapper, queue=QUEUE, expression_type="TAG", sys_flag=3):
-    pull = wrapper.prepare_pull(queue, None, expression_type, 5, 7, 32, sys_flag, 4, 15_000)
+    own = SubscriptionData("T", expression_type=expression_type)
+    pull = wrapper.prepare_pull(queue, own, None, 5, 7, 32, sys_flag, 4, 15_000)
     return world.do(pull)
 
 

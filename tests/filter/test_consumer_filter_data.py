@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+from rmqlab.filter.message_filter import ConsumerFilterData
 
 
 @pytest.mark.row("F-45")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rmqlab.filter import filter_factory
-from rmqlab.filter.filter import Filter
+from rmqlab.filter.filter import EXPRESSION_TYPES, Filter
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import RULES, tags_code
@@ -60,7 +59,7 @@ class Prefix:
 
 @pytest.fixture
 def prefix(monkeypatch):
-    monkeypatch.setitem(filter_factory.EXPRESSION_TYPES, "PREFIX", Prefix)
+    monkeypatch.setitem(EXPRESSION_TYPES, "PREFIX", Prefix)
 
 
 @pytest.mark.usefixtures("prefix")

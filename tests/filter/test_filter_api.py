@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.filter_api import EmptyExpressionError, SubscriptionSplitError, build, build_subscription_data
-from rmqlab.filter.filter_expression import FilterExpression
-from rmqlab.filter.tags import both_steps
+from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter_api import (
+    EmptyExpressionError,
+    FilterExpression,
+    SubscriptionSplitError,
+    build,
+    build_subscription_data,
+)
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import Message
 from rmqlab.protocol.subscription_data import SubscriptionData

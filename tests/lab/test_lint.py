@@ -8,8 +8,8 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.filter.filter import twin_of
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.tags import twin_of
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate

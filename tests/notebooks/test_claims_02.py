@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.filter.tags import both_steps
+from rmqlab.filter.filter import both_steps
 from rmqlab.lab.articles.tag_filter import COLLIDING, TAGS, TOPIC, TagFilter, one_group, subscribed
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.checks_02 import COUNTED, THREE

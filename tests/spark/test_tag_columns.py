@@ -1,4 +1,4 @@
-"""TAG as Spark columns: recorded answers of broker and client, and the rules of `rmqlab.filter.tags` on any tag."""
+"""TAG as Spark columns: recorded answers of broker and client, and the rules of `rmqlab.filter.filter` on any tag."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.filter.tags import both_steps
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
 from rmqlab.spark.filters.subscription_columns import broker_keeps, client_keeps, wants

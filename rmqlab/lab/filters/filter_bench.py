@@ -13,6 +13,7 @@ from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
+from rmqlab.filter.filter import Filter
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.lab.filter_funnel import Passage, Step
@@ -25,7 +26,6 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData
 from rmqlab.protocol.topic_config import TopicConfig
-from rmqlab.rules import client_keeps
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.events import Event
-    from rmqlab.filter.consumer_filter_data import CompiledExpression, ConsumerFilterData
+    from rmqlab.filter.filter import CompiledExpression
+    from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.header import CommandHeader
 
 EPOCH_MS = 1_700_000_000_000
@@ -255,7 +256,7 @@ class FilterBench:
                 if isinstance(event, Filtered):
                     fates[event.offset] = OF_STAGE[event.stage]
             for message in decode_records(answer.body or b""):
-                keeps = client_keeps(one.subscription, message.tags)
+                keeps = Filter(one.subscription).client_keeps(message.tags)
                 fates[message.queue_offset] = Fate.DELIVERED if keeps else Fate.DROPPED_BY_CLIENT
             offset = answer.header.next_begin_offset  # type: ignore[union-attr]
         kind = TAG if one.subscription.is_tag else SQL92

@@ -15,7 +15,7 @@ from rmqlab.lab.filters.filter_bench import EPOCH_MS, FilterBench, Switches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+    from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.store.consume_queue_ext import CqExtUnit
 
 GROUP = "CID_A"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.filter.tags import both_steps
 from rmqlab.lab.articles.tag_filter import MESSAGES, TAGS, TagFilter
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.filters.filter_bench import FilterBench

@@ -22,7 +22,7 @@ from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.broker.timers import Timers
 from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
 from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, OffsetAsked, PullAnswered
-from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.cluster import Cluster
 from rmqlab.lab.facts import FactLog

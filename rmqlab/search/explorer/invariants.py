@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
-from rmqlab.filter import filter_api
+from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Start, Subscribe
-from rmqlab.message.java import string_hash, utf16_key
+from rmqlab.message.java import utf16_key
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.subscription_data import SUB_ALL, is_tag_type
+from rmqlab.rules import tags_code
 
 GROUP_CHANGES = frozenset({"register", "unregister", "expired"})
 
@@ -99,16 +99,17 @@ def _codes(reading: RunView) -> Iterator[RuleViolation]:
         if pull["status"] not in {"FOUND", "NO_MATCHED_MESSAGE"} or pull["client"] in own:
             continue
         slot = next((one for one in reversed(reading.slots) if one.t <= pull.t - reading.zero), None)
-        if slot is None or not is_tag_type(slot.kind):
+        if slot is None:
             continue
-        wanted = filter_api.build(reading.topic, slot.expression, slot.kind)
+        held = Filter.of(reading.topic, slot.expression, slot.kind)
+        if not held.by_tag:
+            continue
         for offset in range(pull["offset"], max(pull["next"], pull["offset"] + 1)):
             fate = sent.get((pull["queue"], offset))
             if fate is None:
                 continue
             fact = dropped.get((pull.t, pull["queue"], offset))
-            matches = slot.expression == SUB_ALL or string_hash(fate.tag or "") in wanted.code_set
-            if matches == (fact is not None):
+            if held.passes_layer_1(tags_code(fate.tag), None) == (fact is not None):
                 did = "dropped" if fact else "returned"
                 text = f"the broker {did} {fate.body} ({fate.tag}) under the subscription {slot.expression}"
                 yield RuleViolation(text, [fact, pull] if fact else [pull])
@@ -134,12 +135,9 @@ def _passed(reading: RunView) -> Iterator[RuleViolation]:
 def _client_check(reading: RunView) -> Iterator[RuleViolation]:
     """A consumer drops what its own subscription does not name, whatever the broker returned."""
     for fact in reading.facts("consume"):
-        asked = list(_asked(reading, fact.source))
-        if not all(is_tag_type(kind) for kind, _ in asked):
-            continue
-        tags = [filter_api.build(reading.topic, expression, kind).tags_set for kind, expression in asked]
-        if tags and all(tags) and not any(fact["tag"] in mine for mine in tags):
-            own = " or ".join(expression for _, expression in asked)
+        asked = [Filter.of(reading.topic, expression, kind) for kind, expression in _asked(reading, fact.source)]
+        if asked and not any(own.client_keeps(fact["tag"]) for own in asked):
+            own = " or ".join(str(one.subscription.sub_string) for one in asked)
             yield RuleViolation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import TOOL_WAITS_MS, RunningConsumer, analyze_subscription
 from rmqlab.filter.distinguishing_message import Apart, CannotTellError, tell_apart
+from rmqlab.filter.filter import compile_expression, twin_of
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.filter_factory import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
-from rmqlab.filter.tags import twin_of
 from rmqlab.message.java import string_hash
 from rmqlab.search.lint.findings import ExampleLoss, GroupLint, TopicLint, Wish, WishDifference
 from rmqlab.search.lint.loss import Properties, asks, loss

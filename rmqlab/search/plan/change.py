@@ -9,13 +9,13 @@ from enum import StrEnum
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.filter.distinguishing_message import condition, lets_pass, tell_apart
-from rmqlab.filter.filter_factory import compile_expression
+from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionData, is_tag_type
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionData
 
 TOPIC = "T"
 _PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
@@ -126,7 +126,7 @@ def _union(old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Map
 
 
 def _as_condition(one: Subscription) -> str:
-    if not is_tag_type(one.type):
+    if not data_of(one).is_tag:
         return one.expr
     tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(filter_api.split_tags(one.expr)))
     return f"{PROPERTY_TAGS} IN ({tags})"

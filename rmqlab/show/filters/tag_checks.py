@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.filter.tags import both_steps
 from rmqlab.lab.fates import Fate
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SUB_ALL
@@ -17,7 +17,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.filter.tags import TagSteps
+    from rmqlab.filter.filter import TagSteps
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 # Inches.

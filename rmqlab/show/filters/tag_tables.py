@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import check
-from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.filter.filter_expression import FilterExpression
-from rmqlab.filter.tags import both_steps
+from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter_api import FilterExpression, build_subscription_data
 from rmqlab.lab.filter_funnel import Stage, passage_of
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.message.message import Message

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.filter import filter_api
-from rmqlab.filter.sql92.compiler import compile_sql92
-from rmqlab.message.java import string_hash
-from rmqlab.protocol.subscription_data import SUB_ALL, is_tag_type
-from rmqlab.rules import client_keeps, is_matched_by_consume_queue
+from rmqlab.filter.filter import Filter
+from rmqlab.filter.sql92.compiler import CompiledSql92
+from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.rules import tags_code
 from rmqlab.spark.files.record_columns import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -65,19 +64,14 @@ class Batch:
 
 
 class BatchFilter:
-    """One subscription, ready for batches."""
+    """A `Filter` for batches: of tags it is asked once a name, of conditions once a distinct value."""
 
     def __init__(self, topic: str, kind: str, expression: str) -> None:
         """Compile; a condition that the broker refuses lets nothing pass."""
-        self.is_tag = is_tag_type(kind)
-        self.text = expression
-        self._data = filter_api.build(topic, expression, kind)
-        self._sql: DictionaryFilter | None = None
-        if not self.is_tag:
-            try:
-                self._sql = DictionaryFilter(compile_sql92(expression))
-            except Exception:  # noqa: BLE001 - whatever is wrong with the text, no message passes it (row F-65)
-                self._sql = None
+        self._filter = Filter.of(topic, expression, kind)
+        self.is_tag = self._filter.by_tag
+        compiled = self._filter.condition
+        self._sql = DictionaryFilter(compiled) if isinstance(compiled, CompiledSql92) else None
 
     @property
     def property_names(self) -> list[str]:
@@ -87,8 +81,8 @@ class BatchFilter:
     def wants(self, batch: Batch) -> Bools:
         """Tell what the author of the subscription means: the exact tag, or a condition that is true."""
         if self.is_tag:
-            everything = self._data.sub_string == SUB_ALL
-            return batch.by_tag([everything or name in self._data.tags_set for name in batch.tag_names])
+            told = [{} if name is None else {PROPERTY_TAGS: name} for name in batch.tag_names]
+            return batch.by_tag([self._filter.wants(properties) for properties in told])
         if self._sql is None:
             return np.zeros(len(batch), np.bool_)
         return self._sql.matches(batch.properties())
@@ -98,8 +92,7 @@ class BatchFilter:
         known = batch.answers.get((self, "broker"))
         if known is None:
             if self.is_tag:
-                codes = [string_hash(name) if name else 0 for name in batch.tag_names]
-                known = batch.by_tag([is_matched_by_consume_queue(self._data, code) for code in codes])
+                known = batch.by_tag([self._filter.passes_layer_1(tags_code(name), None) for name in batch.tag_names])
             else:
                 known = self.wants(batch)
             batch.answers[self, "broker"] = known
@@ -110,7 +103,7 @@ class BatchFilter:
         known = batch.answers.get((self, "client"))
         if known is None:
             if self.is_tag:
-                known = batch.by_tag([client_keeps(self._data, name) for name in batch.tag_names])
+                known = batch.by_tag([self._filter.client_keeps(name) for name in batch.tag_names])
             else:
                 known = np.ones(len(batch), np.bool_)
             batch.answers[self, "client"] = known

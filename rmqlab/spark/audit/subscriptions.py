@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from rmqlab.protocol.subscription_data import SQL92, is_tag_type
+from rmqlab.protocol.subscription_data import SQL92, SubscriptionData
 
 if TYPE_CHECKING:
     from rmqlab.spark.files.store_tables import StoreConfig
@@ -46,7 +46,9 @@ class Asked(NamedTuple):
     @property
     def text(self) -> str:
         """The expression, with its type where that is not TAG."""
-        return self.expression if is_tag_type(self.type) else f"{self.type}: {self.expression}"
+        return (
+            self.expression if SubscriptionData(expression_type=self.type).is_tag else f"{self.type}: {self.expression}"
+        )
 
 
 class Held(NamedTuple):

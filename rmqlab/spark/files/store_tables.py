@@ -22,7 +22,7 @@ from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rmqlab.filter.consumer_filter_data import ConsumerFilterData
+    from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """A subscription as a column of Spark: which messages of a frame a consumer with it gets, by the core's own rules.
 
-TAG is decided by Spark, as `rmqlab.filter.tags` decides it message by message (rows F-50 to F-58, F-95). SQL92 is
+TAG is decided by Spark, as `Filter` decides it message by message (rows F-50 to F-58, F-95). SQL92 is
 decided in Spark's Python workers by `DictionaryFilter`, that is by the core's evaluator, once for each distinct value:
 Spark hands over the properties that the condition names, and of those that it only asks for presence just that.
 """
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
-from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, is_tag_type
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
 from rmqlab.spark.filters.dictionary_columns import PRESENCE
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -45,14 +45,14 @@ def wants(expression: str, kind: str = TAG, *, tags: str = "tags", properties: P
         MQFilterException: the broker refuses this condition.
         BadInput: another type.
     """
-    if is_tag_type(kind):
-        data = filter_api.build("", expression, kind)
-        if data.tags_set:
-            return client_keeps(data, F.col(tags))  # the code of a tag that is named is always in the code set
-        return F.lit(data.sub_string == SUB_ALL)
-    if kind != SQL92:
+    if kind == SQL92:
+        return _sql92(expression, properties, "boolean")
+    data = filter_api.build("", expression, kind)
+    if not data.is_tag:
         raise BadInput(f"type {kind!r} is neither {TAG} nor {SQL92}")
-    return _sql92(expression, properties, "boolean")
+    if data.tags_set:
+        return client_keeps(data, F.col(tags))  # the code of a tag that is named is always in the code set
+    return F.lit(data.sub_string == SUB_ALL)
 
 
 def outcome_code(expression: str, properties: Properties = "properties", version: Version = "4.8.0") -> Column:

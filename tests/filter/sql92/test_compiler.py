@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.filter_factory import UnknownExpressionTypeError, compile_expression
+from rmqlab.filter.filter import UnknownExpressionTypeError, compile_expression
 from rmqlab.filter.sql92 import JavaError, MQFilterException, NullExpressionError, ParseCache, compile_sql92
 from rmqlab.filter.sql92.closures import nesting
 from rmqlab.filter.sql92.steps import evaluate_in_steps

@@ -10,7 +10,7 @@ from rmqlab.broker.timers import Timers
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SubscriptionData, is_tag_type
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import tags_code
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue_ext import CqExtUnit
@@ -35,9 +35,8 @@ def _consumers(vector: Vector) -> list[tuple[str, str, str | None, str | None]]:
 
 
 def _subscription(topic: str, expression: str | None, kind: str | None) -> SubscriptionData:
-    if is_tag_type(kind):
-        return build_subscription_data(None, topic, expression)
-    return SubscriptionData(topic, expression, expression_type=kind)
+    told = SubscriptionData(topic, expression, expression_type=kind)
+    return build_subscription_data(None, topic, expression) if told.is_tag else told
 
 
 def _run(vector: Vector) -> dict[str, object]:

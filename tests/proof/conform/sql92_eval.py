@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.filter.consumer_filter_data import ConsumerFilterData
-from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.filter.message_filter import ConsumerFilterData, ExpressionMessageFilter
 from rmqlab.filter.sql92 import JavaError, MQFilterException, compile_sql92
 from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.proof.conform.vectors import Kind, take
