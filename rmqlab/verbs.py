@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.sql92.doctor import Finding
-from rmqlab.lab.cluster_settings import cluster_of
+from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.results import LabResult
 from rmqlab.lab.scenario_inputs import as_scenario
 from rmqlab.rules import RULES, Rules

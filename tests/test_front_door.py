@@ -21,13 +21,13 @@ from rmqlab.lab.simulate import simulate
 DOCUMENTED = (
     "rmqlab",
     "rmqlab.lab.records",
-    "rmqlab.lab.words",
     "rmqlab.errors",
     "rmqlab.events",
-    "rmqlab.lab.cluster_settings",
+    "rmqlab.lab.facts",
+    "rmqlab.lab.cluster",
     "rmqlab.lab.lab",
     "rmqlab.lab.lab_steps",
-    "rmqlab.lab.table",
+    "rmqlab.lab.results",
     "rmqlab.verbs",
     "rmqlab.rules",
 )

@@ -95,12 +95,14 @@ def test_a_message_nobody_can_store():
         broker.send("T", bytes(5_000_000))
 
 
-def test_starting_is_quick():
-    begin = time.perf_counter()
+def test_a_message_can_be_read_as_soon_as_it_was_sent(monkeypatch):
+    def no_waiting(_):
+        raise AssertionError("nothing has to be waited for")
+
+    monkeypatch.setattr(time, "sleep", no_waiting)
     with rmqlab.serve() as broker:
         broker.send("T", "x")
         assert len(broker.messages("T")) == 1
-    assert time.perf_counter() - begin < 1
 
 
 def test_the_fixture(tmp_path):

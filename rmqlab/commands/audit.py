@@ -136,7 +136,7 @@ def run(args: Namespace) -> int:
 
 
 def _in_memory_percent(conf: Path | None) -> int:
-    from rmqlab.lab.cluster_settings import read_cluster_config
+    from rmqlab.lab.cluster import read_cluster_config
     from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT
 
     return (

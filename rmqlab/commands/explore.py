@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.extras import require
-from rmqlab.lab.cluster_settings import FILE_NAME, read_cluster_config
+from rmqlab.lab.cluster import FILE_NAME, read_cluster_config
 from rmqlab.lab.scenario_inputs import chosen_scenario
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.exploration import exploration_lines

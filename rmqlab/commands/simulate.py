@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
 from rmqlab.events import Refused
-from rmqlab.lab.cluster_settings import FILE_NAME, read_cluster_config
+from rmqlab.lab.cluster import FILE_NAME, read_cluster_config
+from rmqlab.lab.run import run_lines
 from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
-from rmqlab.lab.words import run_lines
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.recorded_outcomes import SEEDS, RecordedVerdict, compare, settings_beside
 from rmqlab.search.explorer.timings import RaceChooser, race_timing

@@ -1,37 +1,41 @@
 """A cluster in virtual time: one name server, one broker, and as many clients as a scenario starts.
 
-Everything an experiment may set is an argument: addresses, clocks, the commit log's first offset, delays, and the
-periods that 4.8.0 has as constants. The broker can be stopped and started again: what 4.8.0 keeps in files survives.
+Everything an experiment may set is an argument, or a setting by RocketMQ's name, given or in a broker.conf. The
+broker can be stopped and started again: what 4.8.0 keeps in files survives.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
-from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
 from rmqlab.lab.facts import BROKER, Fact, FactLog
-from rmqlab.lab.late_reput import LateReput
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.rules import RULES, Rules
+from rmqlab.runtime.configuration_files import read_properties
 from rmqlab.runtime.scheduler import US_PER_MS
 from rmqlab.runtime.virtual import VirtualTime
+from rmqlab.runtime.virtual_server import LateReput
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from rmqlab.broker.broker import BrokerRegistration
     from rmqlab.broker.config_manager import ConfigFile
     from rmqlab.runtime.schedule import Chooser, Timing
     from rmqlab.runtime.virtual import VirtualNode
 
+FILE_NAME = "broker.conf"
 # Written now and then (row order of 4.8.0 `BrokerController.initialize`); topics and groups are written as they change.
 FIRST_WRITTEN_MS = 10_000
 NOW_AND_THEN = {"consumerOffset.json": 5_000, "consumerFilter.json": 10_000, "delayOffset.json": 10_000}
@@ -54,6 +58,51 @@ class ClusterConfig:
     base_offset: int = 0
     broker_skew_ms: int = 0
     rules: Rules = RULES["4.8.0"]
+
+
+class BrokerConfError(BadInput):
+    """A file of settings with a name in it that 4.8.0 does not have."""
+
+
+def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
+    """The cluster of one broker with the settings of ``path``.
+
+    Raises:
+        BrokerConfError: if ``strict``, for a name that a 4.8.0 broker does not know (the broker itself says nothing).
+        BadInput: the file cannot be read, or a value is not of its setting's kind; the text names file and setting.
+    """
+    properties = read_properties(path)
+    unknown = unknown_keys(properties) if strict else []
+    if unknown:
+        named = ", ".join(repr(name) if not name.isalnum() else name for name in unknown)
+        meant = did_you_mean(unknown[0], known_keys()) or "; check the spelling"
+        raise BrokerConfError(f"{path}: {named}: no setting of a 4.8.0 broker{meant}")
+    config = _cluster_config(properties, str(path))
+    first = (config.broker.namesrv_addr or config.namesrv_address).partition(";")[0]
+    return replace(config, namesrv_address=first)
+
+
+def cluster_of(settings: Mapping[str, object], rules: Rules = RULES["4.8.0"]) -> ClusterConfig:
+    """A cluster whose broker has these settings, by RocketMQ's names; `enablePropertyFilter` is true unless given.
+
+    >>> cluster_of({"enablePropertyFilter": False}).broker.enable_property_filter
+    False
+
+    Raises:
+        BadInput: a 4.8.0 broker has no such setting, or the value is not of its kind.
+    """
+    given = {"enablePropertyFilter": True, **settings}
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
+    for name in unknown_keys(texts):
+        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name{did_you_mean(name, known_keys())}")
+    return replace(_cluster_config(texts, "Lab"), rules=rules)
+
+
+def _cluster_config(properties: Mapping[str, str], where: str) -> ClusterConfig:
+    return ClusterConfig(
+        broker=BrokerConfig.from_properties(properties, where=where),
+        store=MessageStoreConfig.from_properties(properties, where=where),
+    )
 
 
 class Cluster:

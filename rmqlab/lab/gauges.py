@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.consumer_manage_processor import TOPIC_GROUP_SEPARATOR
 from rmqlab.events import Gauge
 from rmqlab.filter.filter import Filter
-from rmqlab.lab.group_view import consume_stats
+from rmqlab.lab.mqadmin import consume_stats
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.store.consume_queue import ENTRY
 

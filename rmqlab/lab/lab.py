@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 from rmqlab.errors import BadInput
 from rmqlab.events import GroupViewed
 from rmqlab.lab.by_hand import HandDrivenSimulation
-from rmqlab.lab.cluster_settings import cluster_of
-from rmqlab.lab.facts import SCENARIO
+from rmqlab.lab.cluster import cluster_of
+from rmqlab.lab.facts import SCENARIO, fact_in_words
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
-from rmqlab.lab.results import FrameRecord, LabResult
+from rmqlab.lab.results import FrameRecord, LabResult, Records, name_of
 from rmqlab.lab.scenario_inputs import as_scenario, checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
-from rmqlab.lab.table import Records
 from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.rules import RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
@@ -224,8 +223,6 @@ class Lab(LabSteps):
         return "nothing is left to happen"
 
     def _say_what_happened(self, seen: int, frames: int) -> list[str]:
-        from rmqlab.lab.words import fact_in_words
-
         facts = self._simulation.cluster.facts.facts[seen:]
         facts.sort(key=lambda fact: fact.source == SCENARIO)
         began = self._simulation.began_us / 1_000
@@ -255,8 +252,6 @@ class Lab(LabSteps):
 
     def frames(self) -> Records[FrameRecord]:
         """Every frame between clients and servers since the lab was opened: when it left, when it arrives."""
-        from rmqlab.lab.words import name_of
-
         for connection, direction, code, flag, opaque, sent, due in self._carried:
             source, target = connection.node.name, connection.server.name
             way, back = (C2S, S2C) if direction == C2S else (S2C, C2S)

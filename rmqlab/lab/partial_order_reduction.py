@@ -28,7 +28,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fault_steps import FAULT
-from rmqlab.lab.late_reput import REPUT
 from rmqlab.lab.quiescence import WRITES, Quiescence
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode
@@ -36,6 +35,7 @@ from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UpdateCon
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.lanes import GOODBYE
 from rmqlab.runtime.scheduler import US_PER_MS
+from rmqlab.runtime.virtual_server import REPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

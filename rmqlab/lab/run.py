@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.runtime.schedule import Choice, Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Event = dict[str, Any]
 
@@ -130,3 +131,18 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
         queue, offset, body, tag = (event[name] for name in ("queue", "offset", "body", "tag"))
         found.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
     return found
+
+
+def run_lines(run: Run) -> Iterator[str]:
+    """A run in a line: the fates of its messages; below it what clients or the broker refused while it ran."""
+    fates = Counter(str(fate.fate) for fate in run.fates)
+    if fates:
+        counts = ", ".join(f"{count} {fate}" for fate, count in fates.items())
+        rest = f"; ended although {run.under_way}" if run.under_way else ""
+        yield f"{run.scenario.id}: {counts}; {sum(fate.lost for fate in run.fates)} lost{rest}"
+    else:
+        yield f"{run.scenario.id}: no message was stored, so nothing is known of losses"
+    for event in run.events:
+        if event["ev"] in {"startFailed", "error"}:
+            what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
+            yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"

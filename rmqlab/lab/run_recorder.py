@@ -9,7 +9,7 @@ from msgspec.structs import astuple, replace
 from rmqlab.events import Consumed, Event, GroupViewed, MessageSent, Recorded, Restamp
 from rmqlab.lab.facts import BROKER, SCENARIO, Fact
 from rmqlab.lab.fates import SendRecord
-from rmqlab.lab.group_view import GroupView, group_view
+from rmqlab.lab.mqadmin import GroupView, group_view
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
 

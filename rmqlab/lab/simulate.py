@@ -38,8 +38,7 @@ from rmqlab.lab.fate_classifier import FateClassifier, FinalState, GroupMember
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
 from rmqlab.lab.gauge_samples import GaugeSampler
-from rmqlab.lab.group_view import consume_stats
-from rmqlab.lab.offset_reset import AT_THE_END, reset_offset_by_time
+from rmqlab.lab.mqadmin import AT_THE_END, consume_stats, reset_offset_by_time
 from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.run import Run

@@ -9,14 +9,14 @@ import socket
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.runtime.broker_handler import BrokerHandler
+from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch, write_rules
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
@@ -35,11 +35,57 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.extra.access_control import AccessControl
     from rmqlab.broker.extra.registration import Extras
+    from rmqlab.protocol.channel import Channel
+    from rmqlab.protocol.command import RemotingCommand
     from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.recovery import RecoveryReport
 
 T = TypeVar("T")
 _EVERY_ADDRESS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, never bound without being asked for
+_SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
+
+
+class BrokerHandler:
+    """A broker whose sends are answered when they are in the log, before queues and index have them.
+
+    So it is in 4.8.0, where `ReputMessageService` is a thread of its own. Here no request but further sends comes in
+    between, so that whoever was told that a message is stored can read it at once. With a folder, topics and groups are
+    on disk before the request that changed them is answered.
+    """
+
+    def __init__(self, broker: Broker, durable: DurableStore | None) -> None:
+        self._broker = broker
+        self._store = broker.message_store
+        self._durable = durable
+        self._defers = not self._store.config.async_dispatch
+        self.on_channel_close = broker.on_channel_close
+        self.next_timer = broker.next_timer
+
+    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a command."""
+        store = self._store
+        if command.code in _SENDS:
+            store.defers_dispatch = self._defers
+            try:
+                answer = self._broker.handle(channel, command, now)
+            finally:
+                store.defers_dispatch = False
+        else:
+            store.dispatch_deferred()
+            answer = self._broker.handle(channel, command, now)
+        if self._durable is not None:
+            self._durable.persist_changed()
+        return answer
+
+    def after_answers(self) -> None:
+        """Dispatch what was sent."""
+        self._store.dispatch_deferred()
+
+    def run_timers(self, now: int) -> None:
+        """Run what is due."""
+        self._broker.run_timers(now)
+        if self._durable is not None:
+            self._durable.persist_changed()
 
 
 class BrokerStartup:

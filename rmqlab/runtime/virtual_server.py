@@ -1,4 +1,4 @@
-"""A server at an address of the virtual network: frames and timers reach a broker or name server at its own time."""
+"""Servers of the virtual network: frames and timers reach a broker or name server, and its reput thread may lag."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from rmqlab.runtime.network import Connection, Hold, Machine, Network
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from rmqlab.protocol.channel import Server
+    from rmqlab.broker.broker import Broker
+    from rmqlab.protocol.channel import Channel, Server
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.lanes import Lanes
+
+REPUT = "reput"
 
 
 class VirtualServer(Machine):
@@ -112,3 +115,65 @@ class VirtualServer(Machine):
         if self.up:
             self.handler.run_timers(self.now())
             self.arm_timer()
+
+
+class LateReput:
+    """A broker in virtual time whose store leaves what was put to a reput thread that lags.
+
+    4.8.0 `DefaultMessageStore.ReputMessageService` looks every millisecond, when its thread gets its turn. Here how
+    long it takes is a choice (``Timing.reput_us``); with open orders its turn is a move like the frames.
+    """
+
+    def __init__(self, network: Network, broker: Broker) -> None:
+        """``server`` has to be set before the first request."""
+        self._network = network
+        self._broker = broker
+        self._under_way = False
+        self.server: VirtualServer | None = None
+        broker.message_store.defers_dispatch = True
+
+    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """As the broker; then the reput thread learns that there may be something new."""
+        answer = self._broker.handle(channel, command, now)
+        self._look()
+        return answer
+
+    def on_channel_close(self, channel: Channel, now: int) -> None:
+        """As the broker."""
+        self._broker.on_channel_close(channel, now)
+
+    def next_timer(self) -> int | None:
+        """As the broker."""
+        return self._broker.next_timer()
+
+    def run_timers(self, now: int) -> None:
+        """As the broker; what was delayed is put by a timer."""
+        self._broker.run_timers(now)
+        self._look()
+
+    def _look(self) -> None:
+        if self._under_way or not self._broker.message_store.dispatch_behind_bytes() or self.server is None:
+            return
+        network, address = self._network, self.server.address
+        self._under_way = True
+        if network.lanes is not None:
+            network.lanes.post((address, REPUT), REPUT, self._reput, server=address)
+            return
+        us = network.chooser.among(f"reput {address}", network.timing.reput_us)
+        if us:
+            network.scheduler.at(network.scheduler.now_us + us, self._reput)
+        else:
+            self._reput()
+
+    def _reput(self) -> None:
+        server = self.server
+        self._under_way = False
+        if server is None or server.handler is not self:
+            return  # this broker's process has ended
+        if server.hold is not None and server.hold.active:
+            self._under_way = True
+            self._network.scheduler.at(server.hold.until_us, self._reput)
+            return
+        self._broker.now = server.now()
+        self._broker.message_store.dispatch_deferred()
+        server.arm_timer()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.fault_steps import FAULT
-from rmqlab.lab.late_reput import REPUT
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.lanes import TIME
+from rmqlab.runtime.virtual_server import REPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,6 @@ from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.cluster import Cluster
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fault_steps import FaultStep, SetClock
-from rmqlab.lab.late_reput import LateReput
 from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.simulate import Simulation
 from rmqlab.message.ids import UniqueIdMaker
@@ -41,7 +40,7 @@ from rmqlab.runtime.network import Connection
 from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.scheduler import Scheduler, VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual import VirtualNode, VirtualTime
-from rmqlab.runtime.virtual_server import VirtualServer
+from rmqlab.runtime.virtual_server import LateReput, VirtualServer
 from rmqlab.search.explorer.state_walk import Canonical, Reader, Walk
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.cluster_settings import FILE_NAME, read_cluster_config
+from rmqlab.lab.cluster import FILE_NAME, ClusterConfig, read_cluster_config
 from rmqlab.lab.run import Event, Outcome
 from rmqlab.lab.scenario import Scenario, read_scenarios, refusal_of
 from rmqlab.lab.simulate import simulate
