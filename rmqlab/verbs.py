@@ -163,8 +163,8 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
     from rmqlab.errors import BadInput
     from rmqlab.filter.sql92 import VERSIONS, MQFilterException, compile_sql92
     from rmqlab.filter.sql92.doctor import examine
+    from rmqlab.filter.sql92.evaluation import evaluate_in_steps
     from rmqlab.filter.sql92.explain import describe
-    from rmqlab.filter.sql92.steps import evaluate_in_steps
 
     known = next((one for one in VERSIONS if one == version), None)
     if known is None:

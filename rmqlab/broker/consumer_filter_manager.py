@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from rmqlab.filter.bits import BitsArray
-from rmqlab.filter.bloom import BloomFilter, BloomFilterData, BloomFilterError
+from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterData, BloomFilterError
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92.errors import ExpressionRefused

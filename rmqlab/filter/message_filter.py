@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
-from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
-from rmqlab.filter.bloom import BloomFilterData
+from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BloomFilterData
 from rmqlab.filter.filter import CompiledExpression, Filter, is_true
 from rmqlab.message.properties import PROPERTY_RETRY_TOPIC
 from rmqlab.message.record import decode_properties

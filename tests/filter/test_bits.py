@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.bits import BitsArray, BitsError, BitsIndexError, NegativeBitsError
+from rmqlab.filter.bloom import BitsArray, BitsError, BitsIndexError, NegativeBitsError
 
 
 @pytest.mark.row("F-79")

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.bits import BitsArray
-from rmqlab.filter.bloom import BloomFilter, BloomFilterData, BloomFilterError
+from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterData, BloomFilterError
 
 DEFAULT = BloomFilter.create_by_fn(20, 32)
 

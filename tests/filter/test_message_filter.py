@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rmqlab.filter.bits import BitsArray, BitsError
-from rmqlab.filter.bloom import BloomFilter, BloomFilterData
+from rmqlab.filter.bloom import BitsArray, BitsError, BloomFilter, BloomFilterData
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.message_filter import (
     ConsumerFilterData,

@@ -9,7 +9,7 @@ import pytest
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.compiler import ParseCache
-from rmqlab.filter.sql92.steps import evaluate_in_steps
+from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.lab.articles.sql_filter import FROM_4X, GROUPS, SURPRISES, SqlFilter, outcome_of
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lessons.checks_03 import REPAIRS, TEN, VALUES

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.filter.bits import BitsArray
+from rmqlab.filter.bloom import BitsArray
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.lab.articles.sql_filter import outcome_of

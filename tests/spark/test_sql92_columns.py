@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
+from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, code_of
 from rmqlab.spark.filters.subscription_columns import outcome_code, wants

@@ -15,7 +15,7 @@ np = pytest.importorskip("numpy", reason="NumPy is not installed: ./lab test ins
 # ruff: noqa: E402 - the modules below need what was looked for above
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION
+from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import string_to_properties
 from rmqlab.spark.filters.dictionary_columns import PRESENCE, all_bits, pack, unpack
 from rmqlab.spark.filters.pivoted_files import PivotedFile, write_pivoted

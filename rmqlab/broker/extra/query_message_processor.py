@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_filter_manager import filter_data_text
 from rmqlab.broker.processor import NOT_SET, require, success, system_error, with_header
-from rmqlab.filter.bits import BitsArray
+from rmqlab.filter.bloom import BitsArray
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_bodies import ConsumeQueueData, QueryConsumeQueueResponseBody

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.filter.sql92.closures import closure, nesting
 from rmqlab.filter.sql92.errors import (
     JavaError,
     MQFilterException,
@@ -13,14 +12,14 @@ from rmqlab.filter.sql92.errors import (
     SyntaxFault,
     stack_overflow_error,
 )
+from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION, closure, evaluate_in_steps, nesting
 from rmqlab.filter.sql92.parser import parse
-from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION, evaluate_in_steps
 from rmqlab.filter.sql92.tokens import Kind, as_units, position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rmqlab.filter.sql92.closures import Closure
+    from rmqlab.filter.sql92.evaluation import Closure
     from rmqlab.filter.sql92.nodes import Node
     from rmqlab.filter.sql92.numbers import Value
     from rmqlab.filter.sql92.tokens import Token, Version

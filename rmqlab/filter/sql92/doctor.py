@@ -10,7 +10,6 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.sql92.candidates import atoms, names_of
 from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.filter.sql92.errors import MQFilterException
 from rmqlab.filter.sql92.nodes import (
@@ -26,7 +25,7 @@ from rmqlab.filter.sql92.nodes import (
     Property,
     is_between,
 )
-from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search, conditions
+from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search, atoms, conditions, names_of
 from rmqlab.filter.sql92.tokens import Kind, as_units, position
 
 if TYPE_CHECKING:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.nodes import And, Constant, Equal, In, Node, Or, Property, chain, is_between
 from rmqlab.filter.sql92.numbers import class_name, java_text
-from rmqlab.filter.sql92.steps import evaluate_in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rmqlab.filter.sql92.compiler import CompiledSql92
-    from rmqlab.filter.sql92.steps import StepOutcome
+    from rmqlab.filter.sql92.evaluation import StepOutcome
 
 _DEEPEST_DRAWN = 200
 _WIDEST_LIST = 8

@@ -1,4 +1,4 @@
-"""The tree of a compiled expression. Nodes say what they are; what they are worth is told by `closures` and `steps`.
+"""The tree of a compiled expression. Nodes say what they are; what they are worth is told by `evaluation`.
 
 Source of kinds and printed forms: 4.8.0's `expression` package (`Expression.toString`), 5.3.3's for the text tests.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab.filter.sql92.steps import evaluate_in_steps
+from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import ClientSettings, simulate

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.bits import BitsArray
+from rmqlab.filter.bloom import BitsArray
 
 if TYPE_CHECKING:
     from rmqlab.filter.bloom import BloomFilter

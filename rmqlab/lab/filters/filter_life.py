@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
+from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray
 from rmqlab.lab.filters.filter_bench import EPOCH_MS, FilterBench, Switches
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.bits import BITS_PER_BYTE, BitsArray
-from rmqlab.filter.bloom import BloomFilter, BloomFilterError
+from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BloomFilter, BloomFilterError
 from rmqlab.lab.bloom.rates import counted, theory
 from rmqlab.lab.filters.filter_bench import TOPIC
 from rmqlab.lab.filters.late_group import TASK

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.doctor import hint
+from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.explain import describe, label, operands_drawn
 from rmqlab.filter.sql92.nodes import Constant, Property
-from rmqlab.filter.sql92.steps import evaluate_in_steps
 from rmqlab.filter.sql92.tokens import as_units
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rmqlab.filter.sql92 import CompiledSql92
+    from rmqlab.filter.sql92.evaluation import StepOutcome
     from rmqlab.filter.sql92.nodes import Node
-    from rmqlab.filter.sql92.steps import StepOutcome
     from rmqlab.filter.sql92.tokens import Version
 
 # Inches.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import mmh3
 
-from rmqlab.filter.bits import BitsArray
-from rmqlab.filter.bloom import BloomFilter, BloomFilterData
+from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterData
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.lab.bloom.rates import theory

@@ -6,9 +6,9 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab.filter.sql92.candidates import candidates
+from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.nodes import And, Node, Not, Or, is_between
-from rmqlab.filter.sql92.steps import evaluate_in_steps
+from rmqlab.filter.sql92.satisfiability import candidates
 from rmqlab.filter.sql92.tokens import as_units
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture

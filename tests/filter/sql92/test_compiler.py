@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rmqlab.filter.filter import UnknownExpressionTypeError, compile_expression
 from rmqlab.filter.sql92 import JavaError, MQFilterException, NullExpressionError, ParseCache, compile_sql92
-from rmqlab.filter.sql92.closures import nesting
-from rmqlab.filter.sql92.steps import evaluate_in_steps
+from rmqlab.filter.sql92.evaluation import evaluate_in_steps, nesting
 
 
 @pytest.mark.row("F-73")

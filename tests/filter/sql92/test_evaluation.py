@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from rmqlab.filter.sql92 import JavaError, compile_sql92
-from rmqlab.filter.sql92.steps import DEEPEST_EVALUATION, evaluate_in_steps
+from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION, evaluate_in_steps
 
 TEN = [{"TAGS": "Tag" + "ABC"[i % 3], "a": str(i)} for i in range(10)]
 NUMBER = ("RuntimeException", "NumberFormatException")

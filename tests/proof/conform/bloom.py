@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.bits import BitsArray, BitsError, BitsIndexError, NegativeBitsError
-from rmqlab.filter.bloom import BloomFilter, BloomFilterData, BloomFilterError
+from rmqlab.filter.bloom import (
+    BitsArray,
+    BitsError,
+    BitsIndexError,
+    BloomFilter,
+    BloomFilterData,
+    BloomFilterError,
+    NegativeBitsError,
+)
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take
 
 if TYPE_CHECKING:
