@@ -14,7 +14,7 @@ from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PE
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor, ConsumerOffsetManager
 from rmqlab.broker.consumer_manager import ConsumerIdsChangeListener, ConsumerManager
-from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
+from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack, SendParts
 from rmqlab.broker.processor import Broker2Client, BrokerHooks, ProcessorError, system_error
 from rmqlab.broker.producer_manager import ProducerManager
 from rmqlab.broker.pull_check import PullParts
@@ -128,7 +128,7 @@ class Broker:
             self.schedule_message_service,
         )
 
-        sending = (
+        sending = SendParts(
             config,
             store,
             self.topic_config_manager,
@@ -147,11 +147,11 @@ class Broker:
         self.pull_message_processor = PullMessageProcessor(
             parts, store, self.consumer_offset_manager, self.pull_request_hold_service, timers, hooks
         )
-        self.send_message_processor = SendMessageProcessor(*sending)
+        self.send_message_processor = SendMessageProcessor(sending)
         self._handlers: dict[int, Handler] = {}
         for part in (
             self.send_message_processor,
-            ConsumerSendMsgBack(*sending),
+            ConsumerSendMsgBack(sending),
             self.pull_message_processor,
             ClientManageProcessor(
                 config,

@@ -5,9 +5,20 @@ Source: 4.8.0 `SendMessageProcessor.asyncConsumerSendMsgBack` and `handleRetryAn
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, require, success, system_error
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.processor import (
+    NULL_POINTER,
+    SUGGEST_TODO,
+    BrokerHooks,
+    ProcessorError,
+    require,
+    success,
+    system_error,
+)
+from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.java import is_blank
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -22,21 +33,16 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
 from rmqlab.rules import tags_code
+from rmqlab.store.message_store import MessageStore
 from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.processor import BrokerHooks, Handler
-    from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
+    from rmqlab.broker.processor import Handler
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
-    from rmqlab.store.message_store import MessageStore
 
-    Choose = Callable[[str, int], int]
     RetryHeader = ConsumerSendMsgBackRequestHeader | SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 FIRST_RETRY_DELAY_LEVEL = 3
@@ -44,24 +50,22 @@ DLQ_NUMS_PER_GROUP = 1
 V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how often they retry
 
 
+class SendParts(NamedTuple):
+    """What a message that is sent, or sent back, is checked against and stored with."""
+
+    config: BrokerConfig
+    store: MessageStore
+    topics: TopicConfigManager
+    groups: SubscriptionGroupManager
+    choose: Callable[[str, int], int]
+    hooks: BrokerHooks
+
+
 class ConsumerSendMsgBack:
     """Stores messages that a consumer could not handle once more, for its group."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        store: MessageStore,
-        topics: TopicConfigManager,
-        groups: SubscriptionGroupManager,
-        choose: Choose,
-        hooks: BrokerHooks,
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._topics = topics
-        self._groups = groups
-        self._choose = choose
-        self._hooks = hooks
+    def __init__(self, parts: SendParts) -> None:
+        self._config, self._store, self._topics, self._groups, self._choose, self._hooks = parts
         self.handlers: dict[int, Handler] = {RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back}
 
     def _send_back(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
@@ -130,7 +134,7 @@ def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_con
     return header.max_reconsume_times
 
 
-def dead_letter_place(group: str, topics: TopicConfigManager, choose: Choose) -> QueuePlace:
+def dead_letter_place(group: str, topics: TopicConfigManager, choose: Callable[[str, int], int]) -> QueuePlace:
     """Return the place of a group's dead letters; the topic is made when it is new, and nobody may pull from it."""
     topic = dlq_topic(group)
     queue_id = choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)

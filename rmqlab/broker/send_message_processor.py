@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.consumer_send_msg_back import dead_letter_place, max_reconsume_times
+from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
 from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, require
 from rmqlab.message.java import NumberFormatError, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.processor import BrokerHooks, Handler
-    from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
+    from rmqlab.broker.processor import Handler
+    from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
-    from rmqlab.store.message_store import MessageStore
     from rmqlab.store.store_status import AppendMessageResult, PutMessageResult
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
@@ -86,22 +85,9 @@ class SendMessageProcessor:
     messages, transactions are refused as with `rejectTransactionMessage`.
     """
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        store: MessageStore,
-        topics: TopicConfigManager,
-        groups: SubscriptionGroupManager,
-        choose: Callable[[str, int], int],
-        hooks: BrokerHooks,
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._store_host = config.store_host
-        self._topics = topics
-        self._groups = groups
-        self._choose = choose
-        self._hooks = hooks
+    def __init__(self, parts: SendParts) -> None:
+        self._config, self._store, self._topics, self._groups, self._choose, self._hooks = parts
+        self._store_host = parts.config.store_host
         self.prepare_message: Callable[[MessageExtBrokerInner, int], PutMessageResult] | None = None
         self.handlers: dict[int, Handler] = {
             RequestCode.SEND_MESSAGE: self._send_message,

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
-from rmqlab.client.client_error import MQClientError
-from rmqlab.client.validators import check_range
+from rmqlab.client.client_error import MQClientError, check_range
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 

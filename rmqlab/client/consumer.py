@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
-from rmqlab.client.client_error import MQClientError, suggest_todo
+from rmqlab.client.client_error import MQClientError, check_consumer_group, suggest_todo
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
-from rmqlab.client.validators import check_consumer_group
 from rmqlab.events import ListenerError
 from rmqlab.filter import filter_api
 from rmqlab.message.java import hash_map_order

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
-from rmqlab.client.validators import check_not_system_topic, check_topic
+from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError, check_not_system_topic, check_topic
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import (

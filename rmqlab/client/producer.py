@@ -11,11 +11,12 @@ from rmqlab.client.client_error import (
     MQBrokerError,
     MQClientError,
     RemotingTooMuchRequestError,
+    check_message,
+    check_producer_group,
     suggest_todo,
 )
 from rmqlab.client.results import SendResult, SendStatus
-from rmqlab.client.topic_publish_info import TopicPublishInfo
-from rmqlab.client.validators import check_message, check_producer_group
+from rmqlab.client.topic_routes import TopicPublishInfo
 from rmqlab.message.batch import MessageBatch, UnsupportedBatch
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.message import Message

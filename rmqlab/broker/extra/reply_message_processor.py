@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.consumer_send_msg_back import SendParts
 from rmqlab.broker.processor import require
 from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.message.message import Host, MessageExtBrokerInner
@@ -34,12 +35,14 @@ class ReplyMessageProcessor(SendMessageProcessor):
 
     def __init__(self, broker: Broker) -> None:
         super().__init__(
-            broker.config,
-            broker.message_store,
-            broker.topic_config_manager,
-            broker.subscription_group_manager,
-            broker.choose,
-            broker.hooks,
+            SendParts(
+                broker.config,
+                broker.message_store,
+                broker.topic_config_manager,
+                broker.subscription_group_manager,
+                broker.choose,
+                broker.hooks,
+            )
         )
         self._producers = broker.producer_manager
         self._broker2client = broker.broker2client

@@ -6,15 +6,14 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError
+from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError, check_message
 from rmqlab.client.producer import SentMessage
-from rmqlab.client.validators import check_message
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
 
 if TYPE_CHECKING:
     from rmqlab.client.producer import DefaultMQProducer, MessageQueueSelector
     from rmqlab.client.results import SendResult
-    from rmqlab.client.topic_publish_info import TopicPublishInfo
+    from rmqlab.client.topic_routes import TopicPublishInfo
     from rmqlab.message.message import Message, MessageQueue
 
 logger = logging.getLogger(__name__)

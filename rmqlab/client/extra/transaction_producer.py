@@ -8,10 +8,9 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_error import CALL_ERRORS, MQClientError
+from rmqlab.client.client_error import CALL_ERRORS, MQClientError, check_message
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.results import SendResult, SendStatus
-from rmqlab.client.validators import check_message
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import (

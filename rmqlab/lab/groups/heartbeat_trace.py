@@ -10,8 +10,7 @@ from rmqlab.broker.extra.filter_server_manager import FilterServerManager
 from rmqlab.broker.extra.registration import register_filter_servers
 from rmqlab.broker.producer_manager import ProducerManager
 from rmqlab.broker.topic_config_manager import TopicConfigManager
-from rmqlab.client.mq_client_instance import MQClientInstance
-from rmqlab.client.pull_message_service import RebalanceService
+from rmqlab.client.mq_client_instance import MQClientInstance, RebalanceService
 from rmqlab.lab.filters.call_trace import Call, trace
 from rmqlab.lab.groups.disappearance import Disappearance
 from rmqlab.lab.simulate import Simulation
