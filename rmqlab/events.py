@@ -50,12 +50,17 @@ class AtBroker(Event, frozen=True):
     offset: int
 
 
-class AtClient(Event, frozen=True):
-    """Something about an offset of a queue that a client tells of itself."""
+class OfTopic(Event, frozen=True):
+    """Something that a client tells of itself and a topic of one of its groups."""
 
     who: str
     group: str
     topic: str
+
+
+class AtClient(OfTopic, frozen=True):
+    """Something about an offset of a queue that a client tells of itself."""
+
     queue: int
     offset: int
 
@@ -182,22 +187,16 @@ class HeartbeatSent(Event, frozen=True, tag="heartbeat"):
     data: HeartbeatData
 
 
-class Restamp(Event, frozen=True):
+class Restamp(OfTopic, frozen=True):
     """A client gives its subscription of a topic a new version, after its queues changed."""
 
-    who: str
-    group: str
-    topic: str
     old: int
     version: int
 
 
-class Rebalance(Event, frozen=True):
+class Rebalance(OfTopic, frozen=True):
     """A client owns other queues of a topic than before: these."""
 
-    who: str
-    group: str
-    topic: str
     queues: list[int]
 
 
@@ -264,8 +263,15 @@ class Recorded(Event, frozen=True):
 
     def columns(self) -> dict[str, Any]:
         """Its fields under their names in JSON, without those that are UNSET."""
-        found = ((column, getattr(self, name)) for name, column in COLUMNS[type(self)])
+        spelled = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
+        found = ((column, getattr(self, name)) for name, column in spelled if name not in self.unrecorded)
         return {column: value for column, value in found if value is not UNSET}
+
+
+class OfConsumer(Recorded, frozen=True):
+    """An event of one consumer of the scenario."""
+
+    who: str
 
 
 class ScenarioBegins(Recorded, frozen=True, tag="scenario"):
@@ -281,44 +287,36 @@ class Refused(Recorded, frozen=True):
     message: str
 
 
-class Starting(Recorded, frozen=True):
+class Starting(OfConsumer, frozen=True):
     """A consumer is being started; `kind` where it is no push consumer."""
 
-    who: str
     consumer: str | UnsetType = field(default=UNSET, name="kind")
 
 
-class Started(Recorded, frozen=True):
+class Started(OfConsumer, frozen=True):
     """A consumer has started."""
 
-    who: str
     client_id: str | UnsetType = UNSET
 
 
-class StartFailed(Recorded, frozen=True, tag="startFailed"):
+class StartFailed(OfConsumer, frozen=True, tag="startFailed"):
     """A consumer's start threw."""
 
-    who: str
     error: str
     message: str
 
 
-class Stopping(Recorded, frozen=True):
+class Stopping(OfConsumer, frozen=True):
     """A consumer is being shut down."""
 
-    who: str
 
-
-class Stopped(Recorded, frozen=True):
+class Stopped(OfConsumer, frozen=True):
     """A consumer was shut down."""
 
-    who: str
 
-
-class Subscribed(Recorded, frozen=True):
+class Subscribed(OfConsumer, frozen=True):
     """A running consumer subscribes something else."""
 
-    who: str
     expr: str
 
 
@@ -370,10 +368,9 @@ class MessageSent(Recorded, frozen=True, tag="sent"):
     offset_msg_id: str | None
 
 
-class Consumed(Recorded, frozen=True, tag="consume"):
+class Consumed(OfConsumer, frozen=True, tag="consume"):
     """A listener got a message; `success`: it took it."""
 
-    who: str
     topic: str
     tag: str | None
     queue: int
@@ -394,10 +391,9 @@ class GroupViewed(Recorded, frozen=True, tag="broker"):
     view: Any
 
 
-class Owned(Recorded, frozen=True, tag="alloc"):
+class Owned(OfConsumer, frozen=True, tag="alloc"):
     """The queues that a member owns, by topic, when it was asked."""
 
-    who: str
     queues: dict[str, list[int]]
 
 
@@ -446,23 +442,13 @@ class Unplaced(Recorded, frozen=True):
     tag: str | None
 
 
-class TapCommit(Recorded, frozen=True, tag="commit"):
+class TapCommit(OfConsumer, frozen=True, tag="commit"):
     """A client committed an offset."""
 
-    who: str
     group: str
     topic: str
     queue: int
     offset: int
-
-
-def columns_of(event: type[Struct]) -> tuple[str, ...]:
-    """The names that a struct's fields have in JSON, in tables and in Spark.
-
-    >>> columns_of(MessageSent)[-2:]
-    ('msgId', 'offsetMsgId')
-    """
-    return event.__struct_encode_fields__
 
 
 def _all(event: type[Event]) -> list[type[Event]]:
@@ -470,14 +456,5 @@ def _all(event: type[Event]) -> list[type[Event]]:
     return below + [one for each in below for one in _all(each)]
 
 
-COLUMNS = {
-    event: [
-        (name, column)
-        for name, column in zip(event.__struct_fields__, event.__struct_encode_fields__, strict=True)
-        if name not in event.unrecorded
-    ]
-    for event in Recorded.__subclasses__()
-}
-"""Attribute and column of each recorded field, by event."""
 for _event in _all(Event):
     _event.kind = str(_event.__struct_config__.tag)

@@ -188,10 +188,7 @@ def messages(account: Account) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
     told = (event for event in account.events if event["ev"] == "sent")
     for n, (message, event) in enumerate(zip(account.sent, told, strict=True)):
-        yield MessageRecord(
-            n, event["t"], message.topic, event["queue"], event["offset"], event["body"], event["tag"], event["msgId"],
-            event["offsetMsgId"],
-        )  # fmt: skip
+        yield MessageRecord(n, event["t"], message.topic, *(event[name] for name in columns_of(MessageRecord)[3:]))
 
 
 def consumed(account: Account) -> Iterator[ConsumedRecord]:
@@ -207,10 +204,8 @@ def consumed(account: Account) -> Iterator[ConsumedRecord]:
 def fates(account: Account) -> Iterator[FateRecord]:
     """The fate of every message in every group that subscribes its topic, in the order of sending."""
     for one in account.fates:
-        yield FateRecord(
-            one.group, one.member, one.topic, one.queue, one.offset, one.body, one.tag, str(one.fate), one.culprit,
-            one.subscription, one.version, round(one.t), one.asked, one.lost,
-        )  # fmt: skip
+        record = FateRecord(*(getattr(one, name) for name in FateRecord._fields))
+        yield record._replace(fate=str(one.fate), t=round(one.t))
 
 
 def beats(account: Account) -> Iterator[BeatRecord]:

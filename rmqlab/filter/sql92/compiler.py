@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92.evaluation import Closure
     from rmqlab.filter.sql92.nodes import Node
-    from rmqlab.filter.sql92.numbers import Value
     from rmqlab.filter.sql92.tokens import Token, Version
+    from rmqlab.filter.sql92.values import Value
 
 CACHE_SIZE: Final = 100
 # Functions nested deeper than this could run into Python's own recursion limit.

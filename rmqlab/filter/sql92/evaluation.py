@@ -1,6 +1,6 @@
 """What an expression is worth for a message: fast by nested functions, or one node at a time.
 
-`operation` and `comparing` say what nodes make of their operands' values; both ways use them. A nested function takes
+`operation` and `values` say what nodes make of their operands' values; both ways use them. A nested function takes
 the look-up of the properties (`dict.get`); common shapes (a property against a literal, a list, NULL) have their own.
 Steps explain, and serve trees too deep for Python's own stack.
 """
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.filter.sql92.comparing import ANSWERS, compare_doubles, is_equal, is_ordered
 from rmqlab.filter.sql92.errors import JavaError, runtime_error_from, stack_overflow_error
 from rmqlab.filter.sql92.nodes import (
     And,
@@ -29,7 +28,17 @@ from rmqlab.filter.sql92.nodes import (
     TextTest,
     chain,
 )
-from rmqlab.filter.sql92.numbers import Long, Value, parse_double, parse_integer, parse_long
+from rmqlab.filter.sql92.values import (
+    ANSWERS,
+    Long,
+    Value,
+    compare_doubles,
+    is_equal,
+    is_ordered,
+    parse_double,
+    parse_integer,
+    parse_long,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence

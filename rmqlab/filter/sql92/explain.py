@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.nodes import And, Constant, Equal, In, Node, Or, Property, chain, is_between
-from rmqlab.filter.sql92.numbers import class_name, java_text
+from rmqlab.filter.sql92.values import class_name, java_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,7 +5,6 @@ Every check raises a `JavaError` with 4.8.0's class and text, in 4.8.0's order.
 
 from __future__ import annotations
 
-from rmqlab.filter.sql92.comparing import compare
 from rmqlab.filter.sql92.errors import PARSER_PACKAGE, JavaError, runtime_error
 from rmqlab.filter.sql92.nodes import (
     NULL,
@@ -20,7 +19,7 @@ from rmqlab.filter.sql92.nodes import (
     Or,
     Property,
 )
-from rmqlab.filter.sql92.numbers import java_text
+from rmqlab.filter.sql92.values import compare, java_text
 
 
 def as_boolean(node: Node) -> Node:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.filter.sql92.numbers import java_text
+from rmqlab.filter.sql92.values import java_text
 from rmqlab.message.java import hash_map_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.filter.sql92.numbers import Value
+    from rmqlab.filter.sql92.values import Value
 
 _HASH_SET_FROM = 5  # an IN list of this many elements is kept in a HashSet
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec
 from rmqlab.filter.sql92 import factories as make
 from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_error
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, Negate, Node, Not, Property, TextTest
-from rmqlab.filter.sql92.numbers import decimal_literal, float_literal
 from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
+from rmqlab.filter.sql92.values import decimal_literal, float_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.sql92.comparing import compare, compare_doubles
 from rmqlab.filter.sql92.double_text import double_to_text
 from rmqlab.filter.sql92.errors import JavaError
-from rmqlab.filter.sql92.numbers import Long, class_name, java_text, parse_double, parse_integer, parse_long
+from rmqlab.filter.sql92.values import (
+    Long,
+    class_name,
+    compare,
+    compare_doubles,
+    java_text,
+    parse_double,
+    parse_integer,
+    parse_long,
+)
 
 
 @pytest.mark.parametrize(
