@@ -60,7 +60,7 @@ class Jars:
         assert told.returncode == 0, told.stdout + told.stderr
         return lines, told.stderr
 
-    def admin_tool(self, namesrv, commands, out, *keys, home, seconds=90):
+    def admin_tool(self, namesrv, commands, out, *keys, home, seconds=240):
         """Run the scenario of the recorded set "admin" and many commands of the admin tool in one JVM."""
         (home / "conf").mkdir(exist_ok=True)
         (home / "conf" / "logback_tools.xml").write_text(LOGBACK, encoding="utf-8")
@@ -119,7 +119,7 @@ def _jars(version, cache):
             )  # fmt: skip
             if told.returncode != 0:
                 pytest.skip(f"Maven could not fetch the real jars: {told.stdout[-500:]}")
-    folder = base / f"{version}-{digest.hexdigest()[:12]}"
+    folder = base / f"interop-{version}-{digest.hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         (folder / "lib").symlink_to(libraries)
