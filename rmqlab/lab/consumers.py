@@ -15,17 +15,18 @@ from rmqlab.client.client_config import LitePullConsumerConfig, PushConsumerConf
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.lab.fate_classifier import GroupMember
+from rmqlab.lab.fate_classifier import FinalState, GroupMember
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.runtime.scheduler import VirtualTask
 from rmqlab.runtime.virtual import VirtualNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
     from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.lab.facts import FactLog
     from rmqlab.lab.run_recorder import RunRecorder
     from rmqlab.message.message import MessageExt
     from rmqlab.rules import Rules
@@ -54,6 +55,13 @@ class Consumer:
         """Whether it is a push consumer; the recordings' observer asks only those for their queues."""
         return self.step.kind == "push"
 
+    def owned(self, recorder: RunRecorder) -> dict[str, list[int]]:
+        """The queues it has now, by topic."""
+        owned: dict[str, list[int]] = {}
+        for queue in self.client.rebalance_impl.process_queue_table:
+            owned.setdefault(recorder.short(queue.topic), []).append(queue.queue_id)
+        return {topic: sorted(owned[topic]) for topic in sorted(owned)}
+
 
 def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsumerConfig:
     """The settings a step asks for."""
@@ -81,6 +89,18 @@ def client_of(
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
     return DefaultMQPushConsumer(group, instance, _listener(step, instance.runtime, recorder), config)
+
+
+def final_state(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRecorder) -> FinalState:
+    """Who has which queue, and the next offset that each would pull."""
+    state = FinalState()
+    asked = {(fact.source, fact["topic"], fact["queue"]): fact["next"] for fact in facts.of("pull_result")}
+    for who, consumer in consumers.items():
+        for queue in consumer.client.rebalance_impl.process_queue_table:
+            topic = recorder.short(queue.topic)
+            owners = state.owners.setdefault((consumer.step.group, topic, queue.queue_id), {})
+            owners[who] = asked.get((who, topic, queue.queue_id), 0)
+    return state
 
 
 async def poll_for_ever(consumer: Consumer, recorder: RunRecorder) -> None:

@@ -33,7 +33,7 @@ from rmqlab.events import (
     UnderWay,
 )
 from rmqlab.lab.cluster import Cluster, ClusterConfig
-from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
+from rmqlab.lab.consumers import Consumer, client_of, config_of, final_state, poll_for_ever
 from rmqlab.lab.fate_classifier import FateClassifier, FinalState, GroupMember
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
@@ -167,7 +167,7 @@ class Simulation:
 
     def finish(self) -> Run:
         """Decide the fates as things stand now."""
-        facts, state = self.cluster.facts, self._final or self._final_state()
+        facts, state = self.cluster.facts, self._final or final_state(self.consumers, self.cluster.facts, self.recorder)
         ledger = FateClassifier(facts.facts, state)
         return Run(
             self.scenario,
@@ -236,7 +236,7 @@ class Simulation:
 
     async def _end(self, node: VirtualNode) -> None:
         """Note how things stand, then shut everybody down."""
-        self._final = self._final_state()
+        self._final = final_state(self.consumers, self.cluster.facts, self.recorder)
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
             await self._awake(consumer.step.who)
@@ -389,13 +389,7 @@ class Simulation:
             return
         for who, consumer in self.consumers.items():
             if consumer.pushes:
-                self.recorder.event(Owned(who, self._owned(consumer)))
-
-    def _owned(self, consumer: Consumer) -> dict[str, list[int]]:
-        owned: dict[str, list[int]] = {}
-        for queue in consumer.client.rebalance_impl.process_queue_table:
-            owned.setdefault(self.recorder.short(queue.topic), []).append(queue.queue_id)
-        return {topic: sorted(owned[topic]) for topic in sorted(owned)}
+                self.recorder.event(Owned(who, consumer.owned(self.recorder)))
 
     def _offsets(self) -> None:
         broker = self.cluster.broker
@@ -411,18 +405,6 @@ class Simulation:
         table = self.cluster.broker.topic_config_manager.topic_config_table
         known = {topic: table.get(self.recorder.long(topic)) for topic in self.scenario.topics}
         return {topic: config.read_queue_nums for topic, config in known.items() if config is not None}
-
-    def _final_state(self) -> FinalState:
-        state = FinalState()
-        asked = {
-            (fact.source, fact["topic"], fact["queue"]): fact["next"] for fact in self.cluster.facts.of("pull_result")
-        }
-        for who, consumer in self.consumers.items():
-            for queue in consumer.client.rebalance_impl.process_queue_table:
-                topic = self.recorder.short(queue.topic)
-                owners = state.owners.setdefault((consumer.step.group, topic, queue.queue_id), {})
-                owners[who] = asked.get((who, topic, queue.queue_id), 0)
-        return state
 
 
 def simulate(scenario: Scenario, **settings: Any) -> Run:

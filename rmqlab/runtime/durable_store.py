@@ -141,7 +141,7 @@ class DurableStore:
                 self._index.write()
             persisted = [self._persist(name) for name in self._files]
             folder.segments.flush()
-            self._note_flushed(logics=True, index=True)
+            self._note_flushed()
             in_order = all(persisted) and store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
         except (SegmentError, OSError) as error:
             logger.error("store %s: %s; the next broker will look for what is missing", folder.root, error)  # noqa: TRY400
@@ -263,14 +263,11 @@ class DurableStore:
 
         self._in_background("consumequeue", pages, note)
 
-    def _note_flushed(self, *, logics: bool, index: bool) -> None:
+    def _note_flushed(self) -> None:
+        """Everything is on disk: the checkpoint says so."""
         last = self._last_store_time()
-        old = self._checkpoint
-        self._checkpoint = Checkpoint(
-            last,
-            last if logics else old.logics_msg_timestamp,
-            last if index and self._index is not None and self._index.files else old.index_msg_timestamp,
-        )
+        indexed = self._index is not None and bool(self._index.files)
+        self._checkpoint = Checkpoint(last, last, last if indexed else self._checkpoint.index_msg_timestamp)
         self._folder.write_checkpoint(self._checkpoint)
 
     def _last_store_time(self) -> int:

@@ -34,9 +34,7 @@ class FileSegment:
 
     __slots__ = ("_buffer", "_buffered", "_fd", "_files", "capacity", "flushed", "path", "size")
 
-    def __init__(
-        self, files: FileSegments, path: Path, capacity: int, *, size: int = 0, buffered: bool = False
-    ) -> None:
+    def __init__(self, files: FileSegments, path: Path, capacity: int, *, buffered: bool) -> None:
         self._files = files
         self._fd: int | None = None
         self._buffer = bytearray()

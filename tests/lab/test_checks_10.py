@@ -12,8 +12,8 @@ from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.run_timeline import recorded_timeline
 from rmqlab.message.message import Message
-from rmqlab.runtime.recorded_broker import recorded_broker
 from rmqlab.runtime.socket_clients import SocketClients
+from rmqlab.runtime.tap import recorded_broker
 
 IN_THE_SLOT = {"p-article-000": "tagA", "p-loss-002": "tagB", "p-loss-005": "tagA", "p-overlap-044": "*"}
 
