@@ -37,7 +37,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges, store_directory
-from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, LogReader, RecordFilter, log_end
+from rmqlab.spark.files.log_reader import LogReader, log_end
+from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, RecordFilter
 from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
 from rmqlab.spark.tasks import freeze_loaded
 

@@ -13,7 +13,7 @@ from rmqlab.spark.audit.subscriptions import Asked, Subscriptions
 from rmqlab.spark.files import record_columns
 from rmqlab.spark.files import record_kernel as kernel
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.record_columns import LogReader, log_end
+from rmqlab.spark.files.log_reader import LogReader, log_end
 from tests.proof.log_maker import LogMaker
 
 
@@ -28,7 +28,7 @@ def test_what_is_written_between_two_looks_is_a_record_and_no_damage(tmp_path, m
     whole = path.read_bytes()
     end = log.offsets[2] + half
     path.write_bytes(whole[:end] + bytes(len(whole) - end))
-    walk, looks = record_columns._Walk.__call__, []
+    walk, looks = record_columns.RecordWalk.__call__, []
 
     def look(*arguments):
         found = walk(*arguments)
@@ -38,7 +38,7 @@ def test_what_is_written_between_two_looks_is_a_record_and_no_damage(tmp_path, m
                 stream.write(whole)
         return found
 
-    monkeypatch.setattr(record_columns._Walk, "__call__", look)
+    monkeypatch.setattr(record_columns.RecordWalk, "__call__", look)
     (part,) = log_ranges(log_files(tmp_path), 1 << 40)
     rows = [row for batch in LogReader(("physicalOffset", "corrupt")).read(part) for row in batch.to_pylist()]
     assert rows == [{"physicalOffset": offset, "corrupt": None} for offset in log.offsets]

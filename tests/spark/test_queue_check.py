@@ -14,7 +14,7 @@ from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import GONE
 from rmqlab.spark.audit.scan import DAMAGE, Scan
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.record_columns import LogReader
+from rmqlab.spark.files.log_reader import LogReader
 
 COLUMNS = ("physicalOffset", "size", "topic", "queueId", "queueOffset", "tags")
 

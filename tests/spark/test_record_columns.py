@@ -15,7 +15,8 @@ from rmqlab.message.properties import string_to_properties
 from rmqlab.message.record import MESSAGE_MAGIC_CODE, read_record
 from rmqlab.message.sysflag import COMPRESSED_FLAG, compress
 from rmqlab.spark.files.commit_log_files import StoreDirectoryError, log_files, log_ranges
-from rmqlab.spark.files.record_columns import TYPES, LogReader, RecordFilter, log_end
+from rmqlab.spark.files.log_reader import LogReader, log_end
+from rmqlab.spark.files.record_columns import TYPES, RecordFilter
 from tests.proof.log_maker import LogMaker, record
 
 ALL = tuple(TYPES)

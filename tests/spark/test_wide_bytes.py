@@ -15,7 +15,6 @@ from rmqlab.spark.files.wide_bytes import (
     REACH,
     compiled,
     copy_16,
-    fetch,
     first_mark,
     int_at,
     long_at,
@@ -27,7 +26,8 @@ from tests.proof.log_maker import LogMaker
 _READ = """
 import sys
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.record_columns import TYPES, LogReader
+from rmqlab.spark.files.log_reader import LogReader
+from rmqlab.spark.files.record_columns import TYPES
 for part in log_ranges(log_files(sys.argv[1]), 700):
     for batch in LogReader(tuple(TYPES)).read(part):
         for row in batch.to_pylist():
@@ -38,8 +38,6 @@ for part in log_ranges(log_files(sys.argv[1]), 700):
 @compiled
 def looked_at(data, at, into):
     """Return everything there is to see at `at`."""
-    fetch(data, at)
-    fetch(data, 1 << 60)
     copy_16(data, at, into, 3)
     found = marks(data, at, 1)
     return int_at(data, at), long_at(data, at), word_at(data, at), found, first_mark(found)

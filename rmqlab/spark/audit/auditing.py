@@ -30,7 +30,7 @@ from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, AuditError, begins_
 from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.record_columns import log_end
+from rmqlab.spark.files.log_reader import log_end
 from rmqlab.spark.files.store_tables import StoreConfig
 from rmqlab.spark.tasks import over_ranges
 

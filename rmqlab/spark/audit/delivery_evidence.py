@@ -17,7 +17,8 @@ from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREF
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
 from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
-from rmqlab.spark.files.record_columns import LogReader, RecordFilter
+from rmqlab.spark.files.log_reader import LogReader
+from rmqlab.spark.files.record_columns import RecordFilter
 from rmqlab.spark.tasks import over_ranges
 
 if TYPE_CHECKING:

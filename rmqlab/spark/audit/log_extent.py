@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rmqlab.errors import BadInput
 from rmqlab.spark.files.commit_log_files import log_ranges
-from rmqlab.spark.files.record_columns import LogReader
+from rmqlab.spark.files.log_reader import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

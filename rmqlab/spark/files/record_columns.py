@@ -1,12 +1,11 @@
-"""Commit log records as Arrow columns: a range of a file in, record batches out, damaged parts as rows of their own."""
+"""Commit log records as Arrow columns: which there are, and how the arrays that a walk fills become them."""
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import struct
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,29 +18,27 @@ from rmqlab.message.properties import (
     PROPERTY_TAGS,
     PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
 )
-from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.message.sysflag import COMPRESSED_FLAG, CompressionError, uncompress
 from rmqlab.spark.files import record_kernel as kernel
-from rmqlab.spark.files.commit_log_files import LogRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from rmqlab.spark.files.commit_log_files import LogFile
+    from rmqlab.spark.files.commit_log_files import LogRange
 
 BATCH_ROWS: Final = 32_768
 _TEXT_A_ROW: Final = 64
 _ITEMS_A_ROW: Final = 16
-_BODY_ROOM: Final = 16 << 20
-_MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 _TRANSACTIONS: Final = pa.array(["none", "prepared", "commit", "rollback"])
 _PROPERTY_COLUMNS: Final = {
     "tags": PROPERTY_TAGS,
     "keys": PROPERTY_KEYS,
     "uniqKey": PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
 }
+_OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId"})
+_HEX: Final = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _RARE: Final = frozenset({"flag", "reconsumeTimes", "bodyCrc", "bornTimestamp", "preparedTransactionOffset"})
 _MAP: Final = pa.map_(pa.string(), pa.string())
 
@@ -95,177 +92,8 @@ class RecordFilter:
     body_topics: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class LogReader:
-    """Reads ranges of commit log files into record batches with `columns`.
-
-    Rows, damaged parts among them, come in the order of the log, and do not depend on where ranges are cut.
-    `check_crc` compares bodies with their checksums.
-    """
-
-    columns: Sequence[str]
-    wanted: RecordFilter = field(default_factory=RecordFilter)
-    check_crc: bool = True
-    batch_rows: int = BATCH_ROWS
-    reached: int = 0
-    """The commit log offset behind the last record of the last range that was read."""
-
-    def schema(self) -> pa.Schema:
-        """The schema of the batches."""
-        return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
-
-    def read(self, part: LogRange) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of one range. A file that is cut, empty or missing gives rows, no error."""
-        file = part.file
-        if file is None:
-            yield self._damage(part.low, part.high - part.low, "a file is missing")
-            return
-        if file.size:
-            try:
-                stream = open(file.path, "rb")  # noqa: PTH123, SIM115 - closed below, where the rest is read
-            except FileNotFoundError:
-                # a broker deletes old files, and at its end one that it made for later
-                if not file.last and part.high == file.size:
-                    yield self._damage(file.base, file.size, "the file was deleted meanwhile")
-                return
-            with stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-                data = np.frombuffer(mapped, np.uint8)
-                try:
-                    yield from self._records(data[: file.size], mapped, part)
-                finally:
-                    # the map cannot be closed while an array looks into it
-                    del data
-        if not file.last and file.base + file.size < file.next_base and part.high == file.size:
-            yield self._damage(file.base + file.size, file.next_base - file.base - file.size, "the file is cut off")
-
-    def _records(self, data: NDArray[np.uint8], mapped: mmap.mmap, part: LogRange) -> Iterator[pa.RecordBatch]:
-        file = part.file
-        assert file is not None  # noqa: S101 - for the type checker
-        at, body_room = part.begin, _BODY_ROOM
-        walk = _Walk(self.columns, self.wanted, check_crc=self.check_crc)
-        self.reached = file.base + at
-        while at < part.high:
-            before = at
-            rows, at, how, detail, buffers = walk(data, at, part, self.batch_rows, body_room)
-            if at > before:
-                self.reached = file.base + at
-            if rows:
-                yield _batch(walk, buffers, rows)
-            if how == kernel.BIG:
-                body_room = int(detail)
-            elif how in {kernel.EMPTY, kernel.BAD} and _is_record(data, at, file.base):
-                continue  # a broker wrote it in the meantime
-            elif how not in {kernel.FULL, kernel.DONE}:
-                size, reason = _gap(data, mapped, at, file, how, detail)
-                if not size:
-                    return
-                if reason and at >= part.low:
-                    yield self._damage(file.base + at, size, reason)
-                at += size
-
-    def _damage(self, offset: int, size: int, reason: str) -> pa.RecordBatch:
-        known: dict[str, Any] = {"physicalOffset": offset, "size": min(size, 0x7FFFFFFF), "corrupt": reason}
-        arrays = [pa.array([known.get(one.name)], one.type) for one in self.schema()]
-        return pa.record_batch(arrays, schema=self.schema())
-
-
-def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
-    """Return the commit log offset behind the last whole record, walking from `begin`, where a record begins.
-
-    With `until`, the first place at or behind it where a record begins. What is damaged in between is walked over;
-    damage with nothing whole behind it may be a record that is still being written, and ends the walk.
-    """
-    end = begin
-    for file in files:
-        if file.base + file.size <= end:
-            continue
-        if until is not None and end >= until:
-            break
-        high = file.size if until is None else min(until - file.base, file.size)
-        reader = LogReader((), check_crc=False)
-        # No record begins behind the file's end, so nothing is decoded on the way.
-        for _ in reader.read(LogRange(file, file.size, high, max(end - file.base, 0))):
-            pass
-        if file.last:
-            # Several may be: files made for later, or one whose beginning is damaged.
-            end = max(end, reader.reached) if reader.reached != file.base else end
-            continue
-        # What is damaged up to the file's end is walked over, but not what lies behind `until`.
-        is_until = reader.reached >= file.base + high < file.base + file.size
-        end = reader.reached if is_until else file.next_base
-    return end
-
-
-def _gap(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, how: int, detail: int) -> tuple[int, str]:
-    """Return how many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
-    if how == kernel.BLANK:
-        if int.from_bytes(data[at : at + 4].tobytes()) == file.next_base - file.base - at:
-            return len(data) - at, ""
-        detail = kernel.SIZE
-    if file.last and not data[at:].any():
-        return 0, ""
-    good = _next_record(data, mapped, at, file.base)
-    if good is None:
-        end = len(data)
-        if file.last:
-            # behind the damaged part, nothing has been written yet
-            end -= int(np.argmax(data[at:][::-1] != 0))
-        reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
-        return end - at, reason
-    return good - at, "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
-
-
-def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
-    return at + kernel.LEAST <= len(data) and bool(kernel._check(data, at, len(data), base) == 0)  # noqa: SLF001 - as below
-
-
-def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, base: int) -> int | None:
-    """Return where the next record that is whole and in its place begins behind `at`."""
-    found = mapped.find(_MAGIC, at + 5)
-    while found >= 4 and found + 87 <= len(data):
-        if kernel._check(data, found - 4, len(data), base) == 0:  # noqa: SLF001 - the walk's own rule
-            return found - 4
-        found = mapped.find(_MAGIC, found + 1)
-    return None
-
-
-class _Buffers:
-    """What one walk fills; Arrow takes the memory over, so each batch has its own."""
-
-    def __init__(self, rows: int, span: int, wanted: int, *, want: int, body_room: int) -> None:
-        # No more than fits a small range: touching memory for nothing costs more than reading it.
-        rows = min(rows, span // kernel.LEAST + 2)
-        texts = kernel.FIRST_PROPERTY + wanted
-        more = 4 if want & kernel.WANT_TEXT else 1
-        self.room = rows * _TEXT_A_ROW * more + 2 * kernel.ROOM
-        self.ints = np.empty((len(kernel.INTS), rows), np.int32)
-        self.longs = np.empty((len(kernel.LONGS), rows), np.int64)
-        self.damaged = np.empty(rows, np.uint8)
-        self.texts = np.empty(texts * self.room, np.uint8)
-        self.ends = np.empty((texts, rows + 1), np.int32)
-        self.ends[:, 0] = 0
-        self.found = np.empty((wanted, rows), np.uint8)
-        has_map = bool(want & kernel.WANT_MAP)
-        items = rows * _ITEMS_A_ROW + (1 << 15) if has_map else 0
-        self.item_room = 4 * rows * _TEXT_A_ROW + 2 * kernel.ROOM if has_map else 0
-        self.items = np.empty(2 * self.item_room, np.uint8)
-        self.item_ends = np.empty((2, items + 1), np.int32)
-        self.item_ends[:, 0] = 0
-        self.list_ends = np.zeros(rows + 1, np.int32)
-        self.bodies = np.empty(body_room, np.uint8)
-        self.body_ends = np.zeros(rows + 1, np.int32)
-
-    def text(self, row: int) -> NDArray[np.uint8]:
-        """The bytes of one text column."""
-        return self.texts[row * self.room : (row + 1) * self.room]
-
-    def item(self, side: int) -> NDArray[np.uint8]:
-        """The bytes of the names (0) or the values (1) of properties."""
-        return self.items[side * self.item_room : (side + 1) * self.item_room]
-
-
-class _Walk:
-    """The kernel's arguments for one set of columns."""
+class RecordWalk:
+    """Walks over records of a file and keeps one set of columns of those that a filter lets pass."""
 
     def __init__(self, columns: Sequence[str], wanted: RecordFilter, *, check_crc: bool) -> None:
         self.columns = columns
@@ -278,8 +106,7 @@ class _Walk:
         self.property_rows = {column: self.names.index(name) for column, name in by_column.items()}
         bits = {
             kernel.WANT_TEXT: "propertiesText" in columns,
-            kernel.WANT_ID: "offsetMsgId" in columns,
-            kernel.WANT_HOSTS: "storeHost" in columns or "bornHost" in columns,
+            kernel.WANT_HOSTS: not _OF_HOSTS.isdisjoint(columns),
             kernel.WANT_MAP: "properties" in columns,
             kernel.WANT_BODY: "body" in columns,
             kernel.WANT_CRC: check_crc and "corrupt" in columns,
@@ -287,33 +114,66 @@ class _Walk:
             kernel.WANT_REST: not _RARE.isdisjoint(columns),
             kernel.WANT_TOPIC: "topic" in columns,
         }
-        self.want = sum(bit for bit, is_wanted in bits.items() if is_wanted)
-        # Each with the separator behind it: so a short one can be told from others by one comparison.
-        self._names = _joined([name + NAME_VALUE_SEPARATOR for name in self.names])
-        self._heads = _heads(*self._names)
-        self._topics = _joined(wanted.topics)
-        self._body_topics = _joined(wanted.body_topics)
-        self._queues = np.array(wanted.queues, np.int64)
-        self._since, self._until = wanted.since, wanted.until
+        # A name with the separator behind it: so a short one can be told from others by one comparison.
+        names = _joined([name + NAME_VALUE_SEPARATOR for name in self.names])
+        self._wanted = kernel.Wanted(
+            sum(bit for bit, is_wanted in bits.items() if is_wanted),
+            *names,
+            _heads(*names),
+            *_joined(wanted.topics),
+            *_joined(wanted.body_topics),
+            np.array(wanted.queues, np.int64),
+            wanted.since,
+            wanted.until,
+        )
 
     def __call__(
         self, data: NDArray[np.uint8], at: int, part: LogRange, rows: int, body_room: int
-    ) -> tuple[int, int, int, int, _Buffers]:
-        buffers = _Buffers(
-            rows,
-            max(part.high - max(part.low, at), 0),
-            len(self.names),
-            want=self.want,
-            body_room=body_room if self.want & kernel.WANT_BODY else 0,
-        )
+    ) -> tuple[int, int, int, int, kernel.Columns]:
+        """Walk from `at` to the end of `part` at most; see `record_kernel.walk` for what is returned."""
         assert part.file is not None  # noqa: S101 - for the type checker
+        buffers = self._buffers(rows, max(part.high - max(part.low, at), 0), body_room)
         filled, at, how, detail = kernel.walk(
-            data, at, part.low, part.high, part.file.base, self.want, *self._names, self._heads, *self._topics,
-            *self._body_topics, self._queues, self._since, self._until, buffers.ints, buffers.longs, buffers.damaged,
-            buffers.texts, buffers.ends, buffers.found, buffers.items, buffers.item_ends, buffers.list_ends,
-            buffers.bodies, buffers.body_ends, kernel.CRC_TABLES,
-        )  # fmt: skip
+            data, at, part.low, part.high, part.file.base, self._wanted, buffers, kernel.CRC_TABLES
+        )
         return int(filled), int(at), int(how), int(detail), buffers
+
+    def _buffers(self, rows: int, span: int, body_room: int) -> kernel.Columns:
+        """Return empty columns. Arrow takes the memory over, so each batch has its own."""
+        want = self._wanted.want
+        # No more than fits a small range: touching memory for nothing costs more than reading it.
+        rows = min(rows, span // kernel.LEAST + 2)
+        texts = kernel.FIRST_PROPERTY + len(self.names)
+        room = rows * _TEXT_A_ROW * (4 if want & kernel.WANT_TEXT else 1) + 2 * kernel.ROOM
+        has_map = bool(want & kernel.WANT_MAP)
+        items = rows * _ITEMS_A_ROW + (1 << 15) if has_map else 0
+        item_room = 4 * rows * _TEXT_A_ROW + 2 * kernel.ROOM if has_map else 0
+        columns = kernel.Columns(
+            ints=np.empty((len(kernel.INTS), rows), np.int32),
+            longs=np.empty((len(kernel.LONGS), rows), np.int64),
+            damaged=np.empty(rows, np.uint8),
+            texts=np.empty(texts * room, np.uint8),
+            ends=np.empty((texts, rows + 1), np.int32),
+            found=np.empty((len(self.names), rows), np.uint8),
+            items=np.empty(2 * item_room, np.uint8),
+            item_ends=np.empty((2, items + 1), np.int32),
+            list_ends=np.zeros(rows + 1, np.int32),
+            bodies=np.empty(body_room if want & kernel.WANT_BODY else 0, np.uint8),
+            body_ends=np.zeros(rows + 1, np.int32),
+        )
+        columns.ends[:, 0] = 0
+        columns.item_ends[:, 0] = 0
+        return columns
+
+    def batch(self, buffers: kernel.Columns, rows: int) -> pa.RecordBatch:
+        """Return the first `rows` rows of what a walk filled."""
+        notes: list[str | None] = [None] * rows if buffers.damaged[:rows].any() or "body" in self.columns else []
+        for row in np.flatnonzero(buffers.damaged[:rows]):
+            notes[row] = "the body does not fit its checksum"
+        made = {name: _column(name, self, buffers, rows, notes) for name in self.columns if name != "corrupt"}
+        if "corrupt" in self.columns:
+            made["corrupt"] = pa.array(notes, pa.string()) if notes else pa.nulls(rows, pa.string())
+        return pa.record_batch([made[name] for name in self.columns], list(self.columns))
 
 
 def _joined(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -330,17 +190,7 @@ def _heads(names: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint
     return np.array(numbers, np.uint64).reshape(2, len(ends))
 
 
-def _batch(walk: _Walk, buffers: _Buffers, rows: int) -> pa.RecordBatch:
-    notes: list[str | None] = [None] * rows if buffers.damaged[:rows].any() or "body" in walk.columns else []
-    for row in np.flatnonzero(buffers.damaged[:rows]):
-        notes[row] = "the body does not fit its checksum"
-    made = {name: _column(name, walk, buffers, rows, notes) for name in walk.columns if name != "corrupt"}
-    if "corrupt" in walk.columns:
-        made["corrupt"] = pa.array(notes, pa.string()) if notes else pa.nulls(rows, pa.string())
-    return pa.record_batch([made[name] for name in walk.columns], list(walk.columns))
-
-
-def _column(name: str, walk: _Walk, buffers: _Buffers, rows: int, notes: list[str | None]) -> pa.Array:
+def _column(name: str, walk: RecordWalk, buffers: kernel.Columns, rows: int, notes: list[str | None]) -> pa.Array:
     if name in kernel.INTS:
         return pa.array(buffers.ints[kernel.INTS.index(name), :rows])
     if name in kernel.LONGS:
@@ -369,8 +219,8 @@ def _texts(
     return array
 
 
-def _hosts(kind: int) -> Callable[[_Buffers, int], pa.Array]:
-    def make(buffers: _Buffers, rows: int) -> pa.Array:
+def _hosts(kind: int) -> Callable[[kernel.Columns, int], pa.Array]:
+    def make(buffers: kernel.Columns, rows: int) -> pa.Array:
         raw = buffers.text(kind)[: 21 * rows].reshape(rows, 21)
         if (raw[:, 20] == 4).all():
             # address and port of version 4 are 8 bytes: numbers are told apart far sooner than texts
@@ -386,6 +236,26 @@ def _hosts(kind: int) -> Callable[[_Buffers, int], pa.Array]:
     return make
 
 
+def _message_ids(buffers: kernel.Columns, rows: int) -> pa.Array:
+    """Return the ids that `create_message_id` makes: address, port and commit log offset in hex."""
+    raw = buffers.text(kernel.STORE)[: 21 * rows].reshape(rows, 21)
+    offsets = buffers.longs[kernel.LONGS.index("physicalOffset"), :rows]
+    if not (raw[:, 20] == 4).all():
+        places = zip(raw.tolist(), offsets.tolist(), strict=True)
+        return pa.array([_message_id(bytes(host), offset) for host, offset in places], pa.string())
+    parts = (raw[:, :4], raw[:, 16:20], offsets.astype(">i8").view(np.uint8).reshape(rows, 8))
+    digits = _HEX[np.concatenate(parts, axis=1)].view(np.uint8)
+    ends = np.arange(0, 32 * rows + 1, 32, dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(ends), pa.py_buffer(digits)])
+
+
+def _message_id(raw: bytes, offset: int) -> str:
+    port = int.from_bytes(raw[16:20], "big", signed=True)
+    # as `read_record`: an IPv4 address mapped into 16 bytes makes a short id where a long one has room
+    address = Host.of_address(raw[: raw[20]], 0).address
+    return (address + struct.pack(">iq", port, offset)).hex().upper().ljust(2 * (raw[20] + 12), "0")
+
+
 @lru_cache(maxsize=4096)
 def _host(raw: bytes) -> str:
     port = int.from_bytes(raw[16:20], "big", signed=True)
@@ -393,13 +263,13 @@ def _host(raw: bytes) -> str:
     return f"[{host.ip}]:{port}" if ":" in host.ip else f"{host.ip}:{port}"
 
 
-def _map(buffers: _Buffers, rows: int) -> pa.Array:
+def _map(buffers: kernel.Columns, rows: int) -> pa.Array:
     items = int(buffers.list_ends[rows])
     keys, values = (_texts(buffers.item_ends[side], buffers.item(side), items) for side in (0, 1))
     return pa.MapArray.from_arrays(pa.array(buffers.list_ends[: rows + 1]), keys, values)
 
 
-def _bodies(buffers: _Buffers, rows: int, notes: list[str | None]) -> pa.Array:
+def _bodies(buffers: kernel.Columns, rows: int, notes: list[str | None]) -> pa.Array:
     ends = buffers.body_ends
     array = pa.Array.from_buffers(
         pa.binary(), rows, [None, pa.py_buffer(ends[: rows + 1]), pa.py_buffer(buffers.bodies[: ends[rows]])]
@@ -419,15 +289,15 @@ def _bodies(buffers: _Buffers, rows: int, notes: list[str | None]) -> pa.Array:
     return pa.array(bodies, pa.binary())
 
 
-def _flag(buffers: _Buffers, rows: int) -> NDArray[np.int32]:
+def _flag(buffers: kernel.Columns, rows: int) -> NDArray[np.int32]:
     flags: NDArray[np.int32] = buffers.ints[kernel.INTS.index("sysFlag"), :rows]
     return flags
 
 
-_MAKERS: Final[dict[str, Callable[[_Buffers, int], pa.Array]]] = {
+_MAKERS: Final[dict[str, Callable[[kernel.Columns, int], pa.Array]]] = {
     "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC], buffers.text(kernel.TOPIC), rows),
     "propertiesText": lambda buffers, rows: _texts(buffers.ends[kernel.TEXT], buffers.text(kernel.TEXT), rows),
-    "offsetMsgId": lambda buffers, rows: _texts(buffers.ends[kernel.MESSAGE_ID], buffers.text(kernel.MESSAGE_ID), rows),
+    "offsetMsgId": _message_ids,
     "bornHost": _hosts(kernel.BORN),
     "storeHost": _hosts(kernel.STORE),
     "transaction": lambda buffers, rows: _TRANSACTIONS.take(pa.array(_flag(buffers, rows) >> 2 & 3)),

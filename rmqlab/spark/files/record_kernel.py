@@ -6,13 +6,13 @@ plain Python: right, and far slower.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from rmqlab.message.record import BLANK_MAGIC_CODE, LAYOUTS, MESSAGE_MAGIC_CODE, message_length
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
-from rmqlab.spark.files.wide_bytes import REACH, compiled, copy_16, fetch, first_mark, int_at, long_at, marks, word_at
+from rmqlab.spark.files.wide_bytes import REACH, compiled, copy_16, first_mark, int_at, long_at, marks, word_at
 
 # How a walk ends.
 DONE, FULL, BLANK, EMPTY, BAD, BIG = range(6)
@@ -28,10 +28,10 @@ REASONS: Final = {
 
 INTS: Final = ("size", "queueId", "flag", "sysFlag", "reconsumeTimes", "bodyCrc", "bodyLength")
 LONGS: Final = ("physicalOffset", "queueOffset", "bornTimestamp", "storeTimestamp", "preparedTransactionOffset")
-TOPIC, TEXT, MESSAGE_ID, BORN, STORE, FIRST_PROPERTY = range(6)
+TOPIC, TEXT, BORN, STORE, FIRST_PROPERTY = range(5)
 """Rows of the text buffers; wanted properties follow."""
-WANT_TEXT, WANT_ID, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST, WANT_TOPIC = (
-    1 << bit for bit in range(9)
+WANT_TEXT, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST, WANT_TOPIC = (
+    1 << bit for bit in range(8)
 )
 
 _MAGIC: Final = MESSAGE_MAGIC_CODE
@@ -70,7 +70,7 @@ uint64: Any = np.uint64  # an index of this type is not looked at for being nega
 
 
 @compiled
-def _check(data: Any, at: int, end: int, base: int) -> Any:
+def check(data: Any, at: int, end: int, base: int) -> Any:
     """Return 0 for a record that is whole and in its place, else what is wrong."""
     if int_at(data, at + _MAGIC_AT) != _MAGIC:
         return MAGIC
@@ -172,24 +172,6 @@ def _item_end(data: Any, at: int, end: int, wide: bool) -> Any:
 
 
 @compiled
-def _hex(data: Any, at: int, length: int, into: Any, place: int) -> int:
-    for index in range(length):
-        high, low = data[at + index] >> 4, data[at + index] & 15
-        into[place] = high + (48 if high < 10 else 55)
-        into[place + 1] = low + (48 if low < 10 else 55)
-        place += 2
-    return place
-
-
-@compiled
-def _is_mapped(data: Any, at: int) -> bool:
-    for index in range(10):
-        if data[at + index] != 0:
-            return False
-    return bool(data[at + 10] == 255 and data[at + 11] == 255)
-
-
-@compiled
 def _item(data: Any, at: int, end: int, wide: bool) -> Any:
     """Return where the item at `at` ends, where its name ends, and where its value ends; name end -1: no property.
 
@@ -260,24 +242,68 @@ def _wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads:
     return -1
 
 
+class Wanted(NamedTuple):
+    """What is wanted of which records. Texts lie one behind the other in an array, with another of their ends.
+
+    `want` has the bits `WANT_*`; `names` are those of properties, `heads` the first 8 bytes of each as a number and
+    which of its bits count. No `topics`, `queues` or `body_topics`: all. `since` and `until` are store times.
+    """
+
+    want: int
+    names: Any
+    name_ends: Any
+    heads: Any
+    topics: Any
+    topic_ends: Any
+    body_topics: Any
+    body_topic_ends: Any
+    queues: Any
+    since: int
+    until: int
+
+
+class Columns(NamedTuple):
+    """The arrays that one walk fills: a row of `ints`, `longs` and `ends` is a column.
+
+    `texts` holds a stretch for each text column, `items` one for the names and one for the values of all properties:
+    an array of each would cost a reference count per use.
+    """
+
+    ints: Any
+    longs: Any
+    damaged: Any
+    texts: Any
+    ends: Any
+    found: Any
+    items: Any
+    item_ends: Any
+    list_ends: Any
+    bodies: Any
+    body_ends: Any
+
+    def text(self, row: int) -> Any:
+        """Return the bytes of one text column."""
+        return np.split(self.texts, len(self.ends))[row]
+
+    def item(self, side: int) -> Any:
+        """Return the bytes of the names (0) or the values (1) of properties."""
+        return np.split(self.items, 2)[side]
+
+
 @compiled
-def walk(
-    data: Any, at: int, low: int, high: int, base: int, want: int, names: Any, name_ends: Any, heads: Any, topics: Any,
-    topic_ends: Any, body_topics: Any, body_topic_ends: Any, queues: Any, since: int, until: int, ints: Any,
-    longs: Any, damaged: Any, texts: Any, ends: Any, found: Any, items: Any, item_ends: Any, list_ends: Any,
-    bodies: Any, body_ends: Any, tables: Any,
-) -> Any:  # fmt: skip
+def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, columns: Columns, tables: Any) -> Any:
     """Walk from `at` over records that begin before `high`; columns get those from `low` on that the filters let pass.
 
     Places are bytes within the file `data`, whose first byte has the commit log offset `base`. Returns the number of
     rows, the place reached, how the walk ended (`DONE` ... `BIG`), and for `BAD` the reason, for `BIG` the body's size.
     """
+    want, names, name_ends, heads, topics, topic_ends, body_topics, body_topic_ends, queues, since, until = wanted
+    ints, longs, damaged, texts, ends, found, items, item_ends, list_ends, bodies, body_ends = columns
     rows, room, count = 0, ints.shape[1], 0
     size_of_file = data.shape[0]
     properties_wanted = name_ends.shape[0]
     texts_each = texts.shape[0] // ends.shape[0]
     items_each = items.shape[0] // 2
-    # One long buffer holds a stretch for each text column: an array of each would cost a reference count per use.
     used = np.zeros(ends.shape[0], np.int64)
     fullest = 0
     keys_used, values_used, body_used = 0, 0, 0
@@ -289,7 +315,7 @@ def walk(
             return rows, at, BAD, CUT
         wrong = MAGIC
         if int_at(data, at + _MAGIC_AT) == _MAGIC:
-            wrong = CUT if at + LEAST > size_of_file else _check(data, at, size_of_file, base)
+            wrong = CUT if at + LEAST > size_of_file else check(data, at, size_of_file, base)
         if wrong != 0:
             magic = int_at(data, at + _MAGIC_AT)
             if magic == _BLANK:
@@ -298,22 +324,6 @@ def walk(
                 return rows, at, EMPTY, MAGIC
             return rows, at, BAD, wrong
         size = int64(int_at(data, at))
-        # Records are far apart: while one is decoded, the next one and the head of that after it come into the cache.
-        ahead = at + size
-        if ahead + LEAST + 24 <= size_of_file:
-            flags = int_at(data, ahead + _SYS_FLAG_AT)
-            topic_at = (
-                ahead
-                + _BODY_AT
-                + (_V6_MORE if flags & BORNHOST_V6_FLAG else 0)
-                + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
-            )
-            topic_at += int64(int_at(data, topic_at - 4))
-            for line in range(3):
-                fetch(data, topic_at + 64 * line)
-            ahead += int64(int_at(data, ahead))
-            fetch(data, ahead)
-            fetch(data, ahead + 64)
         if at < low:
             at += size
             continue
@@ -351,8 +361,8 @@ def walk(
                 kept = 0
         if body_used + kept > bodies.shape[0]:
             return rows, at, FULL if rows else BIG, kept
-        # No text of a record is longer than the record, or an id.
-        fullest += size - body + 56
+        # No text of a record is longer than what is not its body.
+        fullest += size - body
         if fullest > texts_each - ROOM:
             fullest = used.max()
             if fullest > texts_each - ROOM:
@@ -398,17 +408,6 @@ def walk(
                 _copy(data, host + length, 4, texts, place + 16)
                 texts[place + 20] = length
                 used[BORN + number] += 21
-        if want & WANT_ID:
-            begin = MESSAGE_ID * texts_each + used[MESSAGE_ID]
-            length = 4 + store_more
-            skip = 12 if store_more and _is_mapped(data, store_at) else 0
-            place = _hex(data, store_at + skip, length + 4 - skip, texts, begin)
-            place = _hex(data, at + _OFFSET_AT, 8, texts, place)
-            while place < begin + 2 * (length + 12):
-                texts[place] = 48
-                place += 1
-            used[MESSAGE_ID] += place - begin
-            ends[MESSAGE_ID, rows + 1] = used[MESSAGE_ID]
         place = topic_at + topic + 2
         end = at + size
         if want & WANT_TEXT:

@@ -122,13 +122,9 @@ def copy_16(data: Any, at: int, into: Any, place: int) -> None:
     into[place : place + 16] = data[at : at + 16]
 
 
-def fetch(data: Any, at: int) -> None:
-    """Have the processor bring the bytes at `at` into its cache, if they are in memory. Any place is allowed."""
-
-
 if COMPILES:
     from llvmlite import ir  # type: ignore[import-untyped]
-    from numba.core import cgutils, types
+    from numba.core import types
     from numba.extending import intrinsic
 
     def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, to: Any) -> Any:
@@ -184,17 +180,5 @@ if COMPILES:
 
         return types.void(data, at, into, place), generate
 
-    def _fetch(_: Any, data: Any, at: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            place = _at(context, builder, signature, given, 0, ir.IntType(8))
-            number = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
-            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
-            # to read, needed soon, data
-            builder.call(function, [place, number(0), number(3), number(1)])
-            return context.get_dummy_value()
-
-        return types.void(data, at), generate
-
     marks, first_mark = _native(_marks), _native(_first_mark)
-    copy_16, fetch = _native(_copy_16), _native(_fetch)
+    copy_16 = _native(_copy_16)
