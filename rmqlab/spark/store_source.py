@@ -16,30 +16,20 @@ commit log offset; `maxBytesPerTrigger`.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
     InputPartition,
-    LessThan,
-    LessThanOrEqual,
 )
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from rmqlab.errors import BadInput
-from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges, store_directory
-from rmqlab.spark.files.log_reader import LogReader, log_end
-from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, RecordFilter
-from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
+from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges
+from rmqlab.spark.files.log_reader import log_end
+from rmqlab.spark.files.store_tables import pieces, read_piece
+from rmqlab.spark.store_options import COMMIT_LOG, Options, StoreOptionError
 from rmqlab.spark.tasks import freeze_loaded
 
 try:
@@ -51,21 +41,13 @@ except ImportError:  # PySpark 4.1 has no limits of a read
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
 FORMAT: Final = "rocketmq"
-COMMIT_LOG: Final = "commitlog"
-TABLES: Final = (COMMIT_LOG, *SCHEMAS)
-_PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
-_LEAST_SPLIT: Final = 64 << 20
 _PIECE: Final = 64 << 20
-_MIN_PARTITIONS: Final = 4
-
-
-class StoreOptionError(BadInput):
-    """An option of the data source that cannot be used."""
 
 
 def register(session: SparkSession) -> None:
@@ -105,143 +87,6 @@ class RocketMQStore(DataSource):
         if (options.wanted.low, options.wanted.high) != (0, None):
             raise StoreOptionError("a stream begins at startingOffset, and has no fromOffset or untilOffset")
         return LogStream(options)
-
-
-class Pushed:
-    """The conjunction of the filters taken so far; what it lets pass is at least what they let pass."""
-
-    def __init__(self) -> None:
-        self._sets: dict[str, set[Any]] = {}
-        self._bounds = {"physicalOffset": [0, LONG_MAX], "storeTimestamp": [LONG_MIN, LONG_MAX]}
-
-    def take(self, one: Filter) -> None:
-        """Take a filter over if it is one on topic, queue, store time or physical offset."""
-        name, value = ".".join(getattr(one, "attribute", ())), getattr(one, "value", None)
-        if isinstance(one, EqualTo | In) and name in {"topic", "queueId"}:
-            values = {value} if isinstance(one, EqualTo) else set(value or ())
-            self._sets[name] = self._sets.get(name, values) & values
-        elif name in self._bounds and isinstance(value, int):
-            bounds = self._bounds[name]
-            if isinstance(one, EqualTo | GreaterThan | GreaterThanOrEqual):
-                bounds[0] = max(bounds[0], value + isinstance(one, GreaterThan))
-            if isinstance(one, EqualTo | LessThan | LessThanOrEqual):
-                bounds[1] = min(bounds[1], value - isinstance(one, LessThan))
-
-    @property
-    def low(self) -> int:
-        """The first commit log offset wanted."""
-        return self._bounds["physicalOffset"][0]
-
-    @property
-    def high(self) -> int | None:
-        """The offset behind the last one wanted; None for all."""
-        end = self._bounds["physicalOffset"][1]
-        return None if end == LONG_MAX else end + 1
-
-    def records(self) -> RecordFilter:
-        """Return the filter of the records."""
-        topics, queues = self._sets.get("topic"), self._sets.get("queueId")
-        since, until = self._bounds["storeTimestamp"]
-        if topics == set() or queues == set():
-            since, until = 1, 0
-        return RecordFilter(tuple(sorted(topics or ())), tuple(sorted(queues or ())), since, until)
-
-
-class Options:
-    """The options of one read, checked."""
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        known = {name.lower(): value for name, value in given.items()}
-        if "path" not in known:
-            raise StoreOptionError("the store directory is missing: load(PATH)")
-        self.root = store_directory(known["path"])
-        self.table = known.get("table", COMMIT_LOG).lower()
-        if self.table not in TABLES:
-            raise StoreOptionError(f"no table {self.table!r}; there are {', '.join(TABLES)}")
-        self.columns = _list(known, "columns") or tuple(
-            TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
-        )
-        self.split_bytes = _number(known, "splitBytes")
-        self.min_partitions = _number(known, "minPartitions") or _MIN_PARTITIONS
-        self.batch_rows = _number(known, "batchRows") or BATCH_ROWS
-        self.hash_slots = _number(known, "hashSlotNum")
-        self.max_bytes = _number(known, "maxBytesPerTrigger")
-        self.check_crc = known.get("crc", "true").lower() != "false"
-        self.push_filters = known.get("pushfilters", "false").lower() == "true"
-        self.wanted = _wanted(known)
-        self.starting = known.get("startingoffset", "earliest").lower()
-        if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
-            raise StoreOptionError(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
-        self._check(self.columns)
-
-    def _check(self, columns: Sequence[str]) -> None:
-        known = TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
-        for name in columns:
-            # No property has an empty name, or one with a separator in it.
-            is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
-            if name not in known and not (self.table == COMMIT_LOG and is_property):
-                hint = f", and {PROPERTY_PREFIX}NAME for a property" if self.table == COMMIT_LOG else ""
-                raise StoreOptionError(f"{self.table} has no column {name!r}; there are {', '.join(known)}{hint}")
-
-    def schema(self) -> pa.Schema:
-        """Return the columns and their types."""
-        if self.table != COMMIT_LOG:
-            whole = SCHEMAS[self.table]
-            return pa.schema([whole.field(name) for name in self.columns])
-        return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
-
-    def with_schema(self, schema: StructType) -> Options:
-        """Return these options for the columns of a schema that Spark was given; raise `StoreOptionError`."""
-        self._check([one.name for one in schema])
-        self.columns = tuple(one.name for one in schema)
-        for one, ours in zip(schema, self.schema(), strict=True):
-            if to_arrow_type(one.dataType) != ours.type:
-                raise StoreOptionError(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
-        return self
-
-    def split_size(self, total: int) -> int:
-        """Return about how many bytes a task should read of `total`."""
-        return self.split_bytes or max(_LEAST_SPLIT, -(-total // self.min_partitions))
-
-    def log_reader(self) -> LogReader:
-        """Return what reads the commit log."""
-        return LogReader(self.columns, self.wanted.records(), self.check_crc, self.batch_rows)
-
-
-def _number(known: Mapping[str, str], name: str) -> int | None:
-    text = known.get(name.lower())
-    if text is None:
-        return None
-    if not (text.isdecimal() and int(text) > 0):
-        raise StoreOptionError(f"{name} {text!r}: a number above 0 is needed")
-    return int(text)
-
-
-def _list(known: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in known.get(name, "").split(",") if one.strip())
-
-
-def _wanted(known: Mapping[str, str]) -> Pushed:
-    """Return the filters that the options ask for."""
-    made = Pushed()
-    if topics := _list(known, "topics"):
-        made.take(In(("topic",), topics))
-    if queues := _list(known, "queues"):
-        if not all(one.isdecimal() for one in queues):
-            raise StoreOptionError(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
-        made.take(In(("queueId",), tuple(int(one) for one in queues)))
-    for name, column, kind in (
-        ("since", "storeTimestamp", GreaterThanOrEqual),
-        ("until", "storeTimestamp", LessThanOrEqual),
-        ("fromOffset", "physicalOffset", GreaterThanOrEqual),
-        ("untilOffset", "physicalOffset", LessThanOrEqual),
-    ):
-        text = known.get(name.lower())
-        if text is not None:
-            if not text.isdecimal():
-                raise StoreOptionError(f"{name} {text!r}: a number from 0 on is needed")
-            made.take(kind((column,), int(text)))
-    return made
 
 
 class Piece(InputPartition):

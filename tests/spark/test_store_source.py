@@ -16,17 +16,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from rmqlab.spark import read_store
-from rmqlab.spark.store_source import (
-    LogStream,
-    LogTable,
-    Options,
-    PlainTable,
-    Pushed,
-    PushingLogTable,
-    RocketMQStore,
-    StoreOptionError,
-    register,
-)
+from rmqlab.spark.store_options import Options, Pushed, StoreOptionError
+from rmqlab.spark.store_source import LogStream, LogTable, PlainTable, PushingLogTable, RocketMQStore, register
 
 
 @pytest.fixture(scope="session")

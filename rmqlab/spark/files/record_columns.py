@@ -20,6 +20,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, CompressionError, uncompress
 from rmqlab.spark.files import record_kernel as kernel
+from rmqlab.spark.files.wide_bytes import CRC_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,7 +135,7 @@ class RecordWalk:
         assert part.file is not None  # noqa: S101 - for the type checker
         buffers = self._buffers(rows, max(part.high - max(part.low, at), 0), body_room)
         filled, at, how, detail = kernel.walk(
-            data, at, part.low, part.high, part.file.base, self._wanted, buffers, kernel.CRC_TABLES
+            data, at, part.low, part.high, part.file.base, self._wanted, buffers, CRC_TABLES
         )
         return int(filled), int(at), int(how), int(detail), buffers
 
@@ -244,7 +245,7 @@ def _message_ids(buffers: kernel.Columns, rows: int) -> pa.Array:
         places = zip(raw.tolist(), offsets.tolist(), strict=True)
         return pa.array([_message_id(bytes(host), offset) for host, offset in places], pa.string())
     parts = (raw[:, :4], raw[:, 16:20], offsets.astype(">i8").view(np.uint8).reshape(rows, 8))
-    digits = _HEX[np.concatenate(parts, axis=1)].view(np.uint8)
+    digits = _HEX.take(np.concatenate(parts, axis=1)).view(np.uint8)
     ends = np.arange(0, 32 * rows + 1, 32, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(ends), pa.py_buffer(digits)])
 

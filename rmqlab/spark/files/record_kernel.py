@@ -12,7 +12,21 @@ import numpy as np
 
 from rmqlab.message.record import BLANK_MAGIC_CODE, LAYOUTS, MESSAGE_MAGIC_CODE, message_length
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
-from rmqlab.spark.files.wide_bytes import REACH, compiled, copy_16, first_mark, int_at, long_at, marks, word_at
+from rmqlab.spark.files.wide_bytes import (
+    REACH,
+    body_crc_of,
+    compiled,
+    copy_bytes,
+    copy_text,
+    first_mark,
+    int64,
+    int_at,
+    is_same,
+    long_at,
+    marks,
+    uint64,
+    word_at,
+)
 
 # How a walk ends.
 DONE, FULL, BLANK, EMPTY, BAD, BIG = range(6)
@@ -50,25 +64,6 @@ ROOM: Final = 1 << 16
 """Bytes that one record may add to a text buffer, and more."""
 
 
-def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:
-    tables = np.zeros((8, 256), np.uint32)
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
-        tables[0, byte] = value
-    for number in range(1, 8):
-        tables[number] = tables[0][tables[number - 1] & 0xFF] ^ (tables[number - 1] >> np.uint32(8))
-    return tables
-
-
-CRC_TABLES: Final = _crc_tables()
-
-
-int64: Any = np.int64  # numba types calls of these two, mypy need not
-uint64: Any = np.uint64  # an index of this type is not looked at for being negative
-
-
 @compiled
 def check(data: Any, at: int, end: int, base: int) -> Any:
     """Return 0 for a record that is whole and in its place, else what is wrong."""
@@ -96,64 +91,6 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
     if properties > 32767 or LEAST + hosts + body + topic + properties != size:
         return LENGTHS
     return 0
-
-
-@compiled
-def _crc(data: Any, at: int, length: int, tables: Any) -> Any:
-    value = np.uint32(0xFFFFFFFF)
-    place, end = uint64(at), uint64(at + length)
-    while place + uint64(8) <= end:
-        value ^= (
-            np.uint32(data[place])
-            | (np.uint32(data[place + uint64(1)]) << np.uint32(8))
-            | (np.uint32(data[place + uint64(2)]) << np.uint32(16))
-            | (np.uint32(data[place + uint64(3)]) << np.uint32(24))
-        )
-        value = (
-            tables[7, value & np.uint32(0xFF)]
-            ^ tables[6, (value >> np.uint32(8)) & np.uint32(0xFF)]
-            ^ tables[5, (value >> np.uint32(16)) & np.uint32(0xFF)]
-            ^ tables[4, value >> np.uint32(24)]
-            ^ tables[3, data[place + uint64(4)]]
-            ^ tables[2, data[place + uint64(5)]]
-            ^ tables[1, data[place + uint64(6)]]
-            ^ tables[0, data[place + uint64(7)]]
-        )
-        place += uint64(8)
-    while place < end:
-        value = tables[0, (value ^ np.uint32(data[place])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
-        place += uint64(1)
-    return np.int32((value ^ np.uint32(0xFFFFFFFF)) & np.uint32(0x7FFFFFFF))
-
-
-@compiled
-def _copy(data: Any, at: int, length: int, into: Any, place: int) -> None:
-    source, target = uint64(at), uint64(place)
-    for index in range(uint64(max(length, 0))):
-        into[target + uint64(index)] = data[source + uint64(index)]
-
-
-@compiled
-def _put(data: Any, at: int, length: int, into: Any, place: int, wide: bool) -> None:
-    """Copy a short text. If `wide`, there must be `REACH` bytes more to read, and room for as many to write."""
-    if wide:
-        done = 0
-        while done < length:
-            copy_16(data, at + done, into, place + done)
-            done += 16
-    else:
-        _copy(data, at, length, into, place)
-
-
-@compiled
-def _same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> bool:
-    if end - begin != length:
-        return False
-    first, second = uint64(at), uint64(begin)
-    for index in range(uint64(length)):  # noqa: SIM110 - compiled code has no generators
-        if data[first + uint64(index)] != other[second + uint64(index)]:
-            return False
-    return True
 
 
 @compiled
@@ -209,7 +146,7 @@ def _again(data: Any, at: int, length: int, place: int, end: int) -> bool:
     """Tell whether a later item from `place` on has the name at `at`: of two the later one counts."""
     while place < end:
         stop, name_end, _ = _item(data, place, end, False)
-        if name_end >= 0 and _same(data, at, length, data, place, name_end):
+        if name_end >= 0 and is_same(data, at, length, data, place, name_end):
             return True
         place = stop + 1
     return False
@@ -220,7 +157,7 @@ def _before(data: Any, at: int, length: int, items: Any, item_ends: Any, first: 
     """Tell whether one of the names `first` ... `count` - 1 that were copied is the one at `at`."""
     for index in range(first, count):
         begin = item_ends[0, index]
-        if item_ends[0, index + 1] - begin == length and _same(data, at, length, items, begin, begin + length):
+        if item_ends[0, index + 1] - begin == length and is_same(data, at, length, items, begin, begin + length):
             return True
     return False
 
@@ -236,7 +173,7 @@ def _wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads:
             begin = stop
             continue
         length = stop - begin
-        if at + length <= end and ((wide and length <= 8) or _same(data, at, length, names, begin, stop)):
+        if at + length <= end and ((wide and length <= 8) or is_same(data, at, length, names, begin, stop)):
             return index
         begin = stop
     return -1
@@ -346,7 +283,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         if passes and topic_ends.shape[0] > 0:
             passes, begin = False, 0
             for index in range(topic_ends.shape[0]):
-                passes = passes or _same(data, topic_at, topic, topics, begin, topic_ends[index])
+                passes = passes or is_same(data, topic_at, topic, topics, begin, topic_ends[index])
                 begin = topic_ends[index]
         if not passes:
             at += size
@@ -355,7 +292,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         if kept and body_topic_ends.shape[0] > 0:
             begin, keep = 0, False
             for index in range(body_topic_ends.shape[0]):
-                keep = keep or _same(data, topic_at, topic, body_topics, begin, body_topic_ends[index])
+                keep = keep or is_same(data, topic_at, topic, body_topics, begin, body_topic_ends[index])
                 begin = body_topic_ends[index]
             if not keep:
                 kept = 0
@@ -385,15 +322,15 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             longs[2, rows] = long_at(data, at + _BORN_TIME_AT)
             longs[4, rows] = long_at(data, body_at + _PREPARED_AT - _BODY_AT)
         damaged[rows] = 0
-        if want & WANT_CRC and body and _crc(data, body_at, body, tables) != int_at(data, at + _CRC_AT):
+        if want & WANT_CRC and body and body_crc_of(data, body_at, body, tables) != int_at(data, at + _CRC_AT):
             damaged[rows] = 1
         wide = at + size + REACH <= size_of_file
         if want & WANT_TOPIC:
-            _put(data, topic_at, topic, texts, used[TOPIC], wide)
+            copy_text(data, topic_at, topic, texts, used[TOPIC], wide)
             used[TOPIC] += topic
             ends[TOPIC, rows + 1] = used[TOPIC]
         if want & WANT_BODY:
-            _copy(data, body_at, kept, bodies, body_used)
+            copy_bytes(data, body_at, kept, bodies, body_used)
             body_used += kept
             body_ends[rows + 1] = body_used
         store_at = at + _STORE_AT + born_more
@@ -405,13 +342,13 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 place = (BORN + number) * texts_each + used[BORN + number]
                 for index in range(16):
                     texts[place + index] = data[host + index] if index < length else 0
-                _copy(data, host + length, 4, texts, place + 16)
+                copy_bytes(data, host + length, 4, texts, place + 16)
                 texts[place + 20] = length
                 used[BORN + number] += 21
         place = topic_at + topic + 2
         end = at + size
         if want & WANT_TEXT:
-            _put(data, place, end - place, texts, TEXT * texts_each + used[TEXT], wide)
+            copy_text(data, place, end - place, texts, TEXT * texts_each + used[TEXT], wide)
             used[TEXT] += end - place
             ends[TEXT, rows + 1] = used[TEXT]
         for index in range(properties_wanted):
@@ -431,7 +368,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 text = FIRST_PROPERTY + row
                 # of two with one name the later one counts
                 used[text] = ends[text, rows] + value
-                _put(data, name_end + 1, value, texts, text * texts_each + ends[text, rows], wide)
+                copy_text(data, name_end + 1, value, texts, text * texts_each + ends[text, rows], wide)
                 found[row, rows] = 1
             if want & WANT_MAP and name_end >= 0:
                 length = name_end - place
@@ -443,9 +380,9 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                     )  # fmt: skip
                     continue
                 if not repeats or not _again(data, place, length, stop + 1, end):
-                    _put(data, place, length, items, keys_used, wide)
+                    copy_text(data, place, length, items, keys_used, wide)
                     keys_used += length
-                    _put(data, name_end + 1, value, items, items_each + values_used, wide)
+                    copy_text(data, name_end + 1, value, items, items_each + values_used, wide)
                     values_used += value
                     count += 1
                     item_ends[0, count] = keys_used

@@ -1,4 +1,4 @@
-"""Bytes read, compared and copied many at a time, for compiled loops: each is one or two instructions of the processor.
+"""Bytes read, compared, summed and copied many at a time, for compiled loops.
 
 Nothing looks whether the bytes are there: up to `REACH` behind the place must be. Without numba the same in Python.
 
@@ -182,3 +182,83 @@ if COMPILES:
 
     marks, first_mark = _native(_marks), _native(_first_mark)
     copy_16 = _native(_copy_16)
+
+
+def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:
+    tables = np.zeros((8, 256), np.uint32)
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
+        tables[0, byte] = value
+    for number in range(1, 8):
+        tables[number] = tables[0][tables[number - 1] & 0xFF] ^ (tables[number - 1] >> np.uint32(8))
+    return tables
+
+
+CRC_TABLES: Final = _crc_tables()
+
+
+int64: Any = np.int64  # numba types calls of these two, mypy need not
+uint64: Any = np.uint64  # an index of this type is not looked at for being negative
+
+
+@compiled
+def body_crc_of(data: Any, at: int, length: int, tables: Any) -> Any:
+    """Return what `message.record.body_crc` says of `length` bytes at `at`; `tables` are `CRC_TABLES`."""
+    value = np.uint32(0xFFFFFFFF)
+    place, end = uint64(at), uint64(at + length)
+    while place + uint64(8) <= end:
+        value ^= (
+            np.uint32(data[place])
+            | (np.uint32(data[place + uint64(1)]) << np.uint32(8))
+            | (np.uint32(data[place + uint64(2)]) << np.uint32(16))
+            | (np.uint32(data[place + uint64(3)]) << np.uint32(24))
+        )
+        value = (
+            tables[7, value & np.uint32(0xFF)]
+            ^ tables[6, (value >> np.uint32(8)) & np.uint32(0xFF)]
+            ^ tables[5, (value >> np.uint32(16)) & np.uint32(0xFF)]
+            ^ tables[4, value >> np.uint32(24)]
+            ^ tables[3, data[place + uint64(4)]]
+            ^ tables[2, data[place + uint64(5)]]
+            ^ tables[1, data[place + uint64(6)]]
+            ^ tables[0, data[place + uint64(7)]]
+        )
+        place += uint64(8)
+    while place < end:
+        value = tables[0, (value ^ np.uint32(data[place])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
+        place += uint64(1)
+    return np.int32((value ^ np.uint32(0xFFFFFFFF)) & np.uint32(0x7FFFFFFF))
+
+
+@compiled
+def copy_bytes(data: Any, at: int, length: int, into: Any, place: int) -> None:
+    """Copy `length` bytes; a negative number copies none."""
+    source, target = uint64(at), uint64(place)
+    for index in range(uint64(max(length, 0))):
+        into[target + uint64(index)] = data[source + uint64(index)]
+
+
+@compiled
+def copy_text(data: Any, at: int, length: int, into: Any, place: int, wide: bool) -> None:
+    """Copy a short text. If `wide`, there must be `REACH` bytes more to read, and room for as many to write."""
+    if wide:
+        done = 0
+        while done < length:
+            copy_16(data, at + done, into, place + done)
+            done += 16
+    else:
+        copy_bytes(data, at, length, into, place)
+
+
+@compiled
+def is_same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> bool:
+    """Tell whether `length` bytes at `at` are those of `other` from `begin` to `end`."""
+    if end - begin != length:
+        return False
+    first, second = uint64(at), uint64(begin)
+    for index in range(uint64(length)):  # noqa: SIM110 - compiled code has no generators
+        if data[first + uint64(index)] != other[second + uint64(index)]:
+            return False
+    return True
