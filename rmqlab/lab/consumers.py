@@ -15,7 +15,7 @@ from rmqlab.client.client_config import LitePullConsumerConfig, PushConsumerConf
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.lab.fate_classifier import FinalState, GroupMember
+from rmqlab.lab.fates import FinalState, GroupMember
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.runtime.scheduler import VirtualTask

@@ -9,9 +9,21 @@ an offset went past and about which nothing else is known.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, Given, SubscriptionChanged
+from rmqlab.filter.filter import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rmqlab.lab.facts import Fact
+
+_Queue = tuple[str, str, int]  # group, topic, queue id
 
 
 class Fate(StrEnum):
@@ -87,3 +99,146 @@ class MessageFate:
         if self.member is None:
             del fields["member"]
         return {"id": scenario_id, "t": round(self.t), "ev": "fate"} | fields | {"t": round(self.t), "lost": self.lost}
+
+
+@dataclass(slots=True)
+class GroupMember:
+    """One consumer of a group: what it asked for and when it ran.
+
+    ``asked`` lists (from ms, topic, expression type, expression); ``until`` is when it stopped, None while it runs.
+    """
+
+    who: str
+    group: str
+    broadcasting: bool
+    asked: list[tuple[float, str, str, str]] = field(default_factory=list)
+    until: float | None = None
+
+    def asks_for(self, message: SendRecord) -> bool:
+        """Whether one of this member's subscriptions, in force when the message was there, wants it."""
+        if self.until is not None and self.until < message.t:
+            return False
+        mine = [entry for entry in self.asked if entry[1] == message.topic]
+        for index, (_, _, kind, expression) in enumerate(mine):
+            over = mine[index + 1][0] if index + 1 < len(mine) else None
+            if (over is None or over >= message.t) and _filter(kind, expression).wants(message.properties):
+                return True
+        return False
+
+
+@lru_cache
+def _filter(kind: str, expression: str) -> Filter:
+    return Filter.of(None, expression, kind)
+
+
+@dataclass(slots=True)
+class FinalState:
+    """How a run ended: committed offsets by (group, topic, queue) and each owner's next offset by (topic, queue)."""
+
+    committed: dict[_Queue, int] = field(default_factory=dict)
+    owners: dict[_Queue, dict[str, int]] = field(default_factory=dict)
+
+
+class FateClassifier:
+    """Sorts the facts of a run by message, then decides each fate."""
+
+    def __init__(self, facts: Iterable[Fact], state: FinalState) -> None:
+        self._state = state
+        self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
+        self._consumed: dict[tuple[str, str | None], list[Fact]] = defaultdict(list)
+        self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
+        self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
+        self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
+        for fact in facts:
+            self._sort(fact)
+
+    def _sort(self, fact: Fact) -> None:
+        match event := fact.event:
+            case Filtered(stage=stage):
+                self._drops[(event.group, event.topic, event.queue), event.offset].append((fact, OF_STAGE[stage]))
+            case ClientFiltered():
+                at = (event.group, event.topic, event.queue), event.offset
+                self._drops[at].append((fact, Fate.DROPPED_BY_CLIENT))
+            case Given():
+                self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
+            case Consumed(group=group, message_id=message_id):
+                self._consumed[group, message_id].append(fact)
+            case Commit():
+                self._passed[event.group, event.topic, event.queue].append(fact)
+            case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
+                self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
+
+    def slot_at(self, group: str, topic: str, t: float) -> tuple[str | None, int | None]:
+        """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""
+        found: tuple[str | None, int | None] = (None, None)
+        for since, text, version in self._slots[group, topic]:
+            if since > t:
+                break
+            found = (text, version)
+        return found
+
+    def fates(self, messages: Sequence[SendRecord], members: Sequence[GroupMember]) -> list[MessageFate]:
+        """Fates of all messages in all groups that subscribe their topic, in the order the messages were sent."""
+        result = []
+        by_group: dict[str, list[GroupMember]] = defaultdict(list)
+        for member in members:
+            by_group[member.group].append(member)
+        for message in messages:
+            for group, mine in sorted(by_group.items()):
+                if not any(entry[1] == message.topic for member in mine for entry in member.asked):
+                    continue
+                if mine[0].broadcasting:
+                    result += [self._decide(group, message, [member], member.who) for member in mine]
+                else:
+                    result.append(self._decide(group, message, mine, None))
+        return result
+
+    def _decide(self, group: str, message: SendRecord, members: list[GroupMember], member: str | None) -> MessageFate:
+        queue = (group, message.topic, message.queue)
+        asked = any(m.asks_for(message) for m in members)
+
+        def fate(kind: Fate, t: float, culprit: str | None) -> MessageFate:
+            text, version = self.slot_at(group, message.topic, t)
+            return MessageFate(
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
+                version, t, asked, member,
+            )  # fmt: skip
+
+        consumed = [f for f in self._consumed[group, message.message_id] if member in {None, f.source}]
+        for fact in consumed:
+            if fact["success"]:
+                return fate(Fate.DELIVERED, fact.t, fact.source)
+        if consumed:
+            return fate(Fate.RETRYING, consumed[-1].t, consumed[-1].source)
+        for fact in self._given[queue, message.offset]:
+            if member in {None, fact.source}:
+                return fate(Fate.PASSED, fact.t, fact.source)
+        drops = [d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].get("client")}]
+        if drops:
+            fact, kind = drops[-1]
+            text, version = fact["subscription"], fact["version"]
+            return MessageFate(
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind,
+                fact.get("client", fact.source), text, version, fact.t, asked, member,
+            )  # fmt: skip
+        return self._undecided(queue, message, fate, member)
+
+    def _undecided(
+        self,
+        queue: _Queue,
+        message: SendRecord,
+        fate: Callable[[Fate, float, str | None], MessageFate],
+        member: str | None,
+    ) -> MessageFate:
+        """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner."""
+        for fact in self._passed[queue]:
+            if fact["offset"] > message.offset and member is None:
+                return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.get("client"))
+        owners = self._state.owners.get(queue, {})
+        mine = {who: at for who, at in owners.items() if member in {None, who}}
+        for who, position in mine.items():
+            if position > message.offset:
+                return fate(Fate.SKIPPED_BY_OFFSET, message.t, who)
+        if not mine:
+            return fate(Fate.NO_OWNER, message.t, None)
+        return fate(Fate.WAITING, message.t, next(iter(mine)))

@@ -23,8 +23,7 @@ from rmqlab.events import (
 )
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.fate_classifier import FateClassifier, FinalState, GroupMember
-from rmqlab.lab.fates import Fate, MessageFate, SendRecord
+from rmqlab.lab.fates import Fate, FateClassifier, FinalState, GroupMember, MessageFate, SendRecord
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.system import epoch_ms
 

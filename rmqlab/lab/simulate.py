@@ -34,7 +34,7 @@ from rmqlab.events import (
 )
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.consumers import Consumer, client_of, config_of, final_state, poll_for_ever
-from rmqlab.lab.fate_classifier import FateClassifier, FinalState, GroupMember
+from rmqlab.lab.fates import FateClassifier, FinalState, GroupMember
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
 from rmqlab.lab.gauge_samples import GaugeSampler

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmqlab.filter.consistency import check
-from rmqlab.filter.distinguishing_message import Apart, CannotTellError, lets_pass, tell_apart
+from rmqlab.filter.consistency import Apart, CannotTellError, check, lets_pass, tell_apart
 from rmqlab.filter.filter_api import build
 
 ODD_VALUES = (

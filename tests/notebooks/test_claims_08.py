@@ -10,7 +10,7 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.distinguishing_message import tell_apart
+from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.articles.printed_e1 import printed
 from rmqlab.lab.articles.rare_outcomes import delivered, eight, outcome_text, stored
 from rmqlab.search.explorer.recorded_outcomes import default_settings

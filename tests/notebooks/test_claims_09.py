@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rmqlab.filter.distinguishing_message import lets_pass, tell_apart
+from rmqlab.filter.consistency import lets_pass, tell_apart
 from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.lab.lessons.checks_09 import CHANGES, NEW, OLD
 from rmqlab.search.plan.change import MessageKind, change_between, data_of, parse_subscription, text_of

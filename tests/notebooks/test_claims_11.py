@@ -15,7 +15,7 @@ import pytest
 
 from rmqlab.checkout import ROOT, folder
 from rmqlab.filter.filter_api import build
-from rmqlab.filter.distinguishing_message import tell_apart
+from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.audit_report import CERTAINTIES
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.incident import MESSAGES, QUEUES, STORE, Incident

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.distinguishing_message import tell_apart
+from rmqlab.filter.consistency import tell_apart
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.articles.rare_outcomes import eight, outcome_text
 from rmqlab.lab.lessons.check import CheckFailed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.distinguishing_message import tell_apart
+from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.search.plan.change import data_of, parse_subscription
 from rmqlab.search.plan.planner import plan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.events import Consumed
 from rmqlab.lab.facts import Fact
-from rmqlab.lab.fate_classifier import FateClassifier, GroupMember
+from rmqlab.lab.fates import FateClassifier, GroupMember
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Account, sent_messages

@@ -16,7 +16,7 @@ from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.events import ClientFiltered, Commit, Filtered, Given, Heartbeat, Rebalance, SubscriptionChanged, Unregister
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.fate_classifier import FinalState
+from rmqlab.lab.fates import FinalState
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode

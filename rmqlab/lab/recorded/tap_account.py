@@ -15,8 +15,7 @@ from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
 from rmqlab.events import Commit, Recorded, TapCommit, TapSent, Unplaced
-from rmqlab.lab.fate_classifier import FateClassifier, GroupMember
-from rmqlab.lab.fates import Fate, MessageFate, SendRecord
+from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Account

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.distinguishing_message import Apart
+from rmqlab.filter.consistency import Apart
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.search.lint.loss import Loss, Properties

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
-from rmqlab.filter.distinguishing_message import lets_pass
+from rmqlab.filter.consistency import lets_pass
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import utf16_key

@@ -9,8 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.consistency import TOOL_WAITS_MS, RunningConsumer, analyze_subscription
-from rmqlab.filter.distinguishing_message import Apart, CannotTellError, tell_apart
+from rmqlab.filter.consistency import (
+    TOOL_WAITS_MS,
+    Apart,
+    CannotTellError,
+    RunningConsumer,
+    analyze_subscription,
+    tell_apart,
+)
 from rmqlab.filter.filter import compile_expression, twin_of
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.sql92.errors import ExpressionRefused

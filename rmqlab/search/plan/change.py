@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
-from rmqlab.filter.distinguishing_message import condition, lets_pass, tell_apart
+from rmqlab.filter.consistency import condition, lets_pass, tell_apart
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.nodes import And
