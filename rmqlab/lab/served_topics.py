@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
+from rmqlab.message.record import decode_record
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
 from rmqlab.rules import tags_code
@@ -114,12 +115,13 @@ def ends_of(broker: Broker, topic: str) -> dict[int, int]:
 
 
 def messages_of(broker: Broker, topic: str) -> Iterator[MessageExt]:
-    """Every message of a topic, queue by queue, in their order."""
+    """Every message of a topic, queue by queue, in their order, with bodies as a consumer gets them."""
     store = broker.message_store
     for _, queue in sorted(store.consume_queue_table.get(topic, {}).items()):
         index = queue.min_offset_in_queue
         while (entry := queue.entry(index)) is not None:
-            message = store.look_message_by_offset(entry[0], entry[1])
+            record = store.select_one_message_by_offset(entry[0], entry[1])
+            message = None if record is None else decode_record(record)
             if message is not None:
                 yield message
             index += 1
