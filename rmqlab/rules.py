@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message.java import string_hash, to_int32
@@ -335,5 +335,7 @@ class Rules:
         return dataclasses.replace(self, **rules)  # type: ignore[arg-type]
 
 
-RULES = {"4.8.0": Rules("4.8.0")}
+DEFAULT_VERSION: Final = "4.8.0"
+RULES = {DEFAULT_VERSION: Rules(DEFAULT_VERSION)}
 """The rules by version."""
+DEFAULT_RULES = RULES[DEFAULT_VERSION]

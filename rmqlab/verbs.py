@@ -11,7 +11,7 @@ from rmqlab.filter.sql92.doctor import Finding
 from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.results import LabResult
 from rmqlab.lab.scenario_inputs import as_scenario
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
 
 if TYPE_CHECKING:
     from rmqlab.lab.articles.experiments import Result
@@ -29,7 +29,7 @@ def simulate(
     *,
     seed: int | None = None,
     schedule: Schedule | None = None,
-    rules: Rules = RULES["4.8.0"],
+    rules: Rules = DEFAULT_RULES,
     **settings: object,
 ) -> LabResult:
     """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
@@ -63,7 +63,7 @@ def explore(
     scenario: Scenario | Mapping[str, Any] | str,
     *,
     budget: int = 2_000,
-    rules: Rules = RULES["4.8.0"],
+    rules: Rules = DEFAULT_RULES,
     **settings: object,
 ) -> Exploration:
     """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
@@ -147,7 +147,7 @@ class Sql92:
         return "\n".join([f"{self.expression!r} is {passes[self.matches]}", *self.steps, *found])
 
 
-def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = "4.8.0") -> Sql92:
+def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = DEFAULT_VERSION) -> Sql92:
     """Compile a SQL92 filter as the broker does, and evaluate it on a message's `properties`, all of them texts.
 
     >>> sql92("a > 3", {"a": "5"}).matches

@@ -27,7 +27,7 @@ from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicCo
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, DataVersion, TopicConfig
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Broker:
         choose: Callable[[str, int], int] = first,
         observe: Observer | None = None,
         on_register: Callable[[BrokerRegistration], None] | None = None,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         self.rules = rules
         self.config = config

@@ -14,7 +14,7 @@ from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.serializable import RemotingSerializable, to_json
 from rmqlab.protocol.subscription_data import TAG, is_tag_type
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ class ConsumerFilterManager:
     """
 
     def __init__(
-        self, config: BrokerConfig, store_config: MessageStoreConfig, timers: Timers, rules: Rules = RULES["4.8.0"]
+        self, config: BrokerConfig, store_config: MessageStoreConfig, timers: Timers, rules: Rules = DEFAULT_RULES
     ) -> None:
         self._config = config
         self._timers = timers

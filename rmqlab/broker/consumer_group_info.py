@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,7 +48,7 @@ class ConsumerGroupInfo:
         message_model: MessageModel,
         consume_from_where: ConsumeFromWhere,
         now: int,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         self._rules = rules
         self.group_name = group_name

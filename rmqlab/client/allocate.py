@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import split, to_utf8, utf16_key
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -71,7 +71,7 @@ class AllocateMessageQueueAveragely:
 
     name: Final = "AVG"
 
-    def __init__(self, rules: Rules = RULES["4.8.0"]) -> None:
+    def __init__(self, rules: Rules = DEFAULT_RULES) -> None:
         self._rule = rules.allocate
 
     def allocate(

@@ -12,7 +12,7 @@ from rmqlab.message.topics import CLIENT_INNER_PRODUCER_GROUP
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
@@ -31,7 +31,7 @@ class MQClientManager:
         runtime: Runtime,
         unique_ids: UniqueIdMaker,
         observe: Observer | None = None,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         """`unique_ids` makes the ids of all messages of this process; `observe` is told what its clients do."""
         self._runtime = runtime

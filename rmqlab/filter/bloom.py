@@ -13,7 +13,7 @@ import mmh3
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import INT_MAX, to_int32, to_utf8
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,10 +210,10 @@ class BloomFilter:
     n: int
     k: int
     m: int
-    rules: Rules = field(default=RULES["4.8.0"], compare=False, repr=False)
+    rules: Rules = field(default=DEFAULT_RULES, compare=False, repr=False)
 
     @classmethod
-    def create_by_fn(cls, f: int, n: int, rules: Rules = RULES["4.8.0"]) -> BloomFilter:
+    def create_by_fn(cls, f: int, n: int, rules: Rules = DEFAULT_RULES) -> BloomFilter:
         """Compute k and m. Raises `BloomFilterError` unless 1 <= f < 100 and n >= 1.
 
         k = ceil(log2(1/f)), m = n * log2(1/f) * log2(e) rounded up to a multiple of 8, in Java's int and double.

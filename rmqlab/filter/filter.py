@@ -10,7 +10,7 @@ from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ class Filter:
     def __init__(
         self,
         subscription: SubscriptionData,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
         condition: CompiledExpression | None = None,
     ) -> None:
         """Without a `condition` the subscription's expression is compiled when it is first needed."""
@@ -91,13 +91,13 @@ class Filter:
 
     @classmethod
     def of(
-        cls, topic: str | None, expression: str | None, expression_type: str | None, rules: Rules = RULES["4.8.0"]
+        cls, topic: str | None, expression: str | None, expression_type: str | None, rules: Rules = DEFAULT_RULES
     ) -> Self:
         """The filter of a subscription's text; raises what `filter_api.build` raises."""
         return cls(filter_api.build(topic, expression, expression_type), rules)
 
     @classmethod
-    def heard(cls, subscription: SubscriptionData, rules: Rules = RULES["4.8.0"]) -> Self:
+    def heard(cls, subscription: SubscriptionData, rules: Rules = DEFAULT_RULES) -> Self:
         """The filter of a subscription from a heartbeat: the sets of codes and tags do not always travel."""
         if not subscription.is_tag:
             return cls(subscription, rules)
@@ -171,7 +171,7 @@ class TagSteps(NamedTuple):
         return self.broker and self.client
 
 
-def both_steps(subscription: SubscriptionData, tag: str | None, rules: Rules = RULES["4.8.0"]) -> TagSteps:
+def both_steps(subscription: SubscriptionData, tag: str | None, rules: Rules = DEFAULT_RULES) -> TagSteps:
     """Follow one tag: the broker looks its hash code up, the client compares its text (rows F-50..F-58, F-95)."""
     asked, code = Filter(subscription, rules), rules.tags_code(tag)
     return TagSteps(code, asked.passes_layer_1(code, None), asked.client_keeps(tag))

@@ -14,7 +14,7 @@ from rmqlab.filter.filter import CompiledExpression, Filter, is_true
 from rmqlab.message.properties import PROPERTY_RETRY_TOPIC
 from rmqlab.message.record import decode_properties
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,7 +106,7 @@ class ExpressionMessageFilter:
         subscription_data: SubscriptionData | None,
         consumer_filter_data: ConsumerFilterData | None = None,
         consumer_filter_manager: ConsumerFilters | None = None,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         compiled = None if consumer_filter_data is None else consumer_filter_data.compiled_expression
         self.filter = None if subscription_data is None else Filter(subscription_data, rules, compiled)

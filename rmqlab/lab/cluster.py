@@ -18,7 +18,7 @@ from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.configuration_files import read_properties
 from rmqlab.runtime.scheduler import US_PER_MS
 from rmqlab.runtime.virtual import VirtualTime
@@ -57,7 +57,7 @@ class ClusterConfig:
     store: MessageStoreConfig = field(default_factory=MessageStoreConfig)
     base_offset: int = 0
     broker_skew_ms: int = 0
-    rules: Rules = RULES["4.8.0"]
+    rules: Rules = DEFAULT_RULES
 
 
 class BrokerConfError(BadInput):
@@ -82,7 +82,7 @@ def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     return replace(config, namesrv_address=first)
 
 
-def cluster_of(settings: Mapping[str, object], rules: Rules = RULES["4.8.0"]) -> ClusterConfig:
+def cluster_of(settings: Mapping[str, object], rules: Rules = DEFAULT_RULES) -> ClusterConfig:
     """A cluster whose broker has these settings, by RocketMQ's names; `enablePropertyFilter` is true unless given.
 
     >>> cluster_of({"enablePropertyFilter": False}).broker.enable_property_filter

@@ -21,7 +21,7 @@ from rmqlab.lab.results import FrameRecord, LabResult, Records, name_of
 from rmqlab.lab.scenario_inputs import as_scenario, checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.protocol.command import ONEWAY, RESPONSE
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Lab(LabSteps):
         self,
         topics: Mapping[str, int],
         *,
-        version: str = "4.8.0",
+        version: str = DEFAULT_VERSION,
         seed: int | None = None,
         name: str = "lab",
         rules: Rules | None = None,

@@ -32,7 +32,7 @@ from rmqlab.message.sysflag import (
     transaction_value,
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import delay_level_to_queue_id
 from rmqlab.store.dispatch_request import check_message_and_return_size
 from rmqlab.store.mapped_file_queue import MappedFileQueue
@@ -84,7 +84,7 @@ class CommitLog:
         delay_levels: DelayLevels,
         factory: SegmentFactory,
         base_offset: int = 0,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         self._rules = rules
         self.config = config

@@ -10,7 +10,7 @@ from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
 from rmqlab.message.topics import TOPIC_MAX_LENGTH
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
@@ -64,7 +64,7 @@ class MessageStore:
         *,
         physical_memory_size: int = PHYSICAL_MEMORY_SIZE,
         broker_id: int = MASTER_ID,
-        rules: Rules = RULES["4.8.0"],
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         self.rules = rules
         self.config = config

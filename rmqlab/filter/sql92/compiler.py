@@ -15,6 +15,7 @@ from rmqlab.filter.sql92.errors import (
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION, closure, evaluate_in_steps, nesting
 from rmqlab.filter.sql92.parser import parse
 from rmqlab.filter.sql92.tokens import Kind, as_units, position
+from rmqlab.rules import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,7 @@ class ParseCache:
     The oldest unused one goes first. `hits` and `misses` count.
     """
 
-    def __init__(self, version: Version = "4.8.0", size: int = CACHE_SIZE) -> None:
+    def __init__(self, version: Version = DEFAULT_VERSION, size: int = CACHE_SIZE) -> None:
         self.version = version
         self.hits = 0
         self.misses = 0
@@ -118,7 +119,7 @@ class ParseCache:
         return result
 
 
-def compile_sql92(expression: str, version: Version = "4.8.0") -> CompiledSql92:
+def compile_sql92(expression: str, version: Version = DEFAULT_VERSION) -> CompiledSql92:
     """Compile without a cache. Raises `MQFilterException`."""
     try:
         root, rest = parse(expression, version)

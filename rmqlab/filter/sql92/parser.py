@@ -16,6 +16,7 @@ from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_er
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, Negate, Node, Not, Property, TextTest
 from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
 from rmqlab.filter.sql92.values import decimal_literal, float_literal
+from rmqlab.rules import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +80,7 @@ class _Pending(NamedTuple):
     negated: bool = False
 
 
-def parse(expression: str, version: Version = "4.8.0") -> Parsed:
+def parse(expression: str, version: Version = DEFAULT_VERSION) -> Parsed:
     """Parse the longest valid prefix of `expression`. Raises the `JavaError` that 4.8.0's parser throws."""
     tokens = Tokens(expression, version)
     parser = _Parser(tokens, version)

@@ -20,7 +20,7 @@ from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import SeededChooser, Timing
 from rmqlab.search.explorer.timings import MOVED_SHARE, RACE_TIMING
 
@@ -68,7 +68,7 @@ class EightMessages:
     first_queue: int = 2
     skew_ms: dict[str, int] = field(default_factory=dict)
     seed: int | None = None
-    rules: Rules = RULES["4.8.0"]
+    rules: Rules = DEFAULT_RULES
 
     def message_tags(self) -> list[str]:
         """The tag of each message, in sending order."""

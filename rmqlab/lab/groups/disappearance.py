@@ -16,7 +16,7 @@ from rmqlab.lab.facts import BROKER
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import Simulation
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.runtime.schedule import Timing
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Disappearance:
             self.scenario(),
             timing=Timing(uptime_ms=(self.uptime_ms,)),
             cluster=ClusterConfig(
-                rules=RULES["4.8.0"].replace(
+                rules=DEFAULT_RULES.replace(
                     heartbeat_period_ms=self.beat_ms,
                     channel_expired_ms=self.expiry_ms,
                     scan_period_ms=self.scan_ms,

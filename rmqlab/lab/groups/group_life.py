@@ -17,7 +17,7 @@ from rmqlab.lab.consumers import STRATEGIES
 from rmqlab.lab.groups.ownership import Ownership
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import ClientSettings, Simulation
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.runtime.schedule import Timing
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class GroupLife:
             timing=Timing(consume_ms=(self.consume_ms,)),
             cluster=ClusterConfig(
                 broker=BrokerConfig(notify_consumer_ids_changed_enable=self.notify),
-                rules=RULES["4.8.0"].replace(rebalance_period_ms=self.rebalance_ms),
+                rules=DEFAULT_RULES.replace(rebalance_period_ms=self.rebalance_ms),
             ),
             clients=ClientSettings(client_ids=dict(self.client_ids)),
         )

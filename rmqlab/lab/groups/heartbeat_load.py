@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from heapq import heapreplace
 
 from rmqlab.errors import BadInput
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 QUEUE_CAPACITY = 50_000
 MOST_THREADS = 32
 MOST_EVENTS = 5_000_000
-USUAL = RULES["4.8.0"]
+USUAL = DEFAULT_RULES
 
 
 @dataclass(frozen=True, slots=True)

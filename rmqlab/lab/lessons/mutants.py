@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.rules import RULES, is_notified, update_subscription
+from rmqlab.rules import DEFAULT_RULES, is_notified, update_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Held, Rules, Table
 
-SOUND = RULES["4.8.0"]
+SOUND = DEFAULT_RULES
 
 
 class Mutant(NamedTuple):

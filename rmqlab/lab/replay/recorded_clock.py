@@ -30,7 +30,7 @@ from rmqlab.message.sysflag import BORNHOST_V6_FLAG
 from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.header import FrameError
-from rmqlab.rules import RULES
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -48,7 +48,7 @@ _CLOSING_MS = 1.0
 _WAKING_MS = 200.0
 
 
-_USUAL = RULES["4.8.0"]
+_USUAL = DEFAULT_RULES
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.explain import describe, label, operands_drawn
 from rmqlab.filter.sql92.nodes import Constant, Property
 from rmqlab.filter.sql92.tokens import as_units
+from rmqlab.rules import DEFAULT_VERSION
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.filters import branches
@@ -39,7 +40,7 @@ HOLD = "\N{NO-BREAK SPACE}"  # blanks at the start of an SVG text are lost
 KINDS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
 
 
-def expression_tree(expression: str, properties: Mapping[str, str], *, version: Version = "4.8.0") -> Picture:
+def expression_tree(expression: str, properties: Mapping[str, str], *, version: Version = DEFAULT_VERSION) -> Picture:
     """How 4.8.0 reads an expression, and what it makes of one message's properties."""
     try:
         compiled = compile_sql92(expression, version)

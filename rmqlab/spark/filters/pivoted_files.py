@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 
+from rmqlab.rules import DEFAULT_VERSION
 from rmqlab.spark.filters.dictionary_columns import PRESENCE
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -102,7 +103,7 @@ def count_matches(
     paths: Sequence[str],
     expression: str,
     *,
-    version: Version = "4.8.0",
+    version: Version = DEFAULT_VERSION,
     tasks: int | None = None,
 ) -> tuple[int, int]:
     """Count all messages in the files and those that pass; `tasks` is the number of Spark tasks (default: the cores).
@@ -133,7 +134,7 @@ def select_matches(
     columns: Sequence[str],
     schema: str,
     *,
-    version: Version = "4.8.0",
+    version: Version = DEFAULT_VERSION,
     tasks: int | None = None,
 ) -> DataFrame:
     """Give the rows that pass, with `columns` of the files under the Spark `schema` (DDL, same order).

@@ -17,6 +17,7 @@ import numpy as np
 from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.filter.sql92.errors import JavaError
 from rmqlab.filter.sql92.nodes import And, BooleanCast, Constant, Equal, Node, Not, Or, Property, chain
+from rmqlab.rules import DEFAULT_VERSION
 from rmqlab.spark.filters.dictionary_columns import DictionaryColumn, all_bits, column_of, presence_of, unpack
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class DictionaryFilter:
     `value_names`: the properties whose texts matter; `presence_names`: those asked for only by IS NULL and the like.
     """
 
-    def __init__(self, expression: str | CompiledSql92, version: Version = "4.8.0") -> None:
+    def __init__(self, expression: str | CompiledSql92, version: Version = DEFAULT_VERSION) -> None:
         """Compile. Raises `MQFilterException` for a text that the broker refuses."""
         compiled = expression if isinstance(expression, CompiledSql92) else compile_sql92(expression, version)
         self.compiled = compiled

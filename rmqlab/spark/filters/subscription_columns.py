@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
+from rmqlab.rules import DEFAULT_VERSION
 from rmqlab.spark.filters.dictionary_columns import PRESENCE
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -55,7 +56,7 @@ def wants(expression: str, kind: str = TAG, *, tags: str = "tags", properties: P
     return F.lit(data.sub_string == SUB_ALL)
 
 
-def outcome_code(expression: str, properties: Properties = "properties", version: Version = "4.8.0") -> Column:
+def outcome_code(expression: str, properties: Properties = "properties", version: Version = DEFAULT_VERSION) -> Column:
     """Give the value of a SQL92 condition for each message: 0 false, 1 true, 2 null, 3 an error.
 
     Raises:
@@ -79,7 +80,7 @@ def client_keeps(subscription: SubscriptionData, tag: Column) -> Column:
     return F.coalesce(tag.isin(sorted(subscription.tags_set)), F.lit(False))
 
 
-def _sql92(expression: str, properties: Properties, answer: str, version: Version = "4.8.0") -> Column:
+def _sql92(expression: str, properties: Properties, answer: str, version: Version = DEFAULT_VERSION) -> Column:
     wanted = _compiled(expression, version)
     of = (lambda name: F.col(properties)[name]) if isinstance(properties, str) else properties
     names = [*wanted.value_names, *(name + PRESENCE for name in wanted.presence_names)]
