@@ -18,6 +18,8 @@ from rmqlab.commands.output import write_json
 from rmqlab.errors import BadInput
 from tests.proof.commands import rows
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_a_verb_the_available_ones_are_listed(capsys):
     assert cli.main([]) == 0

@@ -199,6 +199,7 @@ def test_settle_runs_until_nothing_more_can_change():
         lab.run(settle=True, seconds=5)
 
 
+@pytest.mark.slow
 def test_scenarios_and_recordings_open_as_labs(golden, lab):
     again = rmqlab.Lab.from_scenario(lab.scenario())
     assert list(again.fates()) == list(lab.fates())
@@ -290,6 +291,7 @@ def test_periods_are_rules():
     assert len(lab.heartbeats()) >= 12
 
 
+@pytest.mark.slow
 def test_answers_show_what_the_verbs_print(lab):
     assert repr(lab.explore(budget=20, samples=5)).startswith("lab: ")
     assert "share: " in repr(lab.explore(budget=20, samples=5))

@@ -19,6 +19,8 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from tests.proof.commands import notebook as notebook_verb
 
+pytestmark = pytest.mark.slow
+
 BASE = "{golden}/broker-4.8.0/base/scenarios.jsonl"
 CHEAP = {
     "reproduce": [["--only", "E1"]],

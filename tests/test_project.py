@@ -334,6 +334,7 @@ def test_ruff_format():
     assert told.returncode == 0, told.stdout + told.stderr
 
 
+@pytest.mark.slow
 def test_mypy():
     told = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout + told.stderr

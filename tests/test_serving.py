@@ -22,6 +22,8 @@ from rmqlab.message.message import Message
 from rmqlab.runtime.socket_clients import SocketClients
 from rmqlab.serving import ServeError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

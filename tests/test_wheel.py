@@ -18,6 +18,8 @@ from rmqlab import __version__, cli, extras
 from rmqlab.commands import VERBS
 from rmqlab.errors import BadInput
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("hatchling", reason="hatchling is not installed: ./lab installs it")
 OF_A_CHECKOUT = ["conform", "agree", "profile", "bench", "stress", "rows", "notebook", "test"]
 SCENARIO = {

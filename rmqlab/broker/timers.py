@@ -14,16 +14,16 @@ _Entry = tuple[int, int, str, int | None, "Callable[[int], None]"]
 
 
 class Timers:
-    """What is to be done when; `now` is the present. All times are epoch ms.
+    """What is to be done when; `now` is the present, `started` when it began. All times are epoch ms.
 
     Java runs these on several threads; here two that are due at the same millisecond run in the order they were
     registered, which is the order in which `BrokerController` starts its services.
     """
 
-    __slots__ = ("_heap", "_order", "_wake_ups", "now")
+    __slots__ = ("_heap", "_order", "_wake_ups", "now", "started")
 
     def __init__(self, now: int) -> None:
-        self.now = now
+        self.now = self.started = now
         self._heap: list[_Entry] = []
         self._order = 0
         self._wake_ups: deque[Callable[[], None]] = deque()

@@ -11,6 +11,8 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.scenario_inputs import chosen_scenario
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def files(tmp_path):

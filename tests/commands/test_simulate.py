@@ -13,6 +13,8 @@ import pytest
 from rmqlab.cli import main
 from rmqlab.search.explorer.recorded_outcomes import PATIENCE, SEEDS
 
+pytestmark = pytest.mark.slow
+
 ARTICLE = {
     "id": "two",
     "topics": {"T": 4},

@@ -23,6 +23,8 @@ from rmqlab.lab.interval import Interval
 from tests.proof.bloom.measure import map_workloads, measure, messages_for
 from tests.proof.real.filter import RealFilterMissingError
 
+pytestmark = pytest.mark.slow
+
 SMALL = Workload(messages=60)
 
 

@@ -9,6 +9,8 @@ from rmqlab.lab.groups.notices import CAUSES
 from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_06 import CLIENTS, GOINGS
 
+pytestmark = pytest.mark.slow
+
 NOTICED = {
     "pause of 100 s, 5 s after a beat": "never",
     "pause of 140 s, 5 s after a beat": "by a scan",

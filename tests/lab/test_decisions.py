@@ -8,6 +8,8 @@ from rmqlab.search.explorer.choice_graph import ChoiceGraph, decisions
 from rmqlab.search.explorer.explore import explore
 from tests.lab.explored_models import ONE, TWO_ON_TWO_QUEUES
 
+pytestmark = pytest.mark.slow
+
 
 def graph(root, *nodes):
     made = ChoiceGraph()

@@ -10,6 +10,8 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.articles.heartbeats import heartbeat_figures
 from rmqlab.lab.groups.disappearance import Disappearance, delays
 
+pytestmark = pytest.mark.slow
+
 SLACK_MS = 50  # frames take a few ms
 # what does the noticing, and whether the other one is told
 NOTICED = {

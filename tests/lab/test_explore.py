@@ -18,6 +18,8 @@ from rmqlab.search.explorer.recorded_outcomes import default_settings, recorded_
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_AT_ONCE, TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES, model, start
 
+pytestmark = pytest.mark.slow
+
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 
 

@@ -13,6 +13,8 @@ from rmqlab.search.explorer.explore import Explorer, explore
 from rmqlab.search.explorer.timings import ASSUMED
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES
 
+pytestmark = pytest.mark.slow
+
 BROKER = "127.0.0.1:10911"
 
 

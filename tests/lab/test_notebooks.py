@@ -9,6 +9,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from rmqlab.errors import BadInput
 from rmqlab.lab.lessons import notebooks
 
+pytestmark = pytest.mark.slow
+
 
 def simple(*sources):
     return new_notebook(cells=[new_code_cell(source, id=f"c{number}") for number, source in enumerate(sources)])

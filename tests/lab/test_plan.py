@@ -19,6 +19,8 @@ from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Sett
 from rmqlab.search.plan.run_cost import cost_of
 from tests.proof.bench.entries import benchmarks
 
+pytestmark = pytest.mark.slow
+
 NAMES = [one.name for one in PROCEDURES]
 KEEP, WAIT = Producers.KEEP, Producers.WAIT
 

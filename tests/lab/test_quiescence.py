@@ -11,6 +11,8 @@ from rmqlab.search.explorer.explore import explore
 from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
+pytestmark = pytest.mark.slow
+
 
 def start(who: str, at: int = 0, tag: str = "*", **more: object) -> dict[str, object]:
     wants = {"T": {"type": "TAG", "expr": tag}}

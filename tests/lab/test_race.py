@@ -14,6 +14,8 @@ from rmqlab.runtime.schedule import ScheduledChooser, Timing
 from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, recorded_events, survey
 from rmqlab.search.explorer.timings import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser
 
+pytestmark = pytest.mark.slow
+
 
 def two(first, second):
     def start(who, at, expr):

@@ -16,6 +16,8 @@ from rmqlab.lab.replay.replay import replay, replay_recording
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.record import BLANK_MAGIC_CODE
 
+pytestmark = pytest.mark.slow
+
 # Requests, orders that only later answers tell, messages that became visible late.
 SETS = {
     "base": (10_612, 5, 0), "base-2": (11_488, 3, 11), "bitmap": (683, 0, 0), "noprop": (468, 0, 0),

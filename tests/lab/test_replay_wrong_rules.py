@@ -14,6 +14,8 @@ from rmqlab.lab.replay.order_search import PASSES
 from rmqlab.lab.replay.replay import replay_recording
 from rmqlab.protocol.codes import RequestCode
 
+pytestmark = pytest.mark.slow
+
 LOCKS = {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}
 
 

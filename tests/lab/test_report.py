@@ -11,6 +11,8 @@ from rmqlab.lab.articles.experiments import read_manifest, reproduce
 from rmqlab.lab.articles.in_words import summary
 from rmqlab.lab.lessons import report
 
+pytestmark = pytest.mark.slow
+
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbclient")
 pytest.importorskip("nbconvert")

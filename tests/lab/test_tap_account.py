@@ -14,6 +14,8 @@ from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.tap_account import tap_account
 
+pytestmark = pytest.mark.slow
+
 # Of the losses that events and frames tell, the frames alone tell this share at least.
 LEAST = {"base": 0.9, "base-2": 0.9, "lite": 0.3, "bitmap": 1, "noprop": 1}
 

@@ -87,7 +87,7 @@ def test_who_decided(told):
     assert {(one.source, one.t) for one in facts.of("rebalance")} == {
         (one.source, one.t) for one in facts.of("restamp")
     }
-    locks, queue = RebalanceLockManager(None), MessageQueue("T", "broker-a", 0)
+    locks, queue = RebalanceLockManager(), MessageQueue("T", "broker-a", 0)
     assert [locks.try_lock("G", queue, who, 0) for who in "AB"] == [True, False]
     assert {"queue", "queues"}.isdisjoint({*ConsumerData.__struct_fields__, *HeartbeatData.__struct_fields__})
 

@@ -15,6 +15,8 @@ from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel
 
+pytestmark = pytest.mark.slow
+
 
 class Wire:
     """A transport that keeps what is written, and what the store knew at that moment."""

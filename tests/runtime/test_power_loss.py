@@ -20,6 +20,8 @@ from rmqlab.runtime import file_segments
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
 
+pytestmark = pytest.mark.slow
+
 SIZES = {
     "mappedFileSizeCommitLog": "8192", "mappedFileSizeConsumeQueue": "400", "diskMaxUsedSpaceRatio": "99",
     "flushIntervalCommitLog": "600000",  # how late ASYNC_FLUSH is must not depend on how busy the machine is

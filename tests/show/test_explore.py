@@ -12,6 +12,8 @@ from rmqlab.show.play import eight_messages as play_module
 from rmqlab.show.play.eight_messages import play
 from rmqlab.show.tables import Table
 
+pytestmark = pytest.mark.slow
+
 
 def draw(*, number, text):
     if text == "bad":

@@ -18,6 +18,8 @@ from rmqlab.show.slot_timeline import slot_timeline
 from rmqlab.show.swimlane import swimlane
 from rmqlab.show.tables import Table
 
+pytestmark = pytest.mark.slow
+
 DRAWINGS = [fate_grid, outcome, slot_timeline, swimlane]
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 TABLE = Table("t", ("a",), [("1",)])

@@ -11,6 +11,8 @@ from rmqlab.show.sweeps.whole_pictures import kept_and_now
 from rmqlab.spark.sweeps.rerun import rerun_row
 from rmqlab.spark.sweeps.results import stored_sweep
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rows():

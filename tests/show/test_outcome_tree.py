@@ -12,6 +12,8 @@ from rmqlab.show.schedules import schedule_tables
 from rmqlab.show.schedules.outcome_tree import outcome_tree
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shown(monkeypatch):

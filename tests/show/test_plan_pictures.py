@@ -11,6 +11,8 @@ from rmqlab.show.plans.bars import guessed, plan_bars
 from rmqlab.show.plans.lanes import plan_lanes
 from rmqlab.show.plans.pauses import pauses
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found():

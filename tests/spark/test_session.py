@@ -251,7 +251,7 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     assert result["sweep"] == [True, 2]
     assert "(0, 0, 0)\n(2, 0, 0)\n" in told.stderr  # done, kept, failed: what the sweep reports
     assert result["deaths"] == [0, None, 4]
-    assert result["differing"] == [dict.fromkeys(("dictionary", "columns", "map", "text", "where"), 0)]
+    assert result["differing"] == [dict.fromkeys(("dictionary", "columns", "map", "where"), 0)]
     messages, matched = result["files"]
     assert messages == 5_000
     assert 0 < matched == result["selected"] == result["columns"]

@@ -51,7 +51,10 @@ class FilterServerManager:
         self.start_filter_server: Callable[[], None] | None = None
         if config.filter_server_nums > 0:
             timers.at_fixed_rate(
-                "filter servers", timers.now + CREATE_FIRST_MS, CREATE_PERIOD_MS, lambda _: self.create_filter_server()
+                "filter servers",
+                timers.started + CREATE_FIRST_MS,
+                CREATE_PERIOD_MS,
+                lambda _: self.create_filter_server(),
             )
 
     def create_filter_server(self) -> None:

@@ -10,6 +10,8 @@ from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_reader import LogReader
 from tests.proof.bench import store as bench_store
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_store_for_benchmarks_is_sound(tmp_path):
     count = bench_store.write_store(tmp_path, 3 << 20, bench_store.SIZES["470"], file_bytes=1 << 20)

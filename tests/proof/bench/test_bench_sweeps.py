@@ -6,6 +6,8 @@ import pytest
 
 from tests.proof.bench import sweeps as bench_sweeps
 
+pytestmark = pytest.mark.slow
+
 
 def test_compiled_and_plain_loop_deliver_the_same(monkeypatch):
     monkeypatch.setattr(bench_sweeps, "PLAIN_RUNS", 5)

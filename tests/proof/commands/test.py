@@ -23,8 +23,10 @@ PASSES_ON = True
 
 # Notebooks run on this interpreter; their outputs must be the committed ones. Never --nbdime: it crashes pytest 9.
 NOTEBOOKS = ["--nbval", "--nbval-current-env"]
-# Modules are shared out in the order of tests/conftest.py. A core more means a Spark session more, hence a bound.
-PARALLEL = ["--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+# Modules are shared out in the order of tests/conftest.py. One process more than cores, for some tests wait for others'
+# programs; each may start a Spark session, hence a bound.
+PROCESSES = min(os.cpu_count() or 1, 4) + 1
+PARALLEL = ["--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 # What a fast run need not even import.
 NOT_FAST = ["browser", "interop", "notebooks", "spark"]
 

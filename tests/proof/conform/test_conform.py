@@ -14,6 +14,8 @@ from tests.proof.conform import conformance as conform_module
 from tests.proof.conform.conformance import FAMILIES, BadVectors, conform, kinds_of
 from tests.proof.conform.vectors import BadVector, Difference, Kind, compare, from_hex, take
 
+pytestmark = pytest.mark.slow
+
 IMPLEMENTED = [family for family, module in FAMILIES.items() if find_spec(module) is not None]
 LEAVES = 40  # of one vector; a store session has thousands
 # What stays unnoticed, and why.

@@ -10,8 +10,10 @@ import random
 
 import pytest
 
-from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor
+from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor, ConsumerOffsetManager
 from tests.proof.stress.frame_fuzz import fuzz, mutated, recorded_requests
+
+pytestmark = pytest.mark.slow
 
 FRAMES = int(os.environ.get("RMQLAB_FUZZ_FRAMES", "40000"))
 SEED = int(os.environ.get("RMQLAB_FUZZ_SEED", "1"))
@@ -28,7 +30,7 @@ def test_a_rule_that_fails_is_told(monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(ConsumerManageProcessor, "process", fail)
+    monkeypatch.setattr(ConsumerOffsetManager, "query_offset", fail)
     assert any("ZeroDivisionError" in text for text in fuzz(3_000, SEED).wrong)
 
 
@@ -53,5 +55,6 @@ def test_an_offset_without_its_parts_is_refused_and_not_kept(name):
     fields = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "5"}
     command = RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET)
     command.ext_fields = {key: value for key, value in fields.items() if key != name}
+    processor = ConsumerManageProcessor(SimpleNamespace(), SimpleNamespace(), SimpleNamespace())
     with pytest.raises(ProcessorError, match="NullPointerException"):
-        ConsumerManageProcessor(SimpleNamespace()).update_consumer_offset(SimpleNamespace(remote_address="c"), command)
+        processor.handlers[RequestCode.UPDATE_CONSUMER_OFFSET](SimpleNamespace(remote_address="c"), command, 0)
