@@ -15,6 +15,8 @@ from rmqlab.lab.articles.in_words import summary
 from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, FigureKind, printed
 from rmqlab.lab.articles.run_figures import figure_of
 
+pytestmark = pytest.mark.slow
+
 MANIFEST = read_manifest()
 
 

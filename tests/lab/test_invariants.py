@@ -14,6 +14,8 @@ from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.invariants import INVARIANTS, violations
 
+pytestmark = pytest.mark.slow
+
 PIDS = st.lists(st.integers(1, 99_999), min_size=2, max_size=2, unique=True)
 TAGS = st.sampled_from(["tagA", "tagB", "tagA || tagB", "tagB||tagA", "*", "tagC", "Aa"])
 

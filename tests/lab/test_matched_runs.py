@@ -9,6 +9,8 @@ from rmqlab.lab.recorded.consumer_status import found_consistent, recorded_consu
 from rmqlab.lab.recorded.matched_runs import NOMINAL, matched_runs
 from rmqlab.lab.recorded.run_timeline import recorded_timeline, set_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_frames_give_what_the_observer_saw_and_more():
     """The observer asked every 50 ms; the flip in between is in the heartbeats."""

@@ -12,6 +12,8 @@ from rmqlab.lab.articles.rebalance import rebalance_figures
 from rmqlab.lab.groups.group_life import JOINING, GroupLife, Happening, flapping
 from rmqlab.lab.groups.handover import HANDOVERS, handover
 
+pytestmark = pytest.mark.slow
+
 EXPIRY_MS, SCAN_MS, REBALANCE_MS = 120_000, 10_000, 20_000
 LIFE = GroupLife(per_s=10)
 

@@ -12,6 +12,8 @@ from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.lessons.checks_08 import GROUPS, TASK_GAP_MS, first_starter_wins, harmless, outcome_counts
 from rmqlab.runtime.schedule import Schedule, Timing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.row("S-82", "S-84", "S-86", "S-88")
 def test_every_kept_schedule_ends_as_it_says():

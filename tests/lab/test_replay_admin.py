@@ -13,6 +13,8 @@ from rmqlab.lab.replay.replay import replay_recording
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def admin(golden):

@@ -28,6 +28,8 @@ from rmqlab.show.filters.truth_table import connective, negation, truth_table, t
 from rmqlab.show.play.filters import play_bits, play_sql, play_tags, properties_of
 from rmqlab.show.stack import stacked
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "SqlFilterTest"
 
 

@@ -17,6 +17,8 @@ from rmqlab.show.outcome import outcome
 from rmqlab.show.schedules.rules import rules
 from rmqlab.show.swimlane import LanePlaces, swimlane
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run():

@@ -13,6 +13,8 @@ from rmqlab.show.rebalance import rebalance_tables
 from rmqlab.show.rebalance.allotment_grid import allotment_grid
 from rmqlab.show.rebalance.ownership_ribbons import MOST_TOLD, ownership_ribbons, summary
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def untold():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.proof.bench import explore as bench_explore
 from tests.proof.bench.explore import BENCHMARKS, schedules, states, usual_runs
+
+pytestmark = pytest.mark.slow
 
 
 def test_schedules_states_and_runs_are_counted(monkeypatch):

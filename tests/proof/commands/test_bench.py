@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from rmqlab.cli import main
+
+pytestmark = pytest.mark.slow
 
 
 def test_values_with_spread_and_ratio(tmp_path, capsys):

@@ -13,7 +13,10 @@ from tests.proof.stress import store as stress_store
 from tests.proof.stress.sockets import misbehave
 from tests.proof.stress.store import end_under_load
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc: run it on Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc: run it on Linux"),
+]
 
 
 @pytest.fixture(autouse=True)
