@@ -10,6 +10,7 @@ import zipfile
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+import drawsvg
 import mmh3
 import msgspec
 import pytest
@@ -35,14 +36,14 @@ SCENARIO = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory, root):
-    """The wheel, unpacked as pip does it, with the two packages of the core beside it and nothing else."""
+    """The wheel, unpacked as pip does it, with the packages of the core beside it and nothing else."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
     subprocess.run(command, cwd=root, check=True, capture_output=True)
     (wheel,) = (folder / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
-    for package in (mmh3, msgspec):
+    for package in (drawsvg, mmh3, msgspec):
         (folder / "site" / package.__name__).symlink_to(Path(package.__file__).parent)
     (folder / "empty").mkdir()
     return folder
@@ -67,6 +68,7 @@ def run(installed, *arguments):
         (["plan", "a", "a", "--budget", "5"], "a -> a: 2 members"),
         (["explore", "one.jsonl", "--budget", "5"], "one: 2 outcomes"),
         (["explore", "one.jsonl", "--budget", "5", "--picture", "one.txt"], "one: 2 outcomes"),
+        (["explore", "one.jsonl", "--budget", "5", "--picture", "one.svg"], "one: 2 outcomes"),
         (["serve", "--help"], "usage: rmqlab serve"),
         (["audit", "--help"], "usage: rmqlab audit"),
     ],
@@ -82,7 +84,7 @@ def test_what_works_with_the_core_alone(installed, arguments, says):
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [(["audit", "."], "spark"), (["sweep", "loss"], "spark"), (["events", "."], "spark"),
-     (["explore", "one.jsonl", "--picture", "one.svg"], "picture")],
+ ],
 )  # fmt: skip
 def test_what_is_missing_is_named_with_its_extra(installed, arguments, extra):
     (installed / "empty" / "one.jsonl").write_text(json.dumps(SCENARIO) + "\n")
@@ -97,6 +99,8 @@ def test_the_front_door_opens_with_the_core_alone(installed):
         f"import sys; sys.path.insert(0, {str(installed / 'site')!r})\n"
         "import pydoc, rmqlab\n"
         "print(pydoc.plaintext.document(rmqlab))\n"
+        "lab = rmqlab.Lab(topics={'T': 1}); lab.consumer('A', group='G', subscribe={'T': '*'}); lab.send('T', 'a')\n"
+        "print(lab.grid().svg[:4], lab.messages())\n"
         "for call in (rmqlab.spark, lambda: rmqlab.read_store(None, 'x')):\n"
         "    try: call()\n"
         "    except Exception as error: print(type(error).__name__, error)\n"
@@ -106,6 +110,7 @@ def test_the_front_door_opens_with_the_core_alone(installed):
         cwd=installed / "empty", capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert "read_store(session" in told.stdout
+    assert "<svg Messages: 1" in told.stdout
     assert told.stdout.count("MissingPackages the packages of rmqlab[spark] are needed: pip install") == 2
 
 

@@ -69,8 +69,6 @@ VERBS = {
             1: "a property that you asked for with --property fails",
         },
         f"explore {_SCENARIOS}#p-article-000 --budget 300",
-        option="--picture",
-        option_extras=("picture",),
     ),
     "conform": Verb(
         "run vector files against this implementation",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.extras import require
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config
 from rmqlab.lab.scenario_inputs import chosen_scenario
 from rmqlab.search.explorer.deviations import replay_schedule
@@ -138,8 +137,6 @@ def _check_picture(path: Path) -> None:
     """Before the long work: whether a picture of this name can be drawn here."""
     if path.suffix not in PICTURES:
         raise BadInput(f"--picture {path}: a picture ends in {' or '.join(PICTURES)}")
-    if path.suffix == SVG:
-        require("picture")
 
 
 def _draw(explored: Exploration, path: Path, cluster: ClusterConfig | None) -> None:

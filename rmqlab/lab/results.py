@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints, overload
 
-from rmqlab.errors import BadInput
 from rmqlab.lab import records
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.records import columns_of
@@ -189,21 +188,18 @@ class LabTables:
 
     def swimlane(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What happened, a lane for each consumer and one for the broker (of the first group and topic by default)."""
-        _pictures_can_be_drawn()
         from rmqlab.show.swimlane import swimlane
 
         return swimlane(self._account_run(), group=group, topic=topic)
 
     def grid(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What became of each message, by queue and tag."""
-        _pictures_can_be_drawn()
         from rmqlab.show.fate_grid import fate_grid
 
         return fate_grid(self._account_run(), group=group, topic=topic)
 
     def timeline(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """The group's one subscription in the broker, and every heartbeat that could have written it."""
-        _pictures_can_be_drawn()
         from rmqlab.show.slot_timeline import slot_timeline
 
         return slot_timeline(self._account_run(), group=group, topic=topic)
@@ -237,10 +233,3 @@ class LabResult(LabTables):
         """The scenario's id, and how many messages were sent and lost."""
         fates = self.run.fates
         return f"<LabResult {self.scenario.id}: {len(self.messages())} sent, {sum(fate.lost for fate in fates)} lost>"
-
-
-def _pictures_can_be_drawn() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise BadInput("pictures need matplotlib: pip install 'rmqlab[notebook]'")

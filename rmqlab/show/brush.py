@@ -1,83 +1,238 @@
-"""The brush: drawing in inches from the upper left: text, boxes, arrows, lines, marks."""
+"""The brush: drawing in inches from the upper left: text, boxes, arrows, lines, marks. What it makes is SVG.
+
+Text stays text: the file is small, a reader can search it, enlarge it, have it read aloud. Places are made for a wide
+typeface (DejaVu Sans), so that a narrower one in its place never overlaps. The same drawing is the same bytes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import unicodedata
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
-from matplotlib.patches import FancyBboxPatch, Rectangle
+import drawsvg
 
-from rmqlab.show.figure import canvas, svg_of
 from rmqlab.show.palette import BLACK, WHITE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
-    from matplotlib.axes import Axes
+Side = Literal["left", "center", "right"]
+Shape = Literal["round", "square", "diamond", "down", "cross", "bar"]
+Point = tuple[float, float]
+
+PX_PER_INCH = 96
+PX_PER_PT = PX_PER_INCH / 72
+FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
+MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+MIN_TEXT = 8.25  # points: 11 px
+CENTRE = 0.36  # of the letters' size: from the middle of a line of text down to where its letters stand
+ANCHORS: dict[Side, str] = {"left": "start", "center": "middle", "right": "end"}
+HATCH_PX = 7
+# How far letters go, in parts of their size; all others are as wide as "n".
+LETTERS = {"n": 0.635, "iljI.,:;|!'": 0.32, " tfr()[]-/": 0.4, "mwMW%@": 0.92, "ABCDEGHKNOQRSTUVXYZ=<>+": 0.73}
+HEAD_PX, HEAD_HALF_PX = 8, 3.5  # of an arrow
+
+
+def text_width(text: str, size: float = MIN_TEXT) -> float:
+    """The width in inches that a text takes at most, at ``size`` points."""
+    known = {letter: wide for letters, wide in LETTERS.items() for letter in letters}
+    ems = (1.0 if unicodedata.east_asian_width(one) in "WF" else known.get(one, LETTERS["n"]) for one in text)
+    return sum(ems) * size / 72
+
+
+class Sheet:
+    """What was drawn so far, in layers: a higher one covers a lower one, and the later covers the earlier."""
+
+    def __init__(self, width: float, height: float) -> None:
+        """`width` and `height` are inches."""
+        self.says: str | None = None
+        self._drawing = drawsvg.Drawing(_px(width), _px(height), font_family=FONTS)
+        self._patterns: dict[str, drawsvg.Pattern] = {}
+        self._drawing.append(drawsvg.Rectangle(0, 0, _px(width), _px(height), fill=WHITE))
+
+    def add(self, layer: float, element: drawsvg.DrawingBasicElement) -> None:
+        """Put an element on a layer; what the sheet ``says`` now is shown under the pointer."""
+        if self.says is not None:
+            element.append_title(self.says)
+        self._drawing.append(element, z=layer)
+
+    def pattern(self, hatch: str, colour: str) -> drawsvg.Pattern:
+        """The fill that draws ``hatch``, which is named by the characters it looks like, in ``colour``."""
+        name = f"hatch-{ord(hatch[0])}-{colour.removeprefix('#')}"
+        if name not in self._patterns:
+            end, middle = HATCH_PX, HATCH_PX / 2
+            found = drawsvg.Pattern(end, end, patternUnits="userSpaceOnUse", id=name)
+            up, down = (0.0, end, end, 0.0), (0.0, 0.0, end, end)
+            upright, flat = (middle, 0.0, middle, end), (0.0, middle, end, middle)
+            kinds: dict[str, list[tuple[float, ...]]] = {
+                "/": [up],
+                "\\": [down],
+                "x": [up, down],
+                "|": [upright],
+                "-": [flat],
+            }
+            lines = kinds.get(hatch[0], [])
+            for ends in lines:
+                found.append(drawsvg.Line(*ends, stroke=colour, stroke_width=1.2))
+            if not lines:
+                found.append(drawsvg.Circle(middle, middle, 1.3, fill=colour))
+            self._patterns[name] = found
+        return self._patterns[name]
+
+    def svg(self) -> str:
+        """The whole as SVG text."""
+        return f"{self._drawing.as_svg(header='')}\n"
 
 
 class Brush:
-    """Draws on ``axes``; every length is in inches, y grows downwards."""
+    """Draws on a sheet; every length is in inches, y grows downwards, line widths and letters are in points."""
 
-    def __init__(self, axes: Axes, *, top: float = 0) -> None:
-        """`top` is where y = 0 lies on the axes."""
-        self.axes = axes
+    def __init__(self, sheet: Sheet, *, top: float = 0) -> None:
+        """`top` is where y = 0 lies on the sheet."""
+        self.sheet = sheet
         self.top = top
 
-    def text(self, x: float, y: float, text: str, *, size: float = 8, colour: str = BLACK, **style: Any) -> None:
-        """Text centred at (x, y), or starting there with ha="left"."""
-        style = {"ha": "center", "va": "center", "zorder": 5, **style}
-        self.axes.text(x, self.top + y, text, fontsize=size, color=colour, **style)
+    @contextmanager
+    def saying(self, text: str) -> Iterator[None]:
+        """What is drawn inside says ``text`` when the pointer rests on it."""
+        before, self.sheet.says = self.sheet.says, text
+        yield
+        self.sheet.says = before
 
-    def block(self, x: float, y: float, width: float, height: float, colour: str, **style: Any) -> None:
-        """A filled rectangle whose upper left corner is (x, y)."""
-        style = {"edgecolor": "none", "zorder": 1, **style}
-        self.axes.add_patch(Rectangle((x, self.top + y), width, height, facecolor=colour, **style))
-
-    def chip(self, x: float, y: float, width: float, height: float, face: str = WHITE, edge: str = "none") -> None:
-        """A box with round corners, centred at (x, y)."""
-        pad = 0.04
-        corner = (x - width / 2 + pad, self.top + y - height / 2 + pad)
-        shape = f"round,pad={pad},rounding_size=0.06"
-        self.axes.add_patch(
-            FancyBboxPatch(
-                corner, width - 2 * pad, height - 2 * pad, boxstyle=shape, facecolor=face, edgecolor=edge,
-                linewidth=1.6, zorder=4,
-            )
-        )  # fmt: skip
-
-    def arrow(
-        self, start: tuple[float, float], end: tuple[float, float], colour: str = BLACK, *, dashed: bool = False
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = MIN_TEXT,
+        colour: str = BLACK,
+        ha: Side = "center",
+        bold: bool = False,
+        monospace: bool = False,
+        ground: str | None = None,
     ) -> None:
-        """An arrow from ``start`` to ``end``."""
-        style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "linestyle": (0, (3, 2)) if dashed else "-"}
-        style |= {"shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
-        (x1, y1), (x2, y2) = start, end
-        self.axes.annotate("", xy=(x2, self.top + y2), xytext=(x1, self.top + y1), arrowprops=style, zorder=3)
-
-    def line(self, x: tuple[float, float], y: tuple[float, float], colour: str, width: float) -> None:
-        """A straight line under everything else."""
-        self.axes.plot(
-            x, [self.top + end for end in y], color=colour, linewidth=width, solid_capstyle="butt", zorder=0.5
-        )
-
-    def spot(self, x: float, y: float, size: float, face: str, *, edge: str | None = None, shape: str = "o") -> None:
-        """A round (or other) mark at (x, y), ``size`` in points."""
-        self.axes.plot(
-            [x], [self.top + y], marker=shape, markersize=size, markerfacecolor=face, markeredgecolor=edge or face,
-            markeredgewidth=2, zorder=4,
+        """Text centred at (x, y), or beginning or ending there (`ha`); ``ground`` is the colour behind its letters."""
+        size = max(size, MIN_TEXT)
+        if ground is not None:
+            wide, high = text_width(text, size), 1.3 * size / 72
+            left = x - {"left": 0, "center": wide / 2, "right": wide}[ha]
+            self.block(left, y - high / 2, wide, high, ground, layer=4.5)
+        letters = size * PX_PER_PT
+        self.sheet.add(
+            5,
+            drawsvg.Text(
+                text, _round(letters), _px(x), _round(_px(self.top + y) + CENTRE * letters), fill=colour,
+                text_anchor=ANCHORS[ha], font_weight="bold" if bold else None,
+                font_family=MONOSPACE if monospace else None, style="white-space:pre" if "  " in text else None,
+            ),
         )  # fmt: skip
 
+    def block(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        colour: str,
+        *,
+        edge: str | None = None,
+        edge_width: float = 1,
+        dashed: bool = False,
+        hatch: str = "",
+        hatch_colour: str = WHITE,
+        layer: float = 1,
+        corner: float = 0,
+    ) -> None:
+        """A filled rectangle whose upper left corner is (x, y); ``corner`` is the radius of its corners."""
+        place = (_px(x), _px(self.top + y), _px(width), _px(height))
+        style: dict[str, Any] = {} if edge is None else {"stroke": edge, "stroke_width": _round(edge_width * PX_PER_PT)}
+        if corner:
+            style["rx"] = _px(corner)
+        self.sheet.add(layer, drawsvg.Rectangle(*place, fill=colour, stroke_dasharray=_dashes(dashed), **style))
+        if hatch:
+            self.sheet.add(layer, drawsvg.Rectangle(*place, fill=self.sheet.pattern(hatch, hatch_colour)))
 
-def sheet(width: float, height: float, paint: Callable[[Axes], None]) -> str:
-    """SVG of an empty sheet of ``width`` by ``height`` inches on which ``paint`` has drawn."""
-    with canvas(width, height) as figure:
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, width), ylim=(height, 0))
-        axes.axis("off")
-        paint(axes)
-        return svg_of(figure)
+    def chip(self, x: float, y: float, width: float, height: float, face: str = WHITE, edge: str | None = None) -> None:
+        """A box with round corners, centred at (x, y)."""
+        self.block(x - width / 2, y - height / 2, width, height, face, edge=edge, edge_width=1.6, layer=4, corner=0.06)
+
+    def arrow(self, start: Point, end: Point, colour: str = BLACK, *, dashed: bool = False) -> None:
+        """An arrow from ``start`` to ``end``."""
+        (x1, y1), (x2, y2) = ((_px(x), _px(self.top + y)) for x, y in (start, end))
+        length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1e-6)
+        along, across = (x2 - x1) / length, (y2 - y1) / length
+        neck_x, neck_y = x2 - HEAD_PX * along, y2 - HEAD_PX * across
+        self.polyline([start, (neck_x / PX_PER_INCH, neck_y / PX_PER_INCH - self.top)], colour, dashed=dashed, layer=3)
+        wing_x, wing_y = -HEAD_HALF_PX * across, HEAD_HALF_PX * along
+        corners = [x2, y2, neck_x + wing_x, neck_y + wing_y, neck_x - wing_x, neck_y - wing_y]
+        self.sheet.add(3, drawsvg.Lines(*map(_round, corners), close=True, fill=colour))
+
+    def line(self, x: Point, y: Point, colour: str, width: float, *, dashed: bool = False) -> None:
+        """A straight line under everything else, from the first of each pair to the second."""
+        self.polyline([(x[0], y[0]), (x[1], y[1])], colour, width=width, dashed=dashed, layer=0.5)
+
+    def polyline(
+        self, points: Sequence[Point], colour: str, *, width: float = 1.1, dashed: bool = False, layer: float = 2
+    ) -> None:
+        """A line through points."""
+        style = {"stroke_width": _round(width * PX_PER_PT), "stroke_dasharray": _dashes(dashed)}
+        self.sheet.add(layer, drawsvg.Lines(*self._flat(points), fill="none", stroke=colour, **style))
+
+    def area(self, points: Sequence[Point], colour: str, *, layer: float = 1) -> None:
+        """A filled shape with these corners."""
+        self.sheet.add(layer, drawsvg.Lines(*self._flat(points), close=True, fill=colour))
+
+    def _flat(self, points: Sequence[Point]) -> list[float]:
+        return [one for x, y in points for one in (_px(x), _px(self.top + y))]
+
+    def spot(
+        self,
+        x: float,
+        y: float,
+        size: float,
+        face: str,
+        *,
+        edge: str | None = None,
+        shape: Shape = "round",
+    ) -> None:
+        """A mark at (x, y), ``size`` points across."""
+        at_x, at_y, r = _px(x), _px(self.top + y), _round(size * PX_PER_PT / 2)
+        line = {"stroke": edge or face, "stroke_width": 2}
+        if shape == "round":
+            self.sheet.add(4, drawsvg.Circle(at_x, at_y, r, fill=face, **line))
+        elif shape == "cross":
+            for turn in (1, -1):
+                ends = (at_x - r, at_y - turn * r, at_x + r, at_y + turn * r)
+                self.sheet.add(4, drawsvg.Line(*map(_round, ends), stroke=face, stroke_width=3))
+        elif shape == "bar":
+            self.sheet.add(4, drawsvg.Line(at_x, _round(at_y - r), at_x, _round(at_y + r), **line))
+        else:
+            corners = {
+                "square": [(-r, -r), (r, -r), (r, r), (-r, r)], "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
+                "down": [(-r, -r), (r, -r), (0, r)],
+            }[shape]  # fmt: skip
+            points = [_round(one) for dx, dy in corners for one in (at_x + dx, at_y + dy)]
+            self.sheet.add(4, drawsvg.Lines(*points, close=True, fill=face, **line))
 
 
 def painted(width: float, height: float, draw: Callable[[Brush], None]) -> str:
-    """SVG of what ``draw`` draws."""
-    return sheet(width, height, lambda axes: draw(Brush(axes)))
+    """SVG of what ``draw`` draws on an empty sheet of ``width`` by ``height`` inches."""
+    sheet = Sheet(width, height)
+    draw(Brush(sheet))
+    return sheet.svg()
+
+
+def _px(inches: float) -> float:
+    return _round(inches * PX_PER_INCH)
+
+
+def _round(value: float) -> float:
+    """Two decimals, and no fraction where there is none: the same text on every machine."""
+    near = round(value, 2)
+    return int(near) if near == int(near) else near
+
+
+def _dashes(dashed: bool) -> str | None:
+    return "4 3" if dashed else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, ink, summary
+from rmqlab.show.palette import GREY, LOOKS, PALE, ink, summary
 from rmqlab.show.pen import Pen, drawn
 from rmqlab.show.tables import Table
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-LEFT, HEADLINE, TOP, BOX, COLUMN, GAP, LEGEND, FOOT = 0.95, 0.34, 0.96, 0.46, 1.5, 0.06, 0.3, 0.36
-LEAST_WIDTH = 7.0
-NARROW = 6  # from this many queues on a box has room for less text
+LEFT, HEADLINE, TOP, BOX, GAP, LEGEND, FOOT = 0.95, 0.34, 0.96, 0.46, 0.06, 0.3, 0.36
+WIDTH, MAX_COLUMN = 8.5, 1.86
+ROOMY, NARROW = 1.4, 0.75  # what a column needs for all its words, and for the word "queue"
 
 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -44,11 +44,11 @@ def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
 def size(reading: RunView) -> tuple[float, float]:
     """Width and height of the grid in inches."""
     depth = sum(_depth(row.values()) for row in cells(reading).values())
-    return max(LEFT + _column(reading) * reading.queues + 0.1, LEAST_WIDTH), TOP + depth + FOOT + LEGEND
+    return WIDTH, TOP + depth + FOOT + LEGEND
 
 
 def _column(reading: RunView) -> float:
-    return COLUMN if reading.queues < NARROW else COLUMN * (NARROW - 1) / reading.queues
+    return min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues))
 
 
 def _depth(stacks: Iterable[list[MessageFate]]) -> float:
@@ -59,7 +59,7 @@ def draw(pen: Pen) -> None:
     """Draw the grid."""
     reading = pen.reading
     column = _column(reading)
-    pen.text(0.08, HEADLINE / 2, headline(reading), size=11, ha="left", fontweight="bold")
+    pen.text(0.08, HEADLINE / 2, headline(reading), size=11, ha="left", bold=True)
     for queue in range(reading.queues):
         _header(pen, queue, column)
     y = TOP
@@ -68,14 +68,15 @@ def draw(pen: Pen) -> None:
         colour = pen.colours[tag]
         pen.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
         label = tag or "no tag"
-        pen.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=9, colour=ink(colour), fontweight="bold")
+        pen.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=9, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):
-                _box(pen, fate, LEFT + queue * column, y + GAP + place * BOX, column)
+                with pen.saying(_in_words(fate)):
+                    _box(pen, fate, LEFT + queue * column, y + GAP + place * BOX, column)
         y += depth
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
-        text = f"offset {committed} of {maximum}: lag {behind}" if column >= COLUMN else f"{committed}/{maximum}"
+        text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
         pen.text(LEFT + (queue + 0.5) * column, y + 0.13, text)
     _legend(pen, y + FOOT)
 
@@ -85,24 +86,28 @@ def _header(pen: Pen, queue: int, column: float) -> None:
     owner = pen.reading.owners.get(queue)
     colour = PALE if owner is None else pen.asked(owner)
     pen.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
-    name = f"queue {queue}" if column >= COLUMN / 2 else f"q{queue}"
-    owned = "nobody's" if owner is None else f"{owner} owns it" if column >= COLUMN else str(owner)
-    pen.text(x + column / 2, HEADLINE + 0.2, name, size=9, colour=ink(colour), fontweight="bold")
+    name = f"queue {queue}" if column >= NARROW else f"q{queue}"
+    owned = "nobody's" if owner is None else f"{owner} owns it" if column >= ROOMY else str(owner)
+    pen.text(x + column / 2, HEADLINE + 0.2, name, size=9, colour=ink(colour), bold=True)
     pen.text(x + column / 2, HEADLINE + 0.42, owned, size=9, colour=ink(colour))
 
 
 def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None:
     look = LOOKS[fate.fate]
-    pen.block(
-        x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, edgecolor=WHITE, linewidth=0, hatch=look.hatch
-    )
-    wide = column >= COLUMN
+    pen.block(x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, hatch=look.hatch)
+    wide = column >= ROOMY
     body = fate.body if wide else fate.body.removeprefix("MsgStr")
     words = f"{look.mark} {_where(fate)}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
-    ground = {"facecolor": look.colour, "edgecolor": "none", "pad": 1.2} if look.hatch else None
-    pen.text(x + column / 2, y + 0.15, body, size=9, colour=ink(look.colour), fontweight="bold", bbox=ground)
-    pen.text(x + column / 2, y + 0.33, words, colour=ink(look.colour), bbox=ground)
+    ground = look.colour if look.hatch else None
+    pen.text(x + column / 2, y + 0.15, body, size=9, colour=ink(look.colour), bold=True, ground=ground)
+    pen.text(x + column / 2, y + 0.33, words, colour=ink(look.colour), ground=ground)
+
+
+def _in_words(fate: MessageFate) -> str:
+    """What the pointer is told of a message."""
+    told = f"{fate.body}, {fate.tag or 'no tag'}, queue {fate.queue} offset {fate.offset}: {LOOKS[fate.fate].words}"
+    return told if fate.subscription is None else f"{told}; the subscription that decided: {fate.subscription}"
 
 
 def _where(fate: MessageFate) -> str:
@@ -124,7 +129,7 @@ def _legend(pen: Pen, y: float) -> None:
         if not count:
             continue
         look = LOOKS[fate]
-        pen.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch, edgecolor=WHITE, linewidth=0)
+        pen.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch)
         text = f"{look.mark} {count} {look.words}"
         pen.text(x + 0.24, y + 0.08, text, size=8.5, ha="left")
         x += 0.24 + 0.088 * len(text) + 0.15

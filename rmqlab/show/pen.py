@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.show.brush import Brush, sheet
+from rmqlab.show.brush import Brush, Sheet
 from rmqlab.show.palette import Colours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from matplotlib.axes import Axes
 
     from rmqlab.lab.run_view import RunView
 
@@ -18,9 +16,9 @@ if TYPE_CHECKING:
 class Pen(Brush):
     """Draws one reading."""
 
-    def __init__(self, axes: Axes, reading: RunView, *, top: float = 0) -> None:
-        """`top` is where y = 0 lies on the axes."""
-        super().__init__(axes, top=top)
+    def __init__(self, sheet: Sheet, reading: RunView, *, top: float = 0) -> None:
+        """`top` is where y = 0 lies on the sheet."""
+        super().__init__(sheet, top=top)
         self.reading = reading
         self.colours = Colours(reading)
 
@@ -31,9 +29,7 @@ class Pen(Brush):
 
 def drawn(width: float, height: float, reading: RunView, *parts: tuple[Callable[[Pen], None], float]) -> str:
     """SVG of a drawing: each part is a function that draws, and the y at which its own y = 0 lies."""
-
-    def paint(axes: Axes) -> None:
-        for draw, top in parts:
-            draw(Pen(axes, reading, top=top))
-
-    return sheet(width, height, paint)
+    sheet = Sheet(width, height)
+    for draw, top in parts:
+        draw(Pen(sheet, reading, top=top))
+    return sheet.svg()

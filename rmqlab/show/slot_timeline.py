@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-LEFT, COLUMN, TOP, LANE, RIBBON, FOOT = 1.25, 1.0, 0.3, 0.5, 0.42, 0.36
-MOST, LEAST = 8, 5  # heartbeats in one picture
+WIDTH, LEFT, MAX_COLUMN, TOP, LANE, RIBBON, FOOT = 8.5, 1.25, 1.2, 0.3, 0.5, 0.42, 0.36
+MAX_BEATS = 8  # in one picture
 
 
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -46,28 +46,30 @@ def shown(reading: RunView) -> list[Beat]:
 
 def size(reading: RunView) -> tuple[float, float]:
     """Width and height in inches."""
-    columns = max(min(len(shown(reading)), MOST), LEAST)
-    return LEFT + COLUMN * columns + 0.15, TOP + LANE * len(reading.names) + RIBBON + FOOT
+    return WIDTH, TOP + LANE * len(reading.names) + RIBBON + FOOT
 
 
 def draw(pen: Pen) -> None:
     """Draw lanes, heartbeats and the slot."""
-    beats = shown(pen.reading)[-MOST:]
+    beats = shown(pen.reading)[-MAX_BEATS:]
+    column = min(MAX_COLUMN, (WIDTH - LEFT - 0.15) / max(len(beats), 1))
     lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(pen.reading.names)}
     ribbon = TOP + LANE * len(lanes)
-    right = LEFT + COLUMN * max(len(beats), 1) + 0.05
+    right = LEFT + column * max(len(beats), 1) + 0.05
     for name, y in lanes.items():
         colour = pen.asked(name)
         pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
         label = f"{name}: {short(pen.reading.asked[name])}"
         pen.text(0.08 + (LEFT - 0.3) / 2, y, label, size=9, colour=ink(colour))
         pen.line((LEFT - 0.1, right), (y, y), PALE, 6)
-    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=9, ha="left", fontweight="bold")
+    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=9, ha="left", bold=True)
     pen.text(0.08, TOP / 2, "version:", colour=GREY, ha="left")
     pen.text(0.08, ribbon + RIBBON + 0.14, "arrived:", colour=GREY, ha="left")
     for index, beat in enumerate(beats):
-        _beat(pen, beat, LEFT + COLUMN * (index + 0.5), lanes[beat.who], ribbon)
-    _segments(pen, beats, ribbon, right)
+        answer = "takes the slot" if beat.taken else "ignored"
+        with pen.saying(f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"):
+            _beat(pen, beat, LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
+    _segments(pen, beats, ribbon, right, column)
 
 
 def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
@@ -83,14 +85,14 @@ def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
     pen.text(x, ribbon + RIBBON + 0.14, seconds(beat.t), colour=GREY)
 
 
-def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float) -> None:
-    writers = [(LEFT + COLUMN * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
+def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
+    writers = [(LEFT + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
     for number, (start, beat) in enumerate(writers):
         end = writers[number + 1][0] if number + 1 < len(writers) else right
         colour = pen.colours[beat.expression]
-        pen.block(start, ribbon, end - start, RIBBON, colour, edgecolor=WHITE, linewidth=1.5)
+        pen.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
         words = short(beat.expression)
-        pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=9, colour=ink(colour), ha="left", fontweight="bold")
+        pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=9, colour=ink(colour), ha="left", bold=True)
 
 
 def alt(reading: RunView) -> str:

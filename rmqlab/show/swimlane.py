@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.29, 0.36, 0.72, 0.1
-TIMES, ZONE, RIBBON, LANE, EDGE = 1.0, 2.75, 2.3, 1.1, 0.5
+TIMES, ZONE, RIBBON, LANE, EDGE = 0.9, 2.55, 2.05, 1.05, 0.47
 LETTER = 0.075  # of the widest usual typeface at 8 points
 UNDER = 0.06  # arrows run below the middle of their row, their text above
 REACHES_CLIENT = frozenset({
@@ -78,16 +78,15 @@ def swimlane(
         _lanes(pen, lanes, told, height if step is None else end + BOTTOM)
         y = TOP
         for scene in told:
-            pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, zorder=2)
-            pen.text(0.08, y + HEADING / 2, scene.title, size=9, ha="left", fontweight="bold")
+            pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, layer=2)
+            pen.text(0.08, y + HEADING / 2, scene.title, size=9, ha="left", bold=True)
             y += HEADING
             for moment in scene.moments:
-                _moment(pen, lanes, moment, y + ROW / 2)
+                with pen.saying(_in_words(moment)):
+                    _moment(pen, lanes, moment, y + ROW / 2)
                 y += ROW
         if step is not None:
-            pen.block(
-                0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edgecolor=BLACK, linewidth=1.4, zorder=6
-            )
+            pen.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
 
     svg = drawn(lanes.width, height, reading, (draw, 0))
     alt = _alt(reading, told)
@@ -112,10 +111,10 @@ def _lanes(pen: Pen, lanes: LanePlaces, story: list[Scene], height: float) -> No
         colour = pen.asked(name)
         pen.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
         pen.chip(x, 0.36, 0.86, 0.56, colour)
-        pen.text(x, 0.27, name, size=12, colour=ink(colour), fontweight="bold")
+        pen.text(x, 0.27, name, size=12, colour=ink(colour), bold=True)
         asked = short(pen.reading.asked[name])
         pen.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
-    pen.text(lanes.middle, 0.24, "broker", size=12, fontweight="bold")
+    pen.text(lanes.middle, 0.24, "broker", size=12, bold=True)
     pen.text(lanes.middle, 0.47, "colour: the group's one subscription")
     pen.text(0.08, 0.47, "time", colour=GREY, ha="left")
     slot, since, y = None, TOP - 0.08, TOP
@@ -147,9 +146,9 @@ def _moment(pen: Pen, lanes: LanePlaces, moment: Moment, y: float) -> None:
         colour = BLACK if moment.taken else GREY
         ends = (lanes.x[who], y + UNDER), (lanes.edge(who), y + UNDER)
         if moment.kind is MomentKind.REBALANCE:
-            pen.spot(lanes.x[who], y, 6, BLACK, shape="D")
+            pen.spot(lanes.x[who], y, 6, BLACK, shape="diamond")
         elif moment.kind is MomentKind.FAULT:
-            pen.spot(lanes.x[who], y, 9, VERMILLION, shape="X")
+            pen.spot(lanes.x[who], y, 9, VERMILLION, shape="cross")
         elif moment.kind is MomentKind.NOTIFY:
             pen.arrow(ends[1], ends[0])
         else:
@@ -157,6 +156,12 @@ def _moment(pen: Pen, lanes: LanePlaces, moment: Moment, y: float) -> None:
         _beside(pen, lanes, who, moment.text, y, above=moment.kind not in {MomentKind.REBALANCE, MomentKind.FAULT})
     if moment.at_broker:
         _chip(pen, lanes, moment.at_broker, y, BLACK if moment.taken else GREY)
+
+
+def _in_words(moment: Moment) -> str:
+    """What the pointer is told: when, who, what, on both sides."""
+    parts = (f"{seconds(moment.t)}: {moment.kind}", ", ".join(moment.who), moment.text, moment.at_broker)
+    return "; ".join(filter(None, parts))
 
 
 def _message(pen: Pen, lanes: LanePlaces, moment: Moment, known: list[str], y: float) -> None:

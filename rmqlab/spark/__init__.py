@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from rmqlab.spark.filters.subscription_columns import Properties
 
 
 def read_store(
@@ -38,6 +40,26 @@ def read_store(
     if columns is not None:
         reader = reader.option("columns", ",".join(columns))
     return reader.options(**options).load(str(path))
+
+
+def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties: Properties = "properties") -> Column:
+    """Tell for each message of a frame whether a consumer that subscribes to `expression` gets it; never NULL.
+
+    By the core's own rules: `kind` is TAG (both its steps) or SQL92. `tags` names the column of tags; `properties` a
+    map column, or it finds the column of a property by its name. Both defaults are those of `read_store`::
+
+        messages = rmqlab.read_store(rmqlab.spark(), "store")
+        messages.where(rmqlab.spark.wants("TagA || TagB")).count()
+        messages.where(rmqlab.spark.wants("price > 10.5 AND region = 'hz'", "SQL92")).show()
+
+    Raises:
+        BadInput: the packages of the extra `spark` are missing, or another kind.
+        MQFilterException: the broker refuses this condition.
+    """
+    require("spark")
+    from rmqlab.spark.filters import subscription_columns
+
+    return subscription_columns.wants(expression, kind, tags=tags, properties=properties)
 
 
 class _Room(ModuleType):

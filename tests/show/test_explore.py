@@ -6,8 +6,9 @@ import ipywidgets
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.explore import WIDGET, ChoiceControl, Controls, Text, explore
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.play import eight_messages as play_module
 from rmqlab.show.play.eight_messages import play
 from rmqlab.show.tables import Table

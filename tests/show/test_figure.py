@@ -11,8 +11,10 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from rmqlab.lab.articles.eight_messages import EightMessages
+from rmqlab.show.brush import text_width
+from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.fate_grid import fate_grid
-from rmqlab.show.figure import SVG, Picture, canvas, svg_of
+from rmqlab.show.figure import SVG, Picture
 from rmqlab.show.outcome import outcome
 from rmqlab.show.slot_timeline import slot_timeline
 from rmqlab.show.swimlane import swimlane
@@ -62,18 +64,34 @@ def test_text_stays_within_the_picture(draw, run):
     root = ET.fromstring(draw(run).svg)
     _, _, width, height = map(float, root.get("viewBox").split())
     for text in root.iter(f"{NAMESPACE}text"):
-        place = re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", text.get("transform", ""))
-        x, y = (float(text.get("x")), float(text.get("y"))) if text.get("x") else map(float, place.groups())
-        length = 0.62 * float(re.search(r"([\d.]+)px", text.get("style"))[1]) * len("".join(text.itertext()))
-        start = {"middle": x - length / 2, "end": x - length}.get(_anchor(text), x)
+        x, y, size = (float(text.get(name)) for name in ("x", "y", "font-size"))
+        length = text_width(text.text, size) * 72
+        start = {"middle": x - length / 2, "end": x - length}.get(text.get("text-anchor"), x)
         assert start >= -1, text.text
         assert start + length <= width + 1, text.text
         assert 0 <= y <= height, text.text
 
 
-def _anchor(text):
-    found = re.search(r"text-anchor: (\w+)", text.get("style", ""))
-    return found and found[1]
+@pytest.mark.parametrize("draw", DRAWINGS)
+def test_letters_have_11_px_at_the_width_that_is_shown(draw, run):
+    root = ET.fromstring(draw(run).svg)
+    scale = float(root.get("width")) / float(root.get("viewBox").split()[2])
+    sizes = {float(text.get("font-size")) * scale for text in root.iter(f"{NAMESPACE}text")}
+    assert min(sizes) >= 10.99
+
+
+def test_the_pointer_is_told_what_became_of_a_message(run):
+    told = [title.text for title in ET.fromstring(fate_grid(run).svg).iter(f"{NAMESPACE}title")]
+    assert "MsgStr2, tagA, queue 0 offset 0: dropped by the broker; the subscription that decided: tagB" in told
+
+
+def test_diagrams_do_not_need_matplotlib():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.outcome import outcome\n"
+        "from rmqlab.show.swimlane import swimlane; r = E().run(); outcome(r), swimlane(r)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=path())
 
 
 def test_pictures_are_the_same_in_another_process():

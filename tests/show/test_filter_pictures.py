@@ -283,11 +283,12 @@ def test_stacked_pictures_keep_their_words():
     one, two = tag_checks("Aa", ["Aa"]), truth_tables()
     both = stacked("both", one, two)
     assert words(both) == words(one) + words(two)
-    assert size(both)[1] > size(one)[1] + size(two)[1]
+    heights = [float(ET.fromstring(picture.svg).get("height")) for picture in (both, one, two)]
+    assert heights[0] > heights[1] + heights[2]
     assert both.alt == f"{one.alt} {two.alt}"
     assert both.table is one.table
     one.svg = "<svg/>"
-    with pytest.raises(ValueError, match="no viewBox"):
+    with pytest.raises(ValueError, match="no size and viewBox"):
         stacked("none", one)
 
 

@@ -18,7 +18,7 @@ from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.log_extent import AuditError, require_messages
 from rmqlab.spark.audit.scan import Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.subscriptions import Asked, Held, Present, Subscriptions, both
+from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.log_maker import LogMaker
 
@@ -156,17 +156,19 @@ def test_events_beside_a_store_stay_when_a_line_about_another_group_is_given(tmp
 
 def test_both_are_all_that_is_said_in_order_of_time_and_once():
     key = ("G", "T")
-    one = Subscriptions({key: [Asked("A", "TAG", "a")]}, {key: [Held("TAG", "a", 5)]}, frozenset(), {}, {key: (1,)})
+    one = Subscriptions(
+        {key: [Asked("A", "TAG", "a")]}, {key: [HeldSubscription("TAG", "a", 5)]}, frozenset(), {}, {key: (1,)}
+    )
     other = Subscriptions(
         {key: [Asked("A", "TAG", "a"), Asked("B", "TAG", "b")]},
-        {key: [Held("TAG", "b", 3)]},
+        {key: [HeldSubscription("TAG", "b", 3)]},
         frozenset({key}),
         {"G": [Present(2, ("A",))]},
         {key: (1, 2)},
     )
     found = both(one, other)
     assert found.asked == {key: [Asked("A", "TAG", "a"), Asked("B", "TAG", "b")]}
-    assert found.held == {key: [Held("TAG", "b", 3), Held("TAG", "a", 5)]}
+    assert found.held == {key: [HeldSubscription("TAG", "b", 3), HeldSubscription("TAG", "a", 5)]}
     assert found.complete == {key}
     assert found.present == {"G": [Present(2, ("A",))]}
     assert found.reset == {key: (1, 2)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zlib
 from collections import defaultdict
 
@@ -15,6 +16,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from pyspark.sql import functions as F  # noqa: N812
 
+import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
@@ -187,3 +189,15 @@ def test_names_and_prefixes_of_columns(spark):
     frame = frame_of(spark, messages).selectExpr("`#`", "map['$y'] as `p.$y`", "map['_x'] as `p._x`")
     prefixed = lambda name: F.col(f"`p.{name}`")  # noqa: E731
     assert collect(frame, [passes("$y = 1 AND _x = 2", prefixed)]) == [[True, False]]
+
+
+def test_the_room_filters_the_messages_of_a_store(spark, golden, tmp_path):
+    shutil.unpack_archive(golden / "broker-4.8.0" / "bitmap" / "store.tar.gz", tmp_path, filter="data")
+    messages = rmqlab.read_store(spark, tmp_path / "store", columns=["tags", "properties"])
+    rows = [(row["tags"], dict(row["properties"])) for row in messages.toArrow().to_pylist()]
+    for text in ("TAGS = 'tagA'", "a IS NULL OR TAGS = 'tagA'", "UNIQ_KEY IS NOT NULL"):
+        compiled = compile_sql92(text)
+        expected = sum(compiled.matches(properties) for _, properties in rows)
+        assert messages.where(rmqlab.spark.wants(text, "SQL92")).count() == expected, text
+    tag = next(tag for tag, _ in rows if tag)
+    assert messages.where(rmqlab.spark.wants(tag)).count() == [own for own, _ in rows].count(tag) > 0

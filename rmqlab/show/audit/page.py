@@ -125,7 +125,8 @@ def _pictures(rows: Sequence[tuple[str, str, _Row]], counts: Sequence[_Row]) -> 
 def fates_by_group(rows: Sequence[tuple[str, str, _Row]], counts: Iterable[_Row]) -> Picture:
     """One bar for each group and topic, the most lost first: which share of its messages met which fate."""
     from rmqlab.show.audit.pictures import look_of
-    from rmqlab.show.figure import Picture, canvas, svg_of
+    from rmqlab.show.chart import canvas, svg_of
+    from rmqlab.show.figure import Picture
     from rmqlab.show.palette import BLACK
 
     keys = [(group, topic) for group, topic, _ in rows[:MOST_GROUPS]]
@@ -168,7 +169,8 @@ def losses_over_time(group: str, topic: str, counts: Iterable[_Row]) -> Picture:
     from matplotlib.ticker import MaxNLocator
 
     from rmqlab.show.audit.pictures import look_of
-    from rmqlab.show.figure import Picture, canvas, svg_of
+    from rmqlab.show.chart import canvas, svg_of
+    from rmqlab.show.figure import Picture
     from rmqlab.show.palette import BLACK
 
     mine = [row for row in counts if (row["group"], row["topic"]) == (group, topic)]

@@ -9,7 +9,8 @@ from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
 from rmqlab.show.brush import Brush, painted
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, LOOKS, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 
@@ -67,7 +68,7 @@ def loss_by_tag(audit: AuditReport) -> Picture:
     title = f"Lost by group and tag ({audit.name})"
 
     def draw(brush: Brush) -> None:
-        brush.text(0.1, 0.2, title, size=10, ha="left", fontweight="bold")
+        brush.text(0.1, 0.2, title, size=10, ha="left", bold=True)
         for column, tag in enumerate(tags):
             brush.text(LEFT + (column + 0.5) * CELL_W, TOP - 0.14, tag or "no tag", size=8.5)
         for row, (group, one) in enumerate(groups):

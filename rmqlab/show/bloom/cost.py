@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.lab.bloom.map import SIDES
 from rmqlab.lab.bloom.stages import ARTICLE_BUILD, ARTICLE_WITH, ARTICLE_WITHOUT
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from rmqlab.show.tables import Table
 

@@ -56,7 +56,7 @@ def bit_array(bloom: BloomFilter, topic: str, groups: Mapping[str, bool], bitmap
     def draw(brush: Brush) -> None:
         number = sum(bits.get_bit(position) for position in range(bloom.m))
         title = f"{bloom.m} bits = {bloom.m // BITS_PER_BYTE} bytes, {number} of them set"
-        brush.text(MARGIN, 0.2, title, size=10, ha="left", fontweight="bold")
+        brush.text(MARGIN, 0.2, title, size=10, ha="left", bold=True)
         others = len(groups) - sum(groups.values())
         text = f"False hits: {len(false)} of {others} that do not match. A number in a box: as many groups share it"
         brush.text(MARGIN, 0.42, text, ha="left", size=8.5)
@@ -106,19 +106,19 @@ def _bit(
     x = LEFT + column * BIT + column // BITS_PER_BYTE * BYTE_GAP
     y = top + row * ROW
     colour = (colours[owners[0]] if len(owners) == 1 else GREY) if is_set else PALE
-    brush.block(x, y, BIT, ROW, colour, edgecolor=WHITE, linewidth=1.2)
+    brush.block(x, y, BIT, ROW, colour, edge=WHITE, edge_width=1.2)
     if is_set:
         text = "1" if len(owners) < 2 else str(len(owners))
-        brush.text(x + BIT / 2, y + ROW / 2, text, size=8, colour=ink(colour), fontweight="bold")
+        brush.text(x + BIT / 2, y + ROW / 2, text, size=8, colour=ink(colour), bold=True)
 
 
 def _group(
     brush: Brush, y: float, group: str, positions: Sequence[int], bits: BitsArray, matches: bool, hit: bool,
     colours: Mapping[str, str],
 ) -> None:  # fmt: skip
-    brush.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(group, WHITE), edgecolor=GREY, linewidth=0.8)
+    brush.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(group, WHITE), edge=GREY, edge_width=0.8)
     name = group if len(group) <= LONGEST else f"{group[: LONGEST - 1]}…"
-    brush.text(MARGIN + 0.28, y, name, size=9, ha="left", fontweight="bold")
+    brush.text(MARGIN + 0.28, y, name, size=9, ha="left", bold=True)
     said = "matches, sets" if matches else "does not match; looks at"
     brush.text(MARGIN + 2.5, y, f"{said} bits {', '.join(map(str, positions))}", size=8.5, ha="left")
     zeros = [position for position in positions if not bits.get_bit(position)]
@@ -128,7 +128,7 @@ def _group(
         text = f"bit {zeros[0]} is 0: certainly not wanted"
     if hit and not matches:
         brush.block(MARGIN + 5.85, y - 0.09, 0.18, 0.18, VERMILLION)
-    brush.text(MARGIN + 6.1, y, text, size=8.5, ha="left", fontweight="bold" if hit else "normal")
+    brush.text(MARGIN + 6.1, y, text, size=8.5, ha="left", bold=hit)
 
 
 def _yes(value: bool) -> str:

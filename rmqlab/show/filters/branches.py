@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.show.palette import BLACK, GREY, WHITE, ink
 
@@ -85,19 +85,18 @@ def _draw(brush: Brush, branch: Branch, lefts: list[float], top: float, level: i
     for child, at in zip(branch.children, middles, strict=True):
         elbow = lefts[level + 1] - LEVEL / 2
         xs, ys = [right, elbow, elbow, lefts[level + 1]], [middle, middle, at, at]
-        style: dict[str, Any] = {"linestyle": (0, (2, 2)) if child.faint else "-", "zorder": 0.5}
-        brush.axes.plot(xs, [brush.top + one for one in ys], color=GREY, linewidth=1.2, **style)
+        corners = list(zip(xs, ys, strict=True))
+        brush.polyline(corners, GREY, width=1.2, dashed=child.faint, layer=0.5)
     return middle
 
 
 def _box(brush: Brush, branch: Branch, left: float, middle: float) -> None:
     width, height = branch.width, branch.height
-    style = {"linestyle": (0, (3, 2)) if branch.faint else "-", "linewidth": 1.2}
     edge = GREY if branch.faint else BLACK
-    brush.block(left, middle - height / 2, width, height, branch.colour, edgecolor=edge, **style)
+    brush.block(left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint)
     colour = GREY if branch.faint else ink(branch.colour)
     y = middle - height / 2 + 0.05 + LINE / 2
-    brush.text(left + width / 2, y, branch.title, size=8.5, colour=colour, fontweight="bold")
+    brush.text(left + width / 2, y, branch.title, size=8.5, colour=colour, bold=True)
     for line in branch.lines:
         y += LINE
         brush.text(left + width / 2, y, line, colour=colour)

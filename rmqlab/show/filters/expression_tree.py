@@ -63,7 +63,7 @@ def expression_tree(expression: str, properties: Mapping[str, str], *, version: 
         branches.draw(brush, root, MARGIN, TOP)
         colour = KINDS[kind][1]
         brush.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
-        brush.text(MARGIN + 0.24, TOP + height + 0.22, verdict, size=9.5, ha="left", fontweight="bold")
+        brush.text(MARGIN + 0.24, TOP + height + 0.22, verdict, size=9.5, ha="left", bold=True)
 
     svg = painted(width, TOP + height + FOOT, draw)
     ignored = f' The text "{compiled.ignored}" is ignored in silence.' if compiled.ignored else ""
@@ -115,14 +115,14 @@ def _source(brush: Brush, compiled: CompiledSql92) -> None:
     read, ignored = (text, "") if not compiled.ignored else (text[: compiled.rest.start], compiled.ignored)
     if len(text) > LONGEST:
         read, ignored = f"{text[: LONGEST - 1]}…", ""
-    _code(brush, 0.2, read, fontweight="bold")
+    _code(brush, 0.2, read, bold=True)
     if ignored:
         _code(brush, 0.2, HOLD * len(read) + f"{ignored}{HOLD * 3}← ignored in silence", colour=GREY)
 
 
 def _code(brush: Brush, y: float, text: str, **style: Any) -> None:
     """A line in letters of one width."""
-    brush.text(MARGIN, y, text, size=10, ha="left", family="monospace", **style)
+    brush.text(MARGIN, y, text, size=10, ha="left", monospace=True, **style)
 
 
 def _refused(expression: str, refusal: MQFilterException) -> Picture:
@@ -137,13 +137,12 @@ def _refused(expression: str, refusal: MQFilterException) -> Picture:
     width = max(LEAST_WIDTH, (len(shown) + 4) * LETTER, max(map(len, folded)) * 0.092)
 
     def draw(brush: Brush) -> None:
-        _code(brush, 0.2, shown, fontweight="bold")
+        _code(brush, 0.2, shown, bold=True)
         if refusal.column:
             _code(brush, 0.38, HOLD * (refusal.column - 1 - skip) + "^", colour=VERMILLION)
         for number, text in enumerate(folded):
-            weight = "bold" if number == 0 else "normal"
-            brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if number == 0 else "") + text, ha="left", size=9,
-                       fontweight=weight)  # fmt: skip
+            first = number == 0
+            brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + text, ha="left", size=9, bold=first)
 
     svg = painted(width, 0.72 + 0.2 * len(folded), draw)
     rows = [("refused because", str(refusal)), ("cause in Java", refusal.cause_name), ("meant?", meant)]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.lab.bloom.rates import TRIALS, rates, theory
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE
 from rmqlab.show.tables import Table
 

@@ -34,13 +34,12 @@ def filter_life(life: FilterLife) -> Picture:
             (BITS, "its bits"), (JUDGED, f"layer 1, when {GROUP} pulls at {_time(life.pulled_at)}"),
         )  # fmt: skip
         for x, head in heads:
-            brush.text(x, 0.3, head, size=9, ha="left", fontweight="bold")
+            brush.text(x, 0.3, head, size=9, ha="left", bold=True)
         _band(brush, life.moments, colours)
         for number, moment in enumerate(life.moments):
             y = TOP + ROW * (number + 0.5)
             brush.text(TIMES, y, _time(moment.t), colour=GREY, ha="left")
-            brush.text(EVENTS, y, moment.text, size=8.5, ha="left",
-                       fontweight="normal" if moment.message else "bold")  # fmt: skip
+            brush.text(EVENTS, y, moment.text, size=8.5, ha="left", bold=not moment.message)
             if moment.message:
                 face = GREEN if moment.bit else WHITE
                 brush.spot(BITS + 0.2, y, 11, face, edge=GREEN if moment.bit else GREY)
@@ -64,13 +63,13 @@ def _band(brush: Brush, moments: Sequence[FilterMoment], colours: dict[str, str]
         colour = PALE if held is None else colours[held.expression]
         dead = held is not None and held.dead is not None
         hatch = "//" if dead else ""
-        brush.block(BAND, y, BAND_WIDTH, ROW, colour, hatch=hatch, edgecolor=WHITE, linewidth=0)
+        brush.block(BAND, y, BAND_WIDTH, ROW, colour, hatch=hatch)
         state = None if held is None else (held.expression, held.born, dead)
         if state == before and number:
             continue
         before = state
-        ground = {"facecolor": colour, "edgecolor": "none", "pad": 1} if hatch else None
-        brush.text(BAND + 0.08, y + ROW / 2, _words(held), ha="left", colour=ink(colour), bbox=ground)
+        ground = colour if hatch else None
+        brush.text(BAND + 0.08, y + ROW / 2, _words(held), ha="left", colour=ink(colour), ground=ground)
         brush.line((BAND, BAND + BAND_WIDTH), (y, y), BLACK, 1)
 
 

@@ -41,7 +41,7 @@ def funnel(passages: Sequence[Passage]) -> Picture:
     def draw(brush: Brush) -> None:
         for number, (head, words) in enumerate(HEADS):
             x = LEFT + COLUMN * number + BAR / 2
-            brush.text(x, 0.2, head, size=10, fontweight="bold")
+            brush.text(x, 0.2, head, size=10, bold=True)
             brush.text(x, 0.4, words, size=7.5, colour=GREY)
         for number, passage in enumerate(passages):
             _lane(brush, passage, TOP + number * (LANE + GAP), LANE / most)
@@ -52,9 +52,9 @@ def funnel(passages: Sequence[Passage]) -> Picture:
 
 
 def _lane(brush: Brush, passage: Passage, top: float, unit: float) -> None:
-    brush.text(0.1, top + LANE / 2 - 0.2, passage.group, size=9.5, ha="left", fontweight="bold")
+    brush.text(0.1, top + LANE / 2 - 0.2, passage.group, size=9.5, ha="left", bold=True)
     brush.text(0.1, top + LANE / 2, f"{passage.kind}", size=8, ha="left", colour=GREY)
-    brush.text(0.1, top + LANE / 2 + 0.2, _cut(passage.subscription), size=8, ha="left", family="monospace")
+    brush.text(0.1, top + LANE / 2 + 0.2, _cut(passage.subscription), size=8, ha="left", monospace=True)
     count = len(passage.steps)
     _bar(brush, LEFT, top, count, unit, PALE, f"{count}")
     before = (LEFT + BAR, count)
@@ -68,14 +68,14 @@ def _lane(brush: Brush, passage: Passage, top: float, unit: float) -> None:
             look = LOOKS[stops[0].fate]
             y = top + passed * unit
             height = len(stops) * unit
-            brush.block(x, y, BAR, height, look.colour, hatch=look.hatch, edgecolor=WHITE, linewidth=0)
+            brush.block(x, y, BAR, height, look.colour, hatch=look.hatch)
             text = f"{look.mark} {len(stops)}"
             if height >= LEAST:
-                ground = {"facecolor": look.colour, "edgecolor": "none", "pad": 1} if look.hatch else None
-                brush.text(x + BAR / 2, y + height / 2, text, size=9, colour=ink(look.colour), bbox=ground,
-                           fontweight="bold")  # fmt: skip
+                ground = look.colour if look.hatch else None
+                brush.text(x + BAR / 2, y + height / 2, text, size=9, colour=ink(look.colour), ground=ground,
+                           bold=True)  # fmt: skip
             else:
-                brush.text(x + BAR + 0.06, y + height / 2, text, size=9, ha="left", fontweight="bold")
+                brush.text(x + BAR + 0.06, y + height / 2, text, size=9, ha="left", bold=True)
         before = (x + BAR, passed)
     x = LEFT + COLUMN * (len(HEADS) - 1)
     _band(brush, before, x, top, unit)
@@ -84,18 +84,18 @@ def _lane(brush: Brush, passage: Passage, top: float, unit: float) -> None:
 
 def _bar(brush: Brush, x: float, top: float, count: int, unit: float, colour: str, text: str) -> None:
     height = count * unit
-    brush.block(x, top, BAR, height, colour, edgecolor=GREY if colour == PALE else colour, linewidth=0.8)
+    brush.block(x, top, BAR, height, colour, edge=GREY if colour == PALE else colour, edge_width=0.8)
     if height >= LEAST:
-        brush.text(x + BAR / 2, top + height / 2, text, size=9.5, colour=ink(colour), fontweight="bold")
+        brush.text(x + BAR / 2, top + height / 2, text, size=9.5, colour=ink(colour), bold=True)
     else:
-        brush.text(x + BAR + 0.06, top - 0.02, text, size=9.5, ha="left", fontweight="bold")
+        brush.text(x + BAR + 0.06, top - 0.02, text, size=9.5, ha="left", bold=True)
 
 
 def _band(brush: Brush, start: tuple[float, int], end: float, top: float, unit: float) -> None:
     """What goes on from one bar to the next."""
     x, count = start
     if count:
-        brush.block(x, top, end - x, count * unit, "#E8E8E8", zorder=0.3)
+        brush.block(x, top, end - x, count * unit, "#E8E8E8", layer=0.3)
 
 
 def _sentence(passage: Passage) -> str:
@@ -127,14 +127,14 @@ def where_stopped(passages: Sequence[Passage]) -> Picture:
     def draw(brush: Brush) -> None:
         for number, passage in enumerate(passages):
             x = name + block * number
-            brush.text(x, 0.18, passage.group, size=9.5, ha="left", fontweight="bold")
-            brush.text(x, 0.4, _cut(passage.subscription), ha="left", family="monospace")
+            brush.text(x, 0.18, passage.group, size=9.5, ha="left", bold=True)
+            brush.text(x, 0.4, _cut(passage.subscription), ha="left", monospace=True)
             for column, head in enumerate((*Stage, "end")):
                 brush.text(x + CELL * (column + 0.5), 0.72, head, size=8, colour=GREY)
             for row, step in enumerate(passage.steps):
                 _row(brush, step.fate, step.stage, x, top + ROW * row)
         for row, step in enumerate(steps):
-            brush.text(0.1, top + ROW * (row + 0.5), step.name, size=9, ha="left", fontweight="bold")
+            brush.text(0.1, top + ROW * (row + 0.5), step.name, size=9, ha="left", bold=True)
             brush.text(
                 0.2 + 0.09 * max(len(one.name) for one in steps), top + ROW * (row + 0.5), step.detail, ha="left"
             )
@@ -157,17 +157,16 @@ def _row(brush: Brush, fate: Fate, stopped: Stage | None, x: float, y: float) ->
         look = LOOKS[fate] if stops else None
         colour = PALE if look is None else look.colour
         hatch = "" if look is None else look.hatch
-        brush.block(x + CELL * column, y, CELL, ROW, colour, edgecolor=WHITE, linewidth=1.5)
+        brush.block(x + CELL * column, y, CELL, ROW, colour, edge=WHITE, edge_width=1.5)
         if hatch:
-            brush.block(x + CELL * column + 0.02, y + 0.02, CELL - 0.04, ROW - 0.04, colour, hatch=hatch,
-                        edgecolor=WHITE, linewidth=0)  # fmt: skip
-        ground = {"facecolor": colour, "edgecolor": "none", "pad": 1} if hatch else None
+            brush.block(x + CELL * column + 0.02, y + 0.02, CELL - 0.04, ROW - 0.04, colour, hatch=hatch)
+        ground = colour if hatch else None
         brush.text(
-            x + CELL * (column + 0.5), y + ROW / 2, "✗" if stops else "✓", size=10, colour=ink(colour), bbox=ground
+            x + CELL * (column + 0.5), y + ROW / 2, "✗" if stops else "✓", size=10, colour=ink(colour), ground=ground
         )
         if stops:
             return
-    brush.block(x + CELL * 3, y, CELL, ROW, GREEN, edgecolor=WHITE, linewidth=1.5)
+    brush.block(x + CELL * 3, y, CELL, ROW, GREEN, edge=WHITE, edge_width=1.5)
     brush.text(x + CELL * 3.5, y + ROW / 2, "arrives", size=8, colour=ink(GREEN))
 
 

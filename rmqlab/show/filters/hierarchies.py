@@ -122,7 +122,7 @@ def _picture(title: str, root: Branch, alt: str, table: Table) -> Picture:
     width, height = branches.size(root)
 
     def draw(brush: Brush) -> None:
-        brush.text(MARGIN, 0.22, title, size=10, ha="left", fontweight="bold")
+        brush.text(MARGIN, 0.22, title, size=10, ha="left", bold=True)
         branches.draw(brush, root, MARGIN, TOP)
 
     svg = painted(max(width + 2 * MARGIN, 7.0, len(title) * 0.1), TOP + height + 0.05, draw)

@@ -42,11 +42,11 @@ def queue_entry(entry: Entry, tag: str | None) -> Picture:
 
     def draw(brush: Brush) -> None:
         brush.text(MARGIN, 0.18, "One entry of the consume queue: 20 bytes, always", size=10, ha="left",
-                   fontweight="bold")  # fmt: skip
+                   bold=True)  # fmt: skip
         _bytes(brush, 0.36, entry.raw, parts, BYTE)
         if unit and entry.unit_raw:
             title = f"Its unit in the extension: {len(entry.unit_raw)} bytes"
-            brush.text(MARGIN, 1.48, title, size=10, ha="left", fontweight="bold")
+            brush.text(MARGIN, 1.48, title, size=10, ha="left", bold=True)
             _bytes(brush, 1.66, entry.unit_raw, unit, UNIT_BYTE)
 
     svg = painted(width, height, draw)
@@ -93,12 +93,12 @@ def _bytes(brush: Brush, y: float, data: bytes, parts: list[Part], size: float) 
     for part in parts:
         left = MARGIN + place * size
         for number in range(part.length):
-            brush.block(left + number * size, y, size, ROW, part.colour, edgecolor=WHITE, linewidth=1)
+            brush.block(left + number * size, y, size, ROW, part.colour, edge=WHITE, edge_width=1)
             value = f"{data[place + number]:02x}"
             brush.text(left + (number + 0.5) * size, y + ROW / 2, value, size=8.5 if size == BYTE else 7,
-                       colour=ink(part.colour), family="monospace")  # fmt: skip
+                       colour=ink(part.colour), monospace=True)  # fmt: skip
         right = left + part.length * size
         brush.line((left + 0.03, right - 0.03), (y + ROW + 0.07,) * 2, part.colour if part.colour != PALE else GREY, 3)
-        brush.text((left + right) / 2, y + ROW + 0.2, part.name, size=8.5, fontweight="bold")
+        brush.text((left + right) / 2, y + ROW + 0.2, part.name, size=8.5, bold=True)
         brush.text((left + right) / 2, y + ROW + 0.38, part.meaning, size=7.5)
         place += part.length

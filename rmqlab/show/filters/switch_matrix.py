@@ -26,12 +26,12 @@ def switch_matrix(cells: Sequence[Cell]) -> Picture:
     most = max(cell.at_write + cell.on_pull for cell in cells) or 1
 
     def draw(brush: Brush) -> None:
-        brush.text(LEFT + WIDE + GAP / 2, 0.17, EXT, size=9.5, fontweight="bold", family="monospace")
+        brush.text(LEFT + WIDE + GAP / 2, 0.17, EXT, size=9.5, bold=True, monospace=True)
         for column, name in enumerate(("off", "on")):
-            brush.text(LEFT + column * (WIDE + GAP) + WIDE / 2, 0.42, name, size=10, fontweight="bold")
-        brush.text(0.1, TOP + HIGH + GAP / 2, CALC, size=9.5, ha="left", fontweight="bold", family="monospace")
+            brush.text(LEFT + column * (WIDE + GAP) + WIDE / 2, 0.42, name, size=10, bold=True)
+        brush.text(0.1, TOP + HIGH + GAP / 2, CALC, size=9.5, ha="left", bold=True, monospace=True)
         for row, name in enumerate(("off", "on")):
-            brush.text(LEFT - 0.12, TOP + row * (HIGH + GAP) + HIGH / 2, name, size=10, ha="right", fontweight="bold")
+            brush.text(LEFT - 0.12, TOP + row * (HIGH + GAP) + HIGH / 2, name, size=10, ha="right", bold=True)
         for cell in cells:
             _cell(brush, cell, most)
         text = (
@@ -39,7 +39,7 @@ def switch_matrix(cells: Sequence[Cell]) -> Picture:
             if same
             else "The four deliver different messages!"
         )
-        brush.text(LEFT, TOP + 2 * (HIGH + GAP) + 0.1, text, size=9.5, ha="left", fontweight="bold")
+        brush.text(LEFT, TOP + 2 * (HIGH + GAP) + 0.1, text, size=9.5, ha="left", bold=True)
 
     svg = painted(LEFT + 2 * WIDE + GAP + 0.1, TOP + 2 * (HIGH + GAP) + 0.3, draw)
     rows = [
@@ -64,7 +64,7 @@ def switch_matrix(cells: Sequence[Cell]) -> Picture:
 def _cell(brush: Brush, cell: Cell, most: int) -> None:
     x = LEFT + cell.queue_ext * (WIDE + GAP)
     y = TOP + cell.calc_bit_map * (HIGH + GAP)
-    brush.block(x, y, WIDE, HIGH, PALE, edgecolor=GREY, linewidth=0.8)
+    brush.block(x, y, WIDE, HIGH, PALE, edge=GREY, edge_width=0.8)
     lines = (("at write", cell.at_write, ORANGE), ("on pull", cell.on_pull, GREEN))
     brush.text(x + 0.12, y + 0.17, "evaluations of expressions", size=8, ha="left", colour=GREY)
     for number, (what, count, colour) in enumerate(lines):
@@ -74,8 +74,8 @@ def _cell(brush: Brush, cell: Cell, most: int) -> None:
         length = full * count / most
         brush.block(x + 0.85, line - 0.1, length, 0.2, colour)
         if length > 0.3:
-            brush.text(x + 0.85 + length / 2, line, str(count), size=9, colour=ink(colour), fontweight="bold")
+            brush.text(x + 0.85 + length / 2, line, str(count), size=9, colour=ink(colour), bold=True)
         else:
-            brush.text(x + 0.92 + length, line, str(count), size=9, ha="left", fontweight="bold")
+            brush.text(x + 0.92 + length, line, str(count), size=9, ha="left", bold=True)
     told = f"layer 1 drops {cell.dropped_by_layer_1}; the extension takes {cell.ext_bytes} bytes"
     brush.text(x + 0.12, y + 1.02, told, size=8.5, ha="left")

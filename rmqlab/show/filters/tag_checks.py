@@ -11,7 +11,7 @@ from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SUB_ALL
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, WHITE, ink
+from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -63,34 +63,34 @@ def _subscription(brush: Brush, subscription: SubscriptionData) -> None:
         ("broker has", "* : every code passes" if everything else f"codes {{{codes}}}"),
         ("client has", f"texts {{{', '.join(tags)}}}" if tags else "no texts: every message passes"),
     ]
-    brush.block(0, 0, 30, 0.78, PALE, zorder=0.2)
+    brush.block(0, 0, 30, 0.78, PALE, layer=0.2)
     for number, (what, text) in enumerate(told):
         y = 0.15 + 0.24 * number
-        brush.text(MARGIN, y, what, size=9, ha="left", fontweight="bold")
+        brush.text(MARGIN, y, what, size=9, ha="left", bold=True)
         brush.text(MARGIN + 1.1, y, text if len(text) <= SETS else f"{text[: SETS - 1]}…", size=9, ha="left",
-                   family="monospace")  # fmt: skip
+                   monospace=True)  # fmt: skip
 
 
 def _row(brush: Brush, subscription: SubscriptionData, tag: str | None, step: TagSteps, y: float) -> None:
     middle = y + ROW / 2
     lefts = [MARGIN + sum(wide for _, wide in COLUMNS[:number]) for number in range(len(COLUMNS))]
-    brush.text(lefts[0], middle, _name(tag), size=10, ha="left", fontweight="bold")
-    brush.text(lefts[1], middle, str(step.tags_code), size=9.5, ha="left", family="monospace")
+    brush.text(lefts[0], middle, _name(tag), size=10, ha="left", bold=True)
+    brush.text(lefts[1], middle, str(step.tags_code), size=9.5, ha="left", monospace=True)
     _verdict(brush, lefts[2], y, COLUMNS[2][1], _broker(subscription, step), Fate.DROPPED_BY_BROKER_TAG, step.broker)
     if not step.broker:
         return
     _verdict(brush, lefts[3], y, COLUMNS[3][1], _client(step), Fate.DROPPED_BY_CLIENT, step.client)
     if step.client:
         brush.block(lefts[4], y + 0.03, COLUMNS[4][1], ROW - 0.06, GREEN)
-        brush.text(lefts[4] + COLUMNS[4][1] / 2, middle, "✓ arrives", size=9, colour=ink(GREEN), fontweight="bold")
+        brush.text(lefts[4] + COLUMNS[4][1] / 2, middle, "✓ arrives", size=9, colour=ink(GREEN), bold=True)
 
 
 def _verdict(brush: Brush, x: float, y: float, wide: float, text: str, fate: Fate, passed: bool) -> None:
     look = LOOKS[fate]
     colour, hatch = (PALE, "") if passed else (look.colour, look.hatch)
-    brush.block(x, y + 0.03, wide - 0.12, ROW - 0.06, colour, hatch=hatch, edgecolor=WHITE, linewidth=0)
-    ground = {"facecolor": colour, "edgecolor": "none", "pad": 1.2} if hatch else None
-    brush.text(x + (wide - 0.12) / 2, y + ROW / 2, text, size=8.5, colour=ink(colour), bbox=ground)
+    brush.block(x, y + 0.03, wide - 0.12, ROW - 0.06, colour, hatch=hatch)
+    ground = colour if hatch else None
+    brush.text(x + (wide - 0.12) / 2, y + ROW / 2, text, size=8.5, colour=ink(colour), ground=ground)
     if passed:
         brush.arrow((x + wide - 0.12, y + ROW / 2), (x + wide, y + ROW / 2))
 

@@ -79,7 +79,7 @@ def truth_tables() -> Picture:
 
 
 def _block(brush: Brush, x: float, title: str, kinds: Sequence[str], columns: Sequence[str] | None = None) -> None:
-    brush.text(x, 0.16, title, size=10, ha="left", fontweight="bold")
+    brush.text(x, 0.16, title, size=10, ha="left", bold=True)
     for column, name in enumerate(columns or kinds):
         brush.text(x + CELL * (column + 1.5), 0.3 + HEAD / 2, name, size=8.5, colour=GREY)
     for row, name in enumerate(kinds):
@@ -88,7 +88,7 @@ def _block(brush: Brush, x: float, title: str, kinds: Sequence[str], columns: Se
 
 def _cell(brush: Brush, x: float, y: float, kind: str, width: float = CELL) -> None:
     mark, colour = KINDS[kind]
-    brush.block(x, y, width, ROW, colour, edgecolor=WHITE, linewidth=1.5)
+    brush.block(x, y, width, ROW, colour, edge=WHITE, edge_width=1.5)
     brush.text(x + width / 2, y + ROW / 2, f"{mark} {kind}", size=9, colour=ink(colour))
 
 
@@ -117,19 +117,19 @@ def truth_table(expression: str, properties: Mapping[str, str]) -> Picture | Non
 
     def draw(brush: Brush) -> None:
         for column, name in enumerate(names):
-            brush.text(EDGE + sum(widths[:column]) + widths[column] / 2, HEAD / 2, name, family="monospace")
-        brush.text(left + CELL / 2, HEAD / 2, "the whole", size=9, fontweight="bold")
+            brush.text(EDGE + sum(widths[:column]) + widths[column] / 2, HEAD / 2, name, monospace=True)
+        brush.text(left + CELL / 2, HEAD / 2, "the whole", size=9, bold=True)
         brush.text(left + CELL + 0.2, HEAD / 2, "such a message", size=9, ha="left")
         for row, (signature, example) in enumerate(zip(lines, examples, strict=True)):
             y = HEAD + ROW * row
             if signature == own:
-                brush.block(0, y, width, ROW, PALE, zorder=0.2)
+                brush.block(0, y, width, ROW, PALE, layer=0.2)
             for column, kind in enumerate(signature[:-1]):
                 _cell(brush, EDGE + sum(widths[:column]), y, kind, widths[column])
             _cell(brush, left, y, signature[-1])
             mine = signature == own
-            brush.text(left + CELL + 0.2, y + ROW / 2, f"{'▸ ' if mine else ''}{example}", size=8.5, ha="left",
-                       fontweight="bold" if mine else "normal")  # fmt: skip
+            words = f"{'▸ ' if mine else ''}{example}"
+            brush.text(left + CELL + 0.2, y + ROW / 2, words, size=8.5, ha="left", bold=mine)
 
     svg = painted(width, HEAD + ROW * len(lines) + EDGE, draw)
     rows = [(*signature, example) for signature, example in zip(lines, examples, strict=True)]

@@ -56,10 +56,10 @@ def _draw(brush: Brush, found: Disappeared) -> None:
     begin, end, place = _scale(found)
     moment = place(found.moment)
     brush.line((moment, moment), (0.2, AXIS), VERMILLION, 1.4)
-    brush.text(moment, 0.12, f"{GONE}: {found.settings.way}", colour=VERMILLION, fontweight="bold", size=9)
+    brush.text(moment, 0.12, f"{GONE}: {found.settings.way}", colour=VERMILLION, bold=True, size=9)
     if WAYS[found.settings.way][0]:
         back = place(found.moment + found.settings.for_ms)
-        brush.block(moment, BEATS - 0.2, back - moment, 0.4, PALE, hatch="//", edgecolor=GREY, linewidth=0)
+        brush.block(moment, BEATS - 0.2, back - moment, 0.4, PALE, hatch="//", hatch_colour=GREY)
     _beats(brush, found, begin, end, place)
     _age(brush, found, begin, end, place)
     _scans(brush, found, begin, end, place)
@@ -102,15 +102,12 @@ def _age(brush: Brush, found: Disappeared, begin: float, end: float, place: Call
             runs.append([])
         runs[-1].append((t, age))
     for run in filter(None, runs):
-        xs = [place(t) for t, _ in run]
-        ys = [brush.top + floor - AGE_HEIGHT * age / top for _, age in run]
-        brush.axes.fill_between(xs, ys, [brush.top + floor] * len(xs), color=SKY, linewidth=0, zorder=1)
-        brush.axes.plot(xs, ys, color=BLUE, linewidth=1.8, zorder=2)
+        edge = [(place(t), floor - AGE_HEIGHT * age / top) for t, age in run]
+        brush.area([(edge[0][0], floor), *edge, (edge[-1][0], floor)], SKY)
+        brush.polyline(edge, BLUE, width=1.8)
     brush.line((LEFT_EDGE, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
     line = floor - AGE_HEIGHT * expiry / top
-    brush.axes.plot(
-        [LEFT_EDGE, WIDTH - RIGHT_EDGE], [brush.top + line] * 2, color=VERMILLION, linewidth=1.3, linestyle=(0, (4, 3))
-    )
+    brush.polyline([(LEFT_EDGE, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
     brush.text(LEFT_EDGE + 0.05, line + 0.11, f"forgotten when older than {expiry / 1_000:g} s", ha="left", size=8)
 
 
@@ -121,7 +118,7 @@ def _scans(brush: Brush, found: Disappeared, begin: float, end: float, place: Ca
             brush.line((place(t), place(t)), (SCANS - 0.1, SCANS + 0.1), GREY, 1.4)
     if found.noticed is None:
         words = f"it had forgotten {GONE} before" if found.unknown_before else "the broker never noticed"
-        brush.text((LEFT_EDGE + WIDTH) / 2, SCANS + 0.22, words, size=8.5, fontweight="bold")
+        brush.text((LEFT_EDGE + WIDTH) / 2, SCANS + 0.22, words, size=8.5, bold=True)
         return
     x = place(found.noticed)
     brush.line((x, x), (SCANS - 0.16, SCANS + 0.16), VERMILLION, 4)
@@ -132,9 +129,8 @@ def _scans(brush: Brush, found: Disappeared, begin: float, end: float, place: Ca
 def _beside(brush: Brush, x: float, y: float, text: str) -> None:
     """Text on the side of x that has more room, on white ground."""
     left = x > (LEFT_EDGE + WIDTH) / 2
-    ground = {"facecolor": WHITE, "edgecolor": "none", "pad": 1.2}
-    at, side = (x - 0.1, "right") if left else (x + 0.1, "left")
-    brush.text(at, y, text, ha=side, size=8.5, fontweight="bold", bbox=ground)
+    at = x - 0.1 if left else x + 0.1
+    brush.text(at, y, text, ha="right" if left else "left", size=8.5, bold=True, ground=WHITE)
 
 
 def _told(brush: Brush, found: Disappeared, end: float, place: Callable[[float], float]) -> None:
@@ -157,10 +153,10 @@ def _ribbon(brush: Brush, found: Disappeared, begin: float, end: float, place: C
         left, right, high = place(t), place(until), full * count / QUEUES
         if right <= left:
             continue
-        brush.block(left, RIBBON + full - high, right - left, high, ORANGE, edgecolor=WHITE, linewidth=1)
+        brush.block(left, RIBBON + full - high, right - left, high, ORANGE, edge=WHITE, edge_width=1)
         if right - left > 0.5:
             middle = RIBBON + full - high / 2
-            brush.text((left + right) / 2, middle, f"{count} of {QUEUES}", size=8.5, fontweight="bold")
+            brush.text((left + right) / 2, middle, f"{count} of {QUEUES}", size=8.5, bold=True)
     if found.taken_over is not None and found.taken_over <= end:
         _beside(brush, place(found.taken_over), RIBBON - 0.09, f"{LEFT} has all: {after(found, found.taken_over)}")
 

@@ -40,7 +40,7 @@ def heartbeat_flow() -> Picture:
 
     def draw(brush: Brush) -> None:
         for (title, root), top in zip(parts, tops, strict=True):
-            brush.text(MARGIN, top - 0.22, title, size=10, ha="left", fontweight="bold")
+            brush.text(MARGIN, top - 0.22, title, size=10, ha="left", bold=True)
             branches.draw(brush, root, MARGIN, top)
 
     rows = [(line.strip(), (len(line) - len(line.lstrip())) // 2) for call in way.values() for line in call.lines()]

@@ -43,7 +43,7 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
     def place(lost: float) -> float:
         return LEFT + (RIGHT - LEFT) * lost / most
 
-    brush.text(0.08, 0.16, title, ha="left", size=10.5, fontweight="bold")
+    brush.text(0.08, 0.16, title, ha="left", size=10.5, bold=True)
     brush.text(0.08, 0.5, "procedure, and what producers do", ha="left", size=8, colour=GREY)
     brush.text(LEFT, 0.5, "lost: best ○   median ●   worst found ◆", ha="left", size=8, colour=GREY)
     for x, words in COLUMNS:
@@ -58,7 +58,7 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
         y = TOP + ROW * (number + 0.5)
         if one.procedure.name != before:
             brush.line((0.08, WIDTH - 0.1), (y - ROW / 2, y - ROW / 2), PALE, 1)
-            brush.text(0.08, y, one.procedure.name, ha="left", size=9, fontweight="bold")
+            brush.text(0.08, y, one.procedure.name, ha="left", size=9, bold=True)
         before = one.procedure.name
         brush.text(1.68, y, WORDS[one.producers], ha="left", size=8.5)
         _lost(brush, one, y, place)
@@ -69,7 +69,7 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
 def _lost(brush: Brush, one: ProcedureResult, y: float, at: Callable[[float], float]) -> None:
     best, median, worst = one.spread()
     if not worst:
-        brush.text(LEFT + 0.08, y, f"✓ nothing lost{_if(one)}", ha="left", size=8.5, colour=GREEN, fontweight="bold")
+        brush.text(LEFT + 0.08, y, f"✓ nothing lost{_if(one)}", ha="left", size=8.5, colour=GREEN, bold=True)
         return
     brush.line((at(best), at(worst)), (y, y), ORANGE, 4)
     for lost, mark, colour, size in ((best, "○", BLACK, 9), (median, "●", BLUE, 10), (worst, "◆", VERMILLION, 11)):
@@ -79,7 +79,7 @@ def _lost(brush: Brush, one: ProcedureResult, y: float, at: Callable[[float], fl
     brush.text(
         at(worst) - 0.14 if inside and worst != best else beside,
         y - (0.11 if inside and worst != best else 0), str(worst), ha="left", size=8.5, colour=VERMILLION,
-        fontweight="bold",
+        bold=True,
     )  # fmt: skip
 
 

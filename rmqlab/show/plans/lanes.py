@@ -114,10 +114,10 @@ def _draw(brush: Brush, story: _Story, lanes: list[str], plan: Plan, title: str)
         return LEFT + (RIGHT - LEFT) * (min(max(t, story.begin), story.end) - story.begin) / (story.end - story.begin)
 
     colours = {text_of(plan.change.old): BLUE, text_of(plan.change.new): ORANGE}
-    brush.text(0.08, 0.16, title, ha="left", size=10.5, fontweight="bold")
+    brush.text(0.08, 0.16, title, ha="left", size=10.5, bold=True)
     for number, lane in enumerate(lanes):
         y = TOP + LANE * (number + 0.5)
-        brush.text(0.08, y, lane, ha="left", size=8.5, fontweight="bold" if lane == "the broker holds" else "normal")
+        brush.text(0.08, y, lane, ha="left", size=8.5, bold=lane == "the broker holds")
         brush.line((LEFT, RIGHT), (y, y), PALE, 4)
         for span in story.spans:
             if span.lane == lane and span.end > story.begin:
@@ -142,7 +142,7 @@ def _messages(brush: Brush, story: _Story, plan: Plan, top: float, place: Callab
             if its is kind:
                 mark, colour = looks[state]
                 x = place(t) + 0.1 * (queue - (plan.setting.queues - 1) / 2)
-                brush.text(x, y, mark, size=10 if state == "lost" else 8, colour=colour, fontweight="bold")
+                brush.text(x, y, mark, size=10 if state == "lost" else 8, colour=colour, bold=True)
 
 
 def _axis(brush: Brush, story: _Story, y: float, place: Callable[[float], float]) -> None:

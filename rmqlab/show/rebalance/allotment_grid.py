@@ -38,7 +38,7 @@ def _draw(brush: Brush, pairs: Mapping[str, tuple[Allotment, Allotment]], what: 
     one = next(iter(pairs.values()))[0]
     cell = min((WIDTH - LABEL - SIDE) / len(one.queues), WIDEST)
     right = LABEL + cell * len(one.queues)
-    brush.text(0.08, 0.16, what, ha="left", size=9.5, fontweight="bold")
+    brush.text(0.08, 0.16, what, ha="left", size=9.5, bold=True)
     for number, queue in enumerate(one.queues):
         brush.text(LABEL + cell * (number + 0.5), 0.4, str(queue.queue_id), size=8, colour=GREY)
     for broker in dict.fromkeys(queue.broker_name for queue in one.queues):
@@ -47,7 +47,7 @@ def _draw(brush: Brush, pairs: Mapping[str, tuple[Allotment, Allotment]], what: 
         brush.text(middle, 0.2, broker, size=8, colour=GREY)
     for row, (strategy, (before, after)) in enumerate(pairs.items()):
         y = TOP + row * ROW
-        brush.text(0.08, y + LINE - 0.02, strategy, ha="left", size=9, fontweight="bold")
+        brush.text(0.08, y + LINE - 0.02, strategy, ha="left", size=9, bold=True)
         moved = before.moved(after)
         for line, (allotment, words) in enumerate(((before, "before"), (after, "after"))):
             top = y + line * LINE
@@ -56,7 +56,7 @@ def _draw(brush: Brush, pairs: Mapping[str, tuple[Allotment, Allotment]], what: 
                 changed = line == 1 and queue in moved
                 _cell(brush, LABEL + cell * number, top, cell, owners, before, changed=changed)
             brush.text(right + 0.1, top + THICK / 2, sizes(allotment), ha="left")
-        brush.text(WIDTH - 0.08, y + LINE + THICK / 2, f"{len(moved)} moved", ha="right", size=9, fontweight="bold")
+        brush.text(WIDTH - 0.08, y + LINE + THICK / 2, f"{len(moved)} moved", ha="right", size=9, bold=True)
     foot = TOP + ROW * len(pairs) + 0.16
     brush.text(0.08, foot, "framed: moved · –: nobody owns it · right: queues of each member", ha="left", colour=GREY)
 
@@ -65,10 +65,10 @@ def _cell(
     brush: Brush, x: float, y: float, wide: float, owners: tuple[str, ...], before: Allotment, *, changed: bool
 ) -> None:
     colour = _colour(owners[0], before) if owners else WHITE
-    brush.block(x + 0.015, y, wide - 0.03, THICK, colour, edgecolor=GREY, linewidth=0.5)
+    brush.block(x + 0.015, y, wide - 0.03, THICK, colour, edge=GREY, edge_width=0.5)
     brush.text(x + wide / 2, y + THICK / 2, "+".join(map(name_of, owners)) or "–", size=9, colour=ink(colour))
     if changed:
-        brush.block(x + 0.03, y + 0.015, wide - 0.06, THICK - 0.03, "none", edgecolor=BLACK, linewidth=2.2, zorder=4)
+        brush.block(x + 0.03, y + 0.015, wide - 0.06, THICK - 0.03, "none", edge=BLACK, edge_width=2.2, layer=4)
 
 
 def _colour(who: str, before: Allotment) -> str:

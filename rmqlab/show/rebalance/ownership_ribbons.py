@@ -64,7 +64,7 @@ def _draw(brush: Brush, life: Ownership) -> None:
     for who in life.members:
         _pauses(brush, life, who, place)
     _axis(brush, life, place, floor)
-    brush.text(0.08, floor + 0.52, summary(life), ha="left", size=9, fontweight="bold")
+    brush.text(0.08, floor + 0.52, summary(life), ha="left", size=9, bold=True)
 
 
 def _happenings(brush: Brush, life: Ownership, place: Callable[[float], float], floor: float) -> None:
@@ -81,7 +81,7 @@ def _happenings(brush: Brush, life: Ownership, place: Callable[[float], float], 
         level = next((number for number, end in enumerate(ends) if end <= at), None)
         if level is not None:
             ends[level] = at + long + 0.08
-            brush.text(at, EVENTS - 0.2 * level, words, ha="left", size=8.5, fontweight="bold")
+            brush.text(at, EVENTS - 0.2 * level, words, ha="left", size=8.5, bold=True)
 
 
 def _stretch(brush: Brush, life: Ownership, one: Stretch, place: Callable[[float], float]) -> None:
@@ -89,21 +89,19 @@ def _stretch(brush: Brush, life: Ownership, one: Stretch, place: Callable[[float
     wide = right - left
     if not one.owners:
         if one.ms >= SHORT_MS:
-            brush.block(
-                left, y, wide, THICK, WHITE, edgecolor=VERMILLION, linewidth=1.3, linestyle=(0, (3, 2)), zorder=2
-            )
+            brush.block(left, y, wide, THICK, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
             _label(brush, left, wide, y + THICK / 2, "nobody", "–", VERMILLION)
         return
     thin = THICK / len(one.owners)
     for number, who in enumerate(one.owners):
         colour, top = colour_of(life, who), y + number * thin
-        brush.block(left, top, wide, thin, colour, edgecolor=WHITE, linewidth=0.6)
+        brush.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
         if wide > 0.16:
             brush.text(
                 (left + right) / 2, top + thin / 2, who, size=8.5 if len(one.owners) == 1 else 7.5, colour=ink(colour)
             )
     if len(one.owners) > 1 and one.ms >= SHORT_MS:
-        brush.block(left, y - 0.02, wide, THICK + 0.04, "none", edgecolor=VERMILLION, linewidth=2.2, zorder=4)
+        brush.block(left, y - 0.02, wide, THICK + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
 
 
 def _label(brush: Brush, left: float, wide: float, y: float, long: str, short: str, colour: str) -> None:
@@ -117,10 +115,7 @@ def _pauses(brush: Brush, life: Ownership, who: str, place: Callable[[float], fl
         for span in life.spans:
             if span.who == who and span.since < until and span.until > since:
                 left, right = place(max(span.since, since)), place(min(span.until, until))
-                brush.block(
-                    left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", edgecolor=WHITE, linewidth=0,
-                    zorder=3,
-                )  # fmt: skip
+                brush.block(left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", layer=3)
 
 
 def _axis(brush: Brush, life: Ownership, place: Callable[[float], float], floor: float) -> None:

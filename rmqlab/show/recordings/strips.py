@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.run_view import short
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.brush import Brush, Shape, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, GREEN, GREY, ORANGE, PALE, TAG_COLOURS, VERMILLION, WHITE, ink
 from rmqlab.show.tables import Table
@@ -51,7 +51,7 @@ class _Drawing:
         """One run: who holds the slot, then a lane for each consumer."""
         real = strip is self.pair.recorded
         self.brush.text(0.08, top + 0.15, f"{'Recorded' if real else 'Simulated'}: {strip.source}", ha="left", size=9.5,
-                        fontweight="bold")  # fmt: skip
+                        bold=True)  # fmt: skip
         middle = top + HEAD + SLOT / 2
         self.brush.text(0.08, middle, "the group's slot", ha="left")
         self.brush.block(LEFT, top + HEAD, WIDTH - LEFT - RIGHT, SLOT - 0.06, PALE)
@@ -68,14 +68,14 @@ class _Drawing:
 
     def slot(self, expression: str, left: float, right: float, top: float) -> None:
         colour = self.colours.get(expression, GREY)
-        self.brush.block(left, top, right - left, SLOT - 0.06, colour, edgecolor=WHITE, linewidth=0.4)
+        self.brush.block(left, top, right - left, SLOT - 0.06, colour, edge=WHITE, edge_width=0.4)
         if right - left > 0.08 * len(short(expression)):
             self.brush.text((left + right) / 2, top + SLOT / 2 - 0.03, short(expression), colour=ink(colour))
 
     def lane(self, strip: RunTimeline, who: str, y: float) -> None:
         """Pulls as ticks, heartbeats as rings, notices as arrows, what was consumed as green diamonds with a number."""
         brush = self.brush
-        brush.text(0.08, y, who, ha="left", size=9, fontweight="bold")
+        brush.text(0.08, y, who, ha="left", size=9, bold=True)
         if who in strip.asked:
             brush.text(0.4, y - 0.09, f"wants {short(strip.asked[who])}", ha="left", size=7.5)
         got, below = len(strip.bodies(who)), strip is self.pair.simulated
@@ -92,15 +92,15 @@ class _Drawing:
                 brush.spot(self.x(mark.t), y, 5.5, WHITE, edge=TAG_COLOURS[0])
         for mark in strip.told:
             if mark.who == who:
-                brush.spot(self.x(mark.t), y - 0.15, 4.5, ORANGE, shape="v")
+                brush.spot(self.x(mark.t), y - 0.15, 4.5, ORANGE, shape="down")
         for mark in strip.broken:
             if mark.who == who:
-                brush.spot(self.x(mark.t), y, 8, VERMILLION, shape="x")
+                brush.spot(self.x(mark.t), y, 8, VERMILLION, shape="cross")
                 brush.text(self.x(mark.t) + 0.08, y - 0.14, mark.text, ha="left", colour=VERMILLION)
         mine = [mark for mark in strip.consumed if mark.who == who]
         for t, count in _grouped(mine, (self.end - self.begin) * NEAR_MS * 3):
-            brush.spot(self.x(t), y, 8, GREEN, shape="D")
-            brush.text(self.x(t) + 0.1, y - 0.1, str(count), ha="left", fontweight="bold")
+            brush.spot(self.x(t), y, 8, GREEN, shape="diamond")
+            brush.text(self.x(t) + 0.1, y - 0.1, str(count), ha="left", bold=True)
 
     def axis(self, y: float) -> None:
         brush, width = self.brush, self.end - self.begin
@@ -114,10 +114,12 @@ class _Drawing:
     def legend(self, y: float) -> None:
         """What the marks mean; colours of the slot are written into it."""
         x = LEFT
-        for shape, face, edge, words in (
-            ("o", WHITE, TAG_COLOURS[0], "heartbeat"), ("v", ORANGE, ORANGE, "told: members changed"),
-            ("|", GREY, GREY, "pull answered"), ("D", GREEN, GREEN, "consumed"), ("|", BLACK, BLACK, "messages sent"),
-        ):  # fmt: skip
+        marks: tuple[tuple[Shape, str, str, str], ...] = (
+            ("round", WHITE, TAG_COLOURS[0], "heartbeat"), ("down", ORANGE, ORANGE, "told: members changed"),
+            ("bar", GREY, GREY, "pull answered"), ("diamond", GREEN, GREEN, "consumed"),
+            ("bar", BLACK, BLACK, "messages sent"),
+        )  # fmt: skip
+        for shape, face, edge, words in marks:
             self.brush.spot(x, y, 6, face, edge=edge, shape=shape)
             self.brush.text(x + 0.12, y, words, ha="left")
             x += 0.45 + 0.075 * len(words)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.cluster_times import GIB
+from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.explore import ChoiceControl, Mode, explore
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rmqlab.show.tables import Table
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.shares_beside import SURE, beside, histogram
+from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.explore import ChoiceControl, Mode, explore
-from rmqlab.show.figure import Picture, canvas, svg_of
+from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERMILLION
 from rmqlab.show.tables import Table
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.spark.audit.json_lines import SubscriptionsError, reason
-from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Held, Present, Subscriptions
+from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ _STRATEGIES = {"": AVG, "avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT
 
 def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
     """Read events, each with the place where it stands; raise `SubscriptionsError` naming the first that is none."""
-    told = _Told()
+    told = _EventFacts()
     for place, event in lines:
         try:
             told.take(event)
@@ -34,11 +34,11 @@ def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
     return told.subscriptions()
 
 
-class _Told:
+class _EventFacts:
     """What has been told so far. Times are epoch ms."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, list[Held]] = defaultdict(list)
+        self._held: dict[Key, list[HeldSubscription]] = defaultdict(list)
         self._present: dict[str, list[Present]] = defaultdict(list)
         self._ids: dict[tuple[str, str], str] = {}
         self._ends: dict[tuple[str, str], int] = {}
@@ -73,7 +73,7 @@ class _Told:
             type_, _, expression = text.rpartition("@")[0].partition(":")
             slots = self._held[group, f"{topic}_{scenario_id}"]
             if not is_retry_topic(topic) and (not slots or slots[-1][:2] != (type_, expression)):
-                slots.append(Held(type_, expression, now))
+                slots.append(HeldSubscription(type_, expression, now))
 
     def subscriptions(self) -> Subscriptions:
         """Return what all of it says."""

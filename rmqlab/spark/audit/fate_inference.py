@@ -28,7 +28,7 @@ from rmqlab.spark.audit.fate_codes import (
     InferredFates,
 )
 from rmqlab.spark.audit.owners import HELD_MS, Owners
-from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, Held, Present
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int8]
 
 
-class _Broker(NamedTuple):
+class _BrokerPasses(NamedTuple):
     """Which rows the broker passes, by the tag or not, where that is known; which at least once, and which always."""
 
     passes: Bools
@@ -65,7 +65,7 @@ class FateInference:
     topic: str
     committed: dict[int, int]
     asked: list[Asked]
-    held: list[Held]
+    held: list[HeldSubscription]
     complete: bool
     has_evidence: bool
     traced: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class FateInference:
             found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
         return found
 
-    def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _Broker:
+    def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _BrokerPasses:
         """FateInference by what the broker held for the group when the message was looked at first, and soon after."""
         rows = len(batch)
         slots = self._slot_texts()
@@ -185,9 +185,11 @@ class FateInference:
             by_tag[:] = each[0].is_tag
         elif not slots:
             some, every = ~some, ~every
-        return _Broker(passes, by_tag, known, some, every)
+        return _BrokerPasses(passes, by_tag, known, some, every)
 
-    def _posted(self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _Broker) -> _Broker:
+    def _posted(
+        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _BrokerPasses
+    ) -> _BrokerPasses:
         """Put the owner's own subscription where it comes with every pull."""
         passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
         for place, client in enumerate(self._owners.clients):
@@ -198,7 +200,7 @@ class FateInference:
         return broker._replace(passes=passes, by_tag=by_tag, known=known)
 
     def _by_any(
-        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _Broker
+        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _BrokerPasses
     ) -> tuple[Bools, Bools]:
         """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
         told = [self.telling == YES or client in self.traced for client in self._owners.clients]

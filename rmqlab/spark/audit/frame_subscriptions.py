@@ -18,7 +18,7 @@ from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClient
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.spark.audit.json_lines import SubscriptionsError
-from rmqlab.spark.audit.subscriptions import NEVER, Asked, Held, Present, Subscriptions
+from rmqlab.spark.audit.subscriptions import NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 def of_frames(folder: Path) -> Subscriptions:
     """Read a recording; raise `BadInput` for what is none, or has no heartbeat of a consumer."""
     lines = read_recording(folder).lines
-    told = _FrameTold()
+    told = _FrameFacts()
     for line in lines:
         told.take(line)
     if not told.asked:
@@ -43,12 +43,12 @@ def of_frames(folder: Path) -> Subscriptions:
     return told.subscriptions(round(lines[-1].t))
 
 
-class _FrameTold:
+class _FrameFacts:
     """What the frames so far have told. Times are ms since the recorder started, as the lines have them."""
 
     def __init__(self) -> None:
         self.asked: dict[Key, list[Asked]] = defaultdict(list)
-        self._held: dict[Key, list[Held]] = defaultdict(list)
+        self._held: dict[Key, list[HeldSubscription]] = defaultdict(list)
         self._present: dict[str, list[Present]] = defaultdict(list)
         self._groups: dict[str, ConsumerGroupInfo] = {}
         self._members: dict[str, dict[str, int]] = defaultdict(dict)  # by group: client id, its connection
@@ -94,7 +94,9 @@ class _FrameTold:
                 )
             for topic, new in _changes(info, consumer.subscription_data_set, now):
                 if new is not None and not is_retry_topic(topic):
-                    self._held[group, topic].append(Held(str(new.expression_type), str(new.sub_string), now))
+                    self._held[group, topic].append(
+                        HeldSubscription(str(new.expression_type), str(new.sub_string), now)
+                    )
             for one in consumer.subscription_data_set:
                 self._zeros[1].append(one.sub_version - line.t)
                 if not is_retry_topic(str(one.topic)):

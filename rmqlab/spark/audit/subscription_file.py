@@ -11,7 +11,7 @@ from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
 from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
-from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, Held, Present, Subscriptions
+from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
     from rmqlab.spark.audit.subscriptions import Key
@@ -29,7 +29,7 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
     if any("ev" in line or "steps" in line for _, line in lines):
         return of_events(lines)
     asked: dict[Key, list[Asked]] = defaultdict(list)
-    held: dict[Key, list[Held]] = defaultdict(list)
+    held: dict[Key, list[HeldSubscription]] = defaultdict(list)
     present: dict[str, list[Present]] = defaultdict(list)
     reset: dict[Key, tuple[int, ...]] = {}
     for place, line in lines:
@@ -45,7 +45,7 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
                 continue
             kind, expression = _kind(line), str(line["expr"])
             if line.get("held"):
-                held[key].append(Held(kind, expression, int(line.get("from", ALWAYS))))
+                held[key].append(HeldSubscription(kind, expression, int(line.get("from", ALWAYS))))
             else:
                 until, post = int(line.get("until", NEVER)), bool(line.get("post"))
                 asked[key].append(Asked(line.get("client", ""), kind, expression, until, post))

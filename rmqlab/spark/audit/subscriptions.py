@@ -51,7 +51,7 @@ class Asked(NamedTuple):
         )
 
 
-class Held(NamedTuple):
+class HeldSubscription(NamedTuple):
     """What the broker held for a group from `since` (epoch ms) on."""
 
     type: str
@@ -78,7 +78,7 @@ class Subscriptions(NamedTuple):
     """
 
     asked: dict[Key, list[Asked]]
-    held: dict[Key, list[Held]]
+    held: dict[Key, list[HeldSubscription]]
     complete: frozenset[Key]
     present: dict[str, list[Present]]
     reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})

@@ -34,18 +34,7 @@ _LOW_32: Final = 0xFFFFFFFF
 
 
 def wants(expression: str, kind: str = TAG, *, tags: str = "tags", properties: Properties = "properties") -> Column:
-    """Tell for each message of a frame whether a consumer that subscribes to `expression` gets it; never NULL.
-
-    `tags` names the column of tags. `properties` names a map column, or finds the column of a property by its name.
-    Both defaults are those of `read_store`::
-
-        messages = rmqlab.read_store(spark, "store").where(wants("TagA || TagB"))
-        dear = orders.where(wants("price > 10.5", "SQL92", properties=lambda name: F.col(f"order.{name}")))
-
-    Raises:
-        MQFilterException: the broker refuses this condition.
-        BadInput: another type.
-    """
+    """Tell for each message of a frame whether a consumer with this subscription gets it, as `rmqlab.spark.wants`."""
     if kind == SQL92:
         return _sql92(expression, properties, "boolean")
     data = filter_api.build("", expression, kind)
