@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints, overload
 
+from rmqlab.errors import BadInput
 from rmqlab.lab import records
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.records import columns_of
