@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rmqlab import spark
     from rmqlab.lab.lab import Lab
-    from rmqlab.lab.lessons.check import check
+    from rmqlab.lessons.check import check
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
     from rmqlab.spark import read_store
@@ -71,7 +71,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "RULES": "rmqlab.rules",
     "Lab": "rmqlab.lab.lab",
-    "check": "rmqlab.lab.lessons.check",
+    "check": "rmqlab.lessons.check",
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",
 }

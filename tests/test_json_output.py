@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from rmqlab import cli
 from rmqlab.commands import VERBS
 from rmqlab.commands.output import write_json
-from rmqlab.lab.lessons.notebooks import write
+from rmqlab.lessons.notebooks import write
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from tests.proof.commands import notebook as notebook_verb

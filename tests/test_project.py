@@ -39,9 +39,10 @@ MAY_IMPORT = {
     "experiments": {*CORE, "runtime", "lab", "search", "java_runtime"},
     "spark": {*CORE, "runtime", "lab", "search", "experiments", "java_runtime", "extras"},
     "show": {*CORE, "runtime", "lab", "search", "experiments"},
+    "lessons": {*CORE, "runtime", "lab", "search", "experiments", "show", "spark"},
 }
 # Folders of lab that ask the search, so they stand above it.
-EXPERIMENTS = ("articles", "lessons", "recorded")
+EXPERIMENTS = ("articles", "recorded")
 # `Lab` explores, draws and hands its tables to Spark: it looks up to the rooms above when it is asked for that.
 FACADE = {"rmqlab/lab/lab.py", "rmqlab/lab/results.py"}
 # What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.

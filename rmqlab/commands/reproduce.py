@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
         print(f"  {line}", file=out)
     write_json([result.as_json() for result in results], args.json)
     if args.report is not None:
-        from rmqlab.lab.lessons.report import write_report
+        from rmqlab.lessons.report import write_report
 
         index = write_report(args.report, results, summary(results), lambda text: print(text, file=sys.stderr))
         print(f"report: {index}", file=out)

@@ -16,8 +16,8 @@ from rmqlab.lab.articles.printed_e1 import (
     printed,
     send_figures,
 )
+from rmqlab.lab.evidence import way_of
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lessons.evidence import way_of
 from rmqlab.lab.recorded.races import SETS, recorded_races
 from rmqlab.lab.run_view import RunView, seconds
 from rmqlab.message.ids import decode_message_id

@@ -7,6 +7,17 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+# Of a page that shows tables, on a wide screen and on a telephone.
+PAGE_STYLE = """
+body { font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #222; background: #fff }
+body { overflow-wrap: break-word }
+table { border-collapse: collapse; margin: 0.5em 0 1.5em; display: block; overflow-x: auto }
+caption { text-align: left; font-weight: bold; padding: 0.3em 0 }
+th, td { border: 1px solid #bbb; padding: 0.2em 0.6em; text-align: left; font-size: 14px; min-width: 3em }
+details { border-top: 1px solid #bbb; padding: 0.3em 0 } summary { cursor: pointer }
+.yes { color: #005a3c } .no { color: #8c2d04; font-weight: bold }
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

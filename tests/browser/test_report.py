@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("nbconvert")
 
 from rmqlab.lab.articles.experiments import read_manifest, reproduce
-from rmqlab.lab.lessons import notebooks, report
+from rmqlab.lessons import notebooks, report
 
 WIDTH = 420
 FILES = ("notebooks/01_eight_messages.ipynb", "notebooks/05_bloom_profile.ipynb", "notebooks/glossary.md",

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import eight_messages
-from rmqlab.lab.lessons.evidence import line, way_of
+from rmqlab.lab.evidence import line, way_of
 from rmqlab.lab.run_view import RunView, ranges, seconds, short
 
 

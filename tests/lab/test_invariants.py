@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.lessons.mutants import MUTANTS, hunted
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
+from rmqlab.lessons.mutants import MUTANTS, hunted
 from rmqlab.search.explorer.invariants import INVARIANTS, violations
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.rare_outcomes import CIRCUMSTANCES, delivered, eight, outcome_text, share_won, stored
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.checks_08 import GROUPS, TASK_GAP_MS, first_starter_wins, harmless, outcome_counts
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.checks_08 import GROUPS, TASK_GAP_MS, first_starter_wins, harmless, outcome_counts
 from rmqlab.runtime.schedule import Schedule, Timing
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.articles.printed_e1 import lines_of, printed
 from rmqlab.search.explorer.invariants import violations
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lessons.checks_01 import HUNTED, PREDICT
-from rmqlab.lab.lessons.mutants import MUTANTS, hunted
+from rmqlab.lessons.checks_01 import HUNTED, PREDICT
+from rmqlab.lessons.mutants import MUTANTS, hunted
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.recorded.races import SETS, recorded_races
 from rmqlab.message.ids import decode_message_id

@@ -10,7 +10,7 @@ from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.filter import both_steps
 from rmqlab.lab.articles.tag_filter import COLLIDING, TAGS, TOPIC, TagFilter, one_group, subscribed
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lessons.checks_02 import COUNTED, THREE
+from rmqlab.lessons.checks_02 import COUNTED, THREE
 from rmqlab.lab.filter_funnel import Stage, passage_of
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import Message, MessageExtBrokerInner

@@ -12,7 +12,7 @@ from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.lab.articles.sql_filter import FROM_4X, GROUPS, SURPRISES, SqlFilter, outcome_of
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lessons.checks_03 import REPAIRS, TEN, VALUES
+from rmqlab.lessons.checks_03 import REPAIRS, TEN, VALUES
 from rmqlab.lab.filter_funnel import Stage, passage_of
 from rmqlab.message.message import Message
 from rmqlab.show.filters import hierarchies, sql_tables

@@ -18,8 +18,8 @@ from rmqlab.lab.filters.filter_life import filter_life
 from rmqlab.lab.filters.late_group import LESSON as LATE
 from rmqlab.lab.filters.late_group import TASK
 from rmqlab.lab.filters.switch_matrix import GROUPS, switch_matrix
-from rmqlab.lab.lessons.checks_04 import GROUPS as MANY
-from rmqlab.lab.lessons.checks_04 import MATCHING, MOST_BYTES, MOST_RATE
+from rmqlab.lessons.checks_04 import GROUPS as MANY
+from rmqlab.lessons.checks_04 import MATCHING, MOST_BYTES, MOST_RATE
 from rmqlab.lab.filter_funnel import Stage
 from rmqlab.message.java import string_hash
 from rmqlab.show.filters import hierarchies, layer_tables

@@ -21,7 +21,7 @@ from rmqlab.lab.bloom.stages import (
     counted_calls,
 )
 from rmqlab.lab.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
-from rmqlab.lab.lessons.checks_05 import COUNTED, TEAMS
+from rmqlab.lessons.checks_05 import COUNTED, TEAMS
 from rmqlab.show.bloom import tables
 from rmqlab.show.bloom.false_hits import bloom_false_hits
 

@@ -15,7 +15,7 @@ from rmqlab.lab.groups.disappearance import QUEUES, WAYS, Disappearance, delays
 from rmqlab.lab.groups.gauge_story import gauge_story
 from rmqlab.lab.groups.heartbeat_load import HeartbeatLoad
 from rmqlab.lab.groups.notices import CAUSES, notices
-from rmqlab.lab.lessons.checks_06 import CLIENTS, GOINGS, LOST_IN_A_ROW, WITHIN_S
+from rmqlab.lessons.checks_06 import CLIENTS, GOINGS, LOST_IN_A_ROW, WITHIN_S
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import convert_scenario
 from rmqlab.lab.simulate import simulate

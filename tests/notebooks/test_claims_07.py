@@ -12,7 +12,7 @@ from rmqlab.broker.admin_broker_processor import RebalanceLockManager
 from rmqlab.lab.groups.allotment import STRATEGIES, Division, fewest_moves, joined
 from rmqlab.lab.groups.group_life import JOINING, GroupLife, Happening
 from rmqlab.lab.groups.handover import HANDOVERS, handover
-from rmqlab.lab.lessons.checks_07 import CASES, ids_of
+from rmqlab.lessons.checks_07 import CASES, ids_of
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 from rmqlab.show.play.rebalance import LIVE, members

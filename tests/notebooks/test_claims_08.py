@@ -17,7 +17,7 @@ from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.explorer.explore import explore
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.lab.lessons.checks_08 import GROUPS, explored_group
+from rmqlab.lessons.checks_08 import GROUPS, explored_group
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import group_of

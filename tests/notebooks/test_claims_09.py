@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.filter.consistency import lets_pass, tell_apart
 from rmqlab.search.explorer.recorded_outcomes import default_settings
-from rmqlab.lab.lessons.checks_09 import CHANGES, NEW, OLD
+from rmqlab.lessons.checks_09 import CHANGES, NEW, OLD
 from rmqlab.search.plan.change import MessageKind, change_between, data_of, parse_subscription, text_of
 from rmqlab.search.plan.planner import loss_by_pause
 from rmqlab.search.plan.planner import plan

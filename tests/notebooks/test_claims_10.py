@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict
 from rmqlab.search.explorer.recorded_outcomes import settings_beside
-from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
+from rmqlab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.matched_runs import agreement, matched_runs
 from rmqlab.lab.recorded.races import SETS as RACES
 from rmqlab.lab.recorded.races import recorded_races

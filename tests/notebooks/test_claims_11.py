@@ -19,7 +19,7 @@ from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.audit_report import CERTAINTIES
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.groups.incident import MESSAGES, QUEUES, STORE, Incident
-from rmqlab.lab.lessons.checks_11 import COUNTED, HELD_MS, SPLIT
+from rmqlab.lessons.checks_11 import COUNTED, HELD_MS, SPLIT
 from rmqlab.lab.recorded.accounts import recorded_accounts
 
 LESSON = "11_audit"

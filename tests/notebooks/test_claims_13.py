@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.lab.cluster_times import stored_times
-from rmqlab.lab.lessons.checks_13 import ALONE, LIMIT_S, NEEDED, PLACE, STORE_GIB, TOO_MANY, WORKERS
+from rmqlab.lessons.checks_13 import ALONE, LIMIT_S, NEEDED, PLACE, STORE_GIB, TOO_MANY, WORKERS
 from tests.proof.bench.cluster_times import CONNECT, ROUNDS
 from rmqlab.spark.session import package_archive
 

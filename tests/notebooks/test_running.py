@@ -11,7 +11,7 @@ import pytest
 
 from rmqlab.checkout import ROOT
 from tests.proof.exercises import exercise_of, exercise_path
-from rmqlab.lab.lessons.notebooks import execute, page, read
+from rmqlab.lessons.notebooks import execute, page, read
 from rmqlab.spark.session import SETTING
 
 NOTEBOOKS = ROOT / "notebooks"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.lessons.notebooks import Notebook, clean, read, tags, write
+from rmqlab.lessons.notebooks import Notebook, clean, read, tags, write
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.lessons import notebooks
+from rmqlab.lessons import notebooks
 from tests.proof import exercises
 
 SOLVED = """\

@@ -1,7 +1,7 @@
 """Rules that every run obeys, as functions that find where a run breaks one, with the facts that prove it.
 
 Tests run them over many scenarios, the checks of the exercises explain with them, and the bug hunt rests on them: each
-broken broker of ``rmqlab.lab.lessons.mutants`` breaks exactly the rule named for it. They look at facts only. They hold
+broken broker of ``rmqlab.lessons.mutants`` breaks exactly the rule named for it. They look at facts only. They hold
 for TAG subscriptions and listeners that take every message at once.
 """
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, remarks
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.lessons.report import STYLE
-from rmqlab.show.tables import Table
+from rmqlab.show.tables import PAGE_STYLE, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +42,7 @@ def audit_page(
     is_fine = not (lost or may or damage) and any(one["sent"] for _, _, one in rows)
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        f"<title>Audit of {escape(name)}</title><style>{STYLE}</style></head><body>",
+        f"<title>Audit of {escape(name)}</title><style>{PAGE_STYLE}</style></head><body>",
         f"<h1>Audit of {escape(name)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
     ]
     parts += [f"<p>{escape(one)}</p>" for one in remarks(summary)]

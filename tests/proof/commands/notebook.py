@@ -44,7 +44,7 @@ def run(args: Namespace) -> int:
 def _write(args: Namespace, notebooks: Path) -> int:
     from nbclient.exceptions import CellExecutionError
 
-    from rmqlab.lab.lessons.notebooks import renew
+    from rmqlab.lessons.notebooks import renew
     from tests.proof.exercises import generate
 
     written: list[Path] = []
@@ -66,7 +66,7 @@ def _write(args: Namespace, notebooks: Path) -> int:
 def _trust(notebooks: Path) -> None:
     from nbformat.sign import NotebookNotary
 
-    from rmqlab.lab.lessons.notebooks import read
+    from rmqlab.lessons.notebooks import read
 
     notary = NotebookNotary()
     for path in sorted(notebooks.rglob("*.ipynb")):

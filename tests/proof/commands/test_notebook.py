@@ -10,7 +10,7 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
 from rmqlab.cli import main
-from rmqlab.lab.lessons.notebooks import read, write
+from rmqlab.lessons.notebooks import read, write
 from tests.proof.commands import notebook as verb
 from tests.proof.commands.test import notebooks
 

@@ -13,7 +13,8 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE
 from rmqlab.lab.articles.printed_e1 import FigureKind
-from rmqlab.lab.lessons import notebooks
+from rmqlab.lessons import notebooks
+from rmqlab.show.tables import PAGE_STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
 
 INDEX = "index.html"
 ARTICLES = "data/articles/README.html"
-STYLE = """
-body { font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #222; background: #fff }
-body { overflow-wrap: break-word }
-table { border-collapse: collapse; margin: 0.5em 0 1.5em; display: block; overflow-x: auto }
-caption { text-align: left; font-weight: bold; padding: 0.3em 0 }
-th, td { border: 1px solid #bbb; padding: 0.2em 0.6em; text-align: left; font-size: 14px; min-width: 3em }
-details { border-top: 1px solid #bbb; padding: 0.3em 0 } summary { cursor: pointer }
-.yes { color: #005a3c } .no { color: #8c2d04; font-weight: bold }
-"""
 _HREF = re.compile(r'(?P<before><a\b[^>]*?)\shref=(?P<quote>["\'])(?P<target>.*?)(?P=quote)', re.DOTALL)
 _ID = re.compile(r'\bid=["\']([^"\']+)["\']')
 _HEADING = re.compile(r"^# *(.+)$", re.MULTILINE)
@@ -139,7 +131,7 @@ def _document(title: str, body: str) -> str:
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{PAGE_STYLE}</style></head><body>{body}</body></html>\n"
     )
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.run_timeline import recorded_timeline
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.message.message import Message
 from rmqlab.runtime.socket_clients import SocketClients
 from rmqlab.runtime.tap import recorded_broker

@@ -9,7 +9,7 @@ from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BloomFilter, BloomFilt
 from rmqlab.lab.bloom.rates import counted, theory
 from rmqlab.lab.filters.filter_bench import TOPIC
 from rmqlab.lab.filters.late_group import TASK
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.articles.rare_outcomes import eight, outcome_text
-from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.scenario import Scenario, convert_scenario
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.explanation import blame

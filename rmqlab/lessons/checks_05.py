@@ -9,7 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.bloom.map import SIDES, stored_map
 from rmqlab.lab.bloom.stages import DISPATCH, PULL, counted_calls
 from rmqlab.lab.bloom.workload import Workload
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
     from rmqlab.lab.bloom.map import ProfileCell, Side

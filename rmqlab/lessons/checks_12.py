@@ -6,7 +6,7 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.tag_group import TagGroup
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 ASKED = ((2, 8), (3, 12), (4, 16))  # members, queues
 MEMBERS, QUEUES, MOST_LOST = 4, 8, 0.4

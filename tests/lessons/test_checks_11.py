@@ -7,9 +7,9 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.incident import EVENTS, MESSAGES, STORE, Incident
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.checks_11 import COUNTED, PLANNED, _account, _ids, _lost
 from rmqlab.lab.recorded.store import RecordedStore
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.checks_11 import COUNTED, PLANNED, _account, _ids, _lost
 
 BOTH = "tagA || tagB"
 

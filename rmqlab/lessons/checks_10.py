@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.recorded.matched_runs import matched_runs
 from rmqlab.lab.recorded.run_timeline import recorded_timeline
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import HeartbeatData
 

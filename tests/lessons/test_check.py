@@ -7,9 +7,9 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP
-from rmqlab.lab.lessons.check import CheckFailed, checks
-from rmqlab.lab.lessons.checks_01 import HUNTED, PREDICT
-from rmqlab.lab.lessons.mutants import MUTANTS
+from rmqlab.lessons.check import CheckFailed, checks
+from rmqlab.lessons.checks_01 import HUNTED, PREDICT
+from rmqlab.lessons.mutants import MUTANTS
 
 IDS = {"A": f"{CLIENT_IP}@4711", "B": f"{CLIENT_IP}@4902"}
 SWAPPED = {"A": f"{CLIENT_IP}@5307", "B": f"{CLIENT_IP}@4902"}

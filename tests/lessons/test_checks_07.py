@@ -7,8 +7,8 @@ import pytest
 import rmqlab
 from rmqlab.lab.groups.allotment import Division, joined
 from rmqlab.lab.groups.handover import HANDOVERS
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.checks_07 import CASES, MEMBERS, QUEUES, ids_of
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.checks_07 import CASES, MEMBERS, QUEUES, ids_of
 
 A, B, C, N = "10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C", "10.0.0.25@N"
 

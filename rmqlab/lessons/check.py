@@ -15,7 +15,7 @@ from rmqlab.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rmqlab.lab.lessons.evidence import Line
+    from rmqlab.lab.evidence import Line
 
     Check = Callable[[Any], str]
 
@@ -52,7 +52,7 @@ def checks(notebook: str) -> dict[str, Check]:
     Raises:
         BadInput: the notebook has no checks.
     """
-    module = f"rmqlab.lab.lessons.checks_{notebook}"
+    module = f"rmqlab.lessons.checks_{notebook}"
     if not notebook.isdigit() or find_spec(module) is None:
         raise BadInput(f"no checks for notebook {notebook!r}; names begin with the notebook's number, as 01-predict")
     found: dict[str, Check] = importlib.import_module(module).CHECKS

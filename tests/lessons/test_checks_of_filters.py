@@ -6,9 +6,9 @@ import pytest
 
 import rmqlab
 from rmqlab.lab.filters.late_group import BY_SQL, BY_TAG, LESSON, TASK
-from rmqlab.lab.lessons import checks_03, checks_04
-from rmqlab.lab.lessons.check import CheckFailed, checks
-from rmqlab.lab.lessons.checks_02 import COUNTED
+from rmqlab.lessons import checks_03, checks_04
+from rmqlab.lessons.check import CheckFailed, checks
+from rmqlab.lessons.checks_02 import COUNTED
 
 ENDS = {"m1": "client", "m2": "broker", "m3": "broker"}
 ARRIVE = {"TagA||TagB": 40, "taga": 0, " || ": 0, "TagC || TagC": 20, "": 60}

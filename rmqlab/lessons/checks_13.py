@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any, Final
 
 from rmqlab.lab.cluster_times import stored_times
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 PLACE, ALONE, WORKERS = "cluster, 2 workers", "local, 1 core", 2
 STORE_GIB, LIMIT_S = 2048, 600

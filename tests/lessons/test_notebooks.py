@@ -7,7 +7,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.lessons import notebooks
+from rmqlab.lessons import notebooks
 
 pytestmark = pytest.mark.slow
 

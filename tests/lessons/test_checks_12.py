@@ -7,7 +7,7 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.tag_group import TagGroup
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 RIGHT = [("12-predict", {2: 0.25, 3: 1 / 9, 4: 0.0625}), ("12-broken", (4, 6)), ("12-broken", (5, 3)), ("12-enough", 6)]
 WRONG = [

@@ -6,8 +6,8 @@ import pytest
 
 import rmqlab
 from rmqlab.lab.bloom.map import stored_map
-from rmqlab.lab.lessons.check import CheckFailed, checks
-from rmqlab.lab.lessons.checks_05 import DOUBLE, HALF, TEAMS
+from rmqlab.lessons.check import CheckFailed, checks
+from rmqlab.lessons.checks_05 import DOUBLE, HALF, TEAMS
 
 COUNT = {"nobody": (800, 800), "everybody": (800, 1_600)}
 FOUND = {"halves": (0.0, 128, "128 tags"), "doubles": (1.0, 1, "8 tags")}

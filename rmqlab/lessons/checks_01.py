@@ -7,11 +7,11 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
+from rmqlab.lab.evidence import line, lines, way_of
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.evidence import line, lines, way_of
-from rmqlab.lab.lessons.mutants import MUTANTS, hunted
 from rmqlab.lab.run_view import RunView
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.mutants import MUTANTS, hunted
 from rmqlab.search.explorer.invariants import INVARIANTS, violations
 
 PREDICT = EightMessages(

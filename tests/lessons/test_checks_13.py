@@ -11,8 +11,8 @@ from rmqlab.errors import BadInput
 from rmqlab.lab import cluster_times
 from rmqlab.lab.cluster_times import GIB, stored_times
 from rmqlab.lab.interval import Interval
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.checks_13 import ALONE, NEEDED, PLACE
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.checks_13 import ALONE, NEEDED, PLACE
 from rmqlab.show.sweeps.cluster_pictures import cost_picture, guessed, play_cluster, same_answer, workers_picture
 
 PLACES = [

@@ -8,7 +8,7 @@ from typing import Any
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.disappearance import Disappearance, Disappeared, delays
 from rmqlab.lab.groups.notices import CAUSES, notices
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 # Task 1: each way with settings of its own; a beat leaves A at 31 s and 61 s.
 GOINGS: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.search.plan.change import data_of, parse_subscription
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import Producers, Setting, rollouts_of

@@ -6,8 +6,8 @@ import pytest
 
 import rmqlab
 from rmqlab.lab.groups.notices import CAUSES
-from rmqlab.lab.lessons.check import CheckFailed
-from rmqlab.lab.lessons.checks_06 import CLIENTS, GOINGS
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.checks_06 import CLIENTS, GOINGS
 
 pytestmark = pytest.mark.slow
 

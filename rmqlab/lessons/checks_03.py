@@ -10,7 +10,7 @@ from rmqlab.filter.sql92 import CompiledSql92, MQFilterException, compile_sql92
 from rmqlab.filter.sql92.doctor import hint
 from rmqlab.filter.sql92.explain import draw
 from rmqlab.lab.articles.sql_filter import MESSAGES, TAGS, outcome_of
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 TEN = "TAGS <> 'TagB' AND NOT (a BETWEEN 2 AND 5)"
 # Expression, properties: what does it come to?

@@ -9,7 +9,7 @@ from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.articles.tag_filter import MESSAGES, TAGS, TagFilter
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.filters.filter_bench import FilterBench
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.message.java import string_hash, trim
 from rmqlab.protocol.subscription_data import TAG
 

@@ -8,7 +8,7 @@ from typing import Any
 from rmqlab.errors import BadInput
 from rmqlab.lab.groups.allotment import STRATEGIES, Allotment, Division, fewest_moves, joined
 from rmqlab.lab.groups.handover import AT_S, HANDOVERS, LONG_MS, handover
-from rmqlab.lab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed
 
 # Task 1: strategy, members, queues.
 CASES = (

@@ -13,9 +13,9 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.filter_funnel import STAGES
 from rmqlab.lab.groups.incident import CHANGE_MS, TAGS, Incident
-from rmqlab.lab.lessons.check import CheckFailed
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
+from rmqlab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Account
