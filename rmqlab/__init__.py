@@ -19,7 +19,9 @@ Experiments
     explore         every outcome that a scenario can have
     plan            ways to change a group's subscription, and what each can lose
     reproduce       the articles' experiments, article figure beside the figure here
-    RULES           the rules by version: RULES["4.8.0"].replace(client_keeps=mine) for `Lab(rules=...)`
+    RULES           the rules by version: RULES["4.8.0"].source("client_keeps") shows one,
+                    RULES["4.8.0"].replace(client_keeps=mine) replaces it, for `Lab(rules=...)`
+    show            pictures, tables and controls for rows of your own
 
 Questions
     lint            do the members of a group subscribe the same, by meaning
@@ -42,7 +44,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab import spark
+    from rmqlab import show, spark
     from rmqlab.lab.lab import Lab
     from rmqlab.lessons.check import check
     from rmqlab.rules import RULES
@@ -61,6 +63,7 @@ __all__ = [
     "replay",
     "reproduce",
     "serve",
+    "show",
     "simulate",
     "spark",
     "sql92",
@@ -79,8 +82,8 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
-    if name == "spark":
-        return import_module("rmqlab.spark")
+    if name in ("show", "spark"):
+        return import_module(f"rmqlab.{name}")
     if name in __all__:
         return getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,6 +13,9 @@ S, F and H with a number are rows of the mission (`rmqlab rows`), of the article
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -281,6 +284,16 @@ def offset_after_nothing_kept(next_offset: int, waiting: int) -> int | None:
     return next_offset if waiting == 0 else None
 
 
+class RuleSource(str):
+    """Lines of Python that a notebook shows as they stand."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The lines."""
+        return str(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """All rules of one version. Periods and times in ms, versions in epoch ms; each function is described above.
@@ -333,6 +346,28 @@ class Rules:
             if name not in known:
                 raise BadInput(f"no rule {name!r}{did_you_mean(name, known)}; there are {', '.join(known[1:])}")
         return dataclasses.replace(self, **rules)  # type: ignore[arg-type]
+
+    def source(self, name: str) -> RuleSource:
+        """The rule as it is written: its lines of Python, or the value of a constant and where it comes from.
+
+        A rule that you put in yourself is shown in your own lines.
+
+        >>> RULES["4.8.0"].source("channel_expired_ms")
+        channel_expired_ms = 120000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT, H-41
+
+        Raises:
+            BadInput: there is no rule of that name; the text names those there are.
+        """
+        self.replace(**{name: None})  # refuses a name that is none
+        rule = getattr(self, name)
+        if not callable(rule):
+            origin = re.search(rf"`{name}`: (.+?)\.(?= `|\s*$)", " ".join((type(self).__doc__ or "").split()))
+            return RuleSource(f"{name} = {rule!r}" + (f"  # {origin[1].replace('`', '')}" if origin else ""))
+        try:
+            lines = textwrap.dedent(inspect.getsource(rule)).rstrip()
+        except (OSError, TypeError):
+            return RuleSource(f"{name} = {rule!r}  # its lines are not at hand")
+        return RuleSource(re.sub(r"  # noqa:[^\n]*", "", lines))
 
 
 DEFAULT_VERSION: Final = "4.8.0"

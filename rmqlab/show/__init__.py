@@ -1,1 +1,40 @@
-"""Pictures of data: figures, widgets and tables. No rules."""
+"""Pictures, tables and controls: general forms that take rows or a run, and hold no rule and no experiment.
+
+`rmqlab.show.bars(rows, x="way", value="lost", title="Messages lost")` draws; `help(rmqlab.show.bars)` says more.
+Each form is imported when it is first used. Diagrams need nothing but `drawsvg`; `lines` needs matplotlib, `controls`
+needs ipywidgets.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rmqlab.show.charts import bars, heat_map, lines
+    from rmqlab.show.tables import table
+    from rmqlab.show.widgets import controls, live
+
+__all__ = ["bars", "controls", "heat_map", "lines", "live", "table"]
+
+# Where each form is. (A form must not have the name of a module of this folder.)
+FORMS = {
+    "bars": "rmqlab.show.charts",
+    "controls": "rmqlab.show.widgets",
+    "heat_map": "rmqlab.show.charts",
+    "lines": "rmqlab.show.charts",
+    "live": "rmqlab.show.widgets",
+    "table": "rmqlab.show.tables",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a form when it is asked for."""
+    if name in FORMS:
+        return getattr(import_module(FORMS[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The forms."""
+    return sorted(FORMS)

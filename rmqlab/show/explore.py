@@ -1,4 +1,4 @@
-"""`explore(draw, ...)`: first a picture that needs no kernel, then controls that draw it anew.
+"""The older way to controls, which goes with the lessons that still use it: `rmqlab.show.controls` takes its place.
 
 The first output is the picture for the first values. The second one is a box of controls with an HTML view, which holds
 the picture for the values chosen. Plain controls only: `Output` and `interact` would make outputs that no strict
@@ -8,12 +8,12 @@ arrows move a slider, Alt and the down arrow open a list (JupyterLab keeps the a
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.show.widgets import LIVE, MODES, WIDGET, Controls, Live, Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from ipywidgets import ValueWidget
 
     from rmqlab.show.figure import Picture
-    from rmqlab.show.tables import Table
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
-LIVE = "live"
-MODES = (LIVE, "static")
-Mode = Literal["live", "static"]
+
+__all__ = ["LIVE", "MODES", "WIDGET", "ChoiceControl", "Controls", "Live", "Mode", "Text", "explore"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,72 +56,6 @@ class Text:
 Control = ChoiceControl | Text
 
 
-BUSY = '<p role="status"><em>Computing ...</em></p>'
-
-
-class Controls:
-    """The box of controls below a picture. ``view`` is its HTML, ``widgets`` are the controls by name."""
-
-    def __init__(
-        self, draw: Callable[..., Picture], controls: Mapping[str, Control], first: Picture | None = None
-    ) -> None:
-        """``first`` is the picture for the first values; without it that is drawn, so that the view is never empty."""
-        import ipywidgets
-
-        self._draw = draw
-        self.widgets: dict[str, ValueWidget] = {name: _widget(control) for name, control in controls.items()}
-        self.view = ipywidgets.HTML()
-        self.busy = ipywidgets.HTML()
-        for widget in self.widgets.values():
-            widget.observe(self._changed, names="value")
-        side_by_side = ipywidgets.Box(list(self.widgets.values()), layout={"flex_flow": "row wrap"})
-        self.box = ipywidgets.VBox([side_by_side, self.busy, self.view])
-        if first is None:
-            self._changed()
-        else:
-            self.view.value = first.html()
-
-    def _changed(self, change: object = None) -> None:
-        values = {name: widget.value for name, widget in self.widgets.items()}
-        self.busy.value = BUSY
-        try:
-            self.view.value = self._draw(**values).html()
-        except BadInput as error:
-            self.view.value = f'<p role="alert"><strong>That cannot be run:</strong> {html.escape(str(error))}</p>'
-        finally:
-            self.busy.value = ""
-
-    def __repr__(self) -> str:
-        """What is shown where no kernel runs."""
-        labels = ", ".join(widget.description for widget in self.widgets.values())
-        return f"Controls ({labels}) and the picture they change appear here when the notebook runs."
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        bundle: dict[str, Any] = self.box._repr_mimebundle_()
-        return {WIDGET: bundle[WIDGET], "text/plain": repr(self)}
-
-
-class Live:
-    """A table of what this run alone measured: shown where a kernel runs, a line of text where none does.
-
-    Such figures differ from run to run, so no stored page keeps them and no comparison sees them.
-    """
-
-    def __init__(self, table: Table, name: str) -> None:
-        """``name`` says what it is, for the line of text."""
-        self.table, self.name = table, name
-
-    def __repr__(self) -> str:
-        """What is shown where no kernel runs."""
-        return f"{self.name} appear here when the notebook runs."
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        import ipywidgets
-
-        bundle: dict[str, Any] = ipywidgets.HTML(self.table.html())._repr_mimebundle_()
-        return {WIDGET: bundle[WIDGET], "text/plain": repr(self)}
-
-
 def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Control) -> None:
     """Show ``draw(...)`` for the first value of each control, then (``mode`` "live") the controls.
 
@@ -140,7 +71,7 @@ def explore(draw: Callable[..., Picture], *, mode: Mode = "live", **controls: Co
     first = draw(**{name: control.first for name, control in controls.items()})
     display(first)
     if mode == LIVE:
-        display(Controls(draw, controls, first))
+        display(Controls(draw, {name: _widget(control) for name, control in controls.items()}, first))
 
 
 def _widget(control: Control) -> ValueWidget:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SVG = "image/svg+xml"
 PX_PER_PT = 4 / 3
-# JupyterLab shows a picture in its own size and cuts off what does not fit; this fits a window of 1280 pixels.
-WIDEST_PX = 820
+# JupyterLab's column in a window of 1280 pixels; in a narrower one the picture shrinks with it.
+WIDEST_PX = 1100
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)(pt|)"')
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from rmqlab.errors import BadInput
 
 # Of a page that shows tables, on a wide screen and on a telephone.
 PAGE_STYLE = """
@@ -79,6 +82,63 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+def table(
+    caption: str,
+    rows: object,
+    *,
+    headers: Sequence[str] | None = None,
+    marked: Callable[[Mapping[str, Any]], bool] | None = None,
+    folded: bool = False,
+) -> Table:
+    """A table of `rows`: dicts, a pandas frame, the records of a lab, or tuples under `headers`.
+
+    Rows for which `marked` (a function of a row as a dict) is true stand out.
+
+    >>> table("Queues", [(0, "A"), (1, "B")], headers=("queue", "owner"), marked=lambda row: row["owner"] == "B")
+    Queues
+    queue  owner
+    0      A
+    1      B  <
+
+    Raises:
+        BadInput: these are no rows.
+    """
+    found = as_rows(rows, headers)
+    columns = list(headers or dict.fromkeys(name for row in found for name in row))
+    stand_out = frozenset(number for number, row in enumerate(found) if marked is not None and marked(row))
+    return Table(caption, columns, [[row.get(name) for name in columns] for row in found], stand_out, folded)
+
+
+def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
+    """Rows as dicts: of dicts, of a pandas frame, of the records of a lab, or of tuples with `headers`.
+
+    >>> as_rows([(1, 2)], ("a", "b")), as_rows({"x": [1]})
+    Traceback (most recent call last):
+    rmqlab.errors.BadInput: rows are a dict; right is a list of dicts, a pandas frame, or tuples with headers=
+
+    Raises:
+        BadInput: these are no rows.
+    """
+    columns = getattr(rows, "columns", headers)
+    if hasattr(rows, "to_dict"):
+        return list(rows.reset_index(drop=True).to_dict("records"))
+    if isinstance(rows, Iterable) and not isinstance(rows, Mapping | str):
+        listed = list(rows)
+        if all(isinstance(row, Mapping) for row in listed):
+            return listed
+        if columns is not None and all(isinstance(row, Sequence) for row in listed):
+            return [dict(zip(columns, row, strict=True)) for row in listed]
+    right = "a list of dicts, a pandas frame, or tuples with headers="
+    raise BadInput(f"rows are a {type(rows).__name__}; right is {right}")
+
+
+def number_text(value: object) -> str:
+    """A value for a label: numbers from 10,000 up in groups of three, at most three places behind the point."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _text(value)
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{round(value, 3):g}"
 
 
 def _text(value: object) -> str:

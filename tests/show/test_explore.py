@@ -7,7 +7,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.show.chart import canvas, svg_of
-from rmqlab.show.explore import WIDGET, ChoiceControl, Controls, Text, explore
+from rmqlab.show.explore import WIDGET, ChoiceControl, Controls, Text, _widget, explore
 from rmqlab.show.figure import Picture
 from rmqlab.show.play import eight_messages as play_module
 from rmqlab.show.play.eight_messages import play
@@ -70,8 +70,13 @@ def test_another_mode_is_refused(shown):
     assert shown == []
 
 
+def box():
+    widgets = {name: _widget(control) for name, control in CONTROLS.items()}
+    return Controls(draw, widgets, draw(number=2, text="x"))
+
+
 def test_a_control_changes_the_view():
-    controls = Controls(draw, CONTROLS)
+    controls = box()
     before = controls.view.value
     assert draw(number=2, text="x").svg in before
     controls.widgets["number"].value = 1
@@ -81,7 +86,7 @@ def test_a_control_changes_the_view():
 
 
 def test_input_that_cannot_be_run_is_explained_and_can_be_mended():
-    controls = Controls(draw, CONTROLS)
+    controls = box()
     controls.widgets["text"].value = "bad"
     assert 'role="alert"' in controls.view.value
     assert "text is &lt;bad&gt;" in controls.view.value
@@ -90,7 +95,7 @@ def test_input_that_cannot_be_run_is_explained_and_can_be_mended():
 
 
 def test_controls_are_plain_and_labelled():
-    controls = Controls(draw, CONTROLS)
+    controls = box()
     for widget in controls.widgets.values():
         assert isinstance(widget, ipywidgets.SelectionSlider | ipywidgets.Dropdown | ipywidgets.Text)
         assert widget.description
@@ -99,10 +104,10 @@ def test_controls_are_plain_and_labelled():
 
 
 def test_what_is_stored_is_the_same_every_time():
-    one, other = (Controls(draw, CONTROLS)._repr_mimebundle_() for _ in range(2))
+    one, other = (box()._repr_mimebundle_() for _ in range(2))
     assert one["text/plain"] == other["text/plain"]
-    assert one["text/plain"].startswith("Controls (How many, Which)")
-    assert set(one) == {WIDGET, "text/plain"}
+    assert one["text/plain"] == "2\n2 x"
+    assert set(one) == {WIDGET, "image/svg+xml", "text/plain"}
 
 
 def test_play_offers_everything_that_may_vary(shown):

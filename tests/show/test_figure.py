@@ -151,7 +151,7 @@ def test_a_notebook_shows_picture_and_words(monkeypatch):
     assert [sorted(data) for data in shown] == [[SVG, "text/plain"], ["text/html", "text/plain"]]
 
 
-@pytest.mark.parametrize(("points", "shown"), [((300, 90), (400, 120)), ((1_230, 300), (820, 200))])
+@pytest.mark.parametrize(("points", "shown"), [((300, 90), (400, 120)), ((1_230, 300), (1100, 268))])
 def test_a_wide_picture_is_shown_smaller_and_whole(points, shown):
     width, height = points
     svg = f'<svg width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}"></svg>'
