@@ -1,49 +1,60 @@
-"""`rmqlab.check("01-predict", answer)` says whether the answer to an exercise is right, and if not, by which rule.
+"""`rmqlab.check("01-predict", answer)` says whether the answer to an exercise is right.
 
-A check runs the laboratory and judges by the rules of ``rmqlab.search.explorer.invariants`` and by fates; no answer is
-written down. A wrong answer raises `CheckFailed`, whose text names the rule and shows the events that prove it.
+If not, it helps in three steps. The first reply is a hint: what to think about. `show="rule"` adds the rule,
+`show="evidence"` what proves it. No step prints the answer, and nothing is raised for a wrong one: "Run All" goes on.
+
+A check runs the laboratory and judges by fates and by ``rmqlab.search.explorer.invariants``; no answer is written down.
+Inside, a check raises `CheckFailed`.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
+from rmqlab import rules
+from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.lessons.reply import STEPS, NotYet, Passed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rmqlab.lab.evidence import Line
+    from rmqlab.show.figure import Picture
 
     Check = Callable[[Any], str]
 
+ARTICLES = {"S": "subscriptions", "F": "filters", "H": "heartbeats"}
+OPEN = "Your turn: put your answer where `...` stands."
+_ROWS = re.compile(r" ?\(((?:[SFH]-\d+(?:, |\.\.)?)+)\)")
+_ROW = re.compile(r"([SFH])-(\d+)(?:\.\.[SFH]-(\d+))?")
+_JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
+
 
 class CheckFailed(AssertionError):
-    """An answer is not right yet: what is wrong, the rule that says so, and the events that prove it."""
+    """An answer is not right yet.
 
-    def __init__(self, problem: str, rule: str, lines: Iterable[Line | str] = ()) -> None:
-        """`rule` is a sentence, with its row where there is one."""
-        self.problem, self.rule, self.lines = problem, rule, list(lines)
-        shown = "\n".join(f"  {line}" for line in self.lines)
-        super().__init__(f"{problem}\nRule: {rule}" + (f"\nThe events that show it:\n{shown}" if shown else ""))
+    `hint` is the first reply: what to think about, or which form an answer has. `rule` is a sentence, with its rows as
+    in "(S-77, S-84)". `problem` (what is wrong in this answer), `lines` (events) and `picture` are the evidence. None
+    of them tells what the right answer is.
+    """
 
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the text alone, for the way through our code explains nothing."""
-        return ["Not yet.", *str(self).splitlines()]
-
-
-class Passed:
-    """A right answer; shown as text."""
-
-    def __init__(self, name: str, text: str) -> None:
-        """`text` says what was checked."""
-        self.name, self.text = name, text
-
-    def __repr__(self) -> str:
-        """One line."""
-        return f"{self.name}: right. {self.text}"
+    def __init__(
+        self,
+        hint: str,
+        *,
+        rule: str = "",
+        problem: str = "",
+        lines: Iterable[Line | str] = (),
+        picture: Picture | None = None,
+    ) -> None:
+        self.hint, self.rule, self.problem = hint, rule, problem
+        self.lines, self.picture = list(lines), picture
+        super().__init__("\n".join(filter(None, (hint, problem, rule, *map(str, self.lines)))))
 
 
 def checks(notebook: str) -> dict[str, Check]:
@@ -59,8 +70,8 @@ def checks(notebook: str) -> dict[str, Check]:
     return found
 
 
-def check(name: str, answer: object) -> Passed:
-    """Judge the answer to the exercise `name`.
+def judge(name: str, answer: object) -> str:
+    """What was right about the answer to the exercise `name`.
 
     Raises:
         CheckFailed: it is not right yet.
@@ -68,5 +79,91 @@ def check(name: str, answer: object) -> Passed:
     """
     known = checks(name.partition("-")[0])
     if name not in known:
-        raise BadInput(f"no exercise {name!r}; there are: {', '.join(known)}")
-    return Passed(name, known[name](answer))
+        raise BadInput(f"no exercise {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    if _is_open(answer):
+        raise CheckFailed(OPEN)
+    try:
+        return known[name](answer)
+    except (BadInput, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CheckFailed(f"That cannot be judged: {type(error).__name__}: {error}.") from error
+
+
+def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
+    """Judge the answer to the exercise `name`; `show="rule"` or `"evidence"` says more about a wrong one.
+
+    >>> check("12-enough", 5)
+    12-enough: not yet. Count what the shared tags alone bring to everybody, and what the others still lose.
+    More: rmqlab.check("12-enough", answer, show="rule")
+
+    Raises:
+        BadInput: no such exercise, or no such step; the text names those there are.
+    """
+    if show not in STEPS:
+        raise BadInput(f"show={show!r}{did_you_mean(str(show), STEPS)}; it is one of {', '.join(STEPS)}")
+    try:
+        return Passed(name, judge(name, answer))
+    except CheckFailed as failed:
+        return NotYet(
+            name,
+            show,
+            failed.hint,
+            explained(failed.rule),
+            failed.problem,
+            list(map(str, failed.lines)),
+            failed.picture,
+        )
+
+
+def _is_open(answer: object) -> bool:
+    """Whether something in it is still `...`."""
+    if isinstance(answer, Mapping):
+        return any(map(_is_open, answer.values()))
+    if isinstance(answer, list | tuple | set | frozenset):
+        return any(map(_is_open, answer))
+    return answer is ...
+
+
+def explained(rule: str) -> str:
+    """The rule with its rows in words: of which article, and which Java method and which rule of ours it is.
+
+    >>> print(explained("The newest version holds the slot (S-77)."))
+    The newest version holds the slot.
+    Row S-77 of the article on subscriptions. In Java: ConsumerGroupInfo.updateSubscription; \
+ConsumerManager.registerConsumer. Here: rmqlab.RULES["4.8.0"].source("update_subscription"), .source("is_notified").
+    """
+    rows = [row for found in _ROWS.findall(rule) for row in _rows(found)]
+    if not rows:
+        return rule
+    texts = []
+    for letter, article in ARTICLES.items():
+        mine = sorted({row for row in rows if row[0] == letter}, key=lambda row: row[1])
+        if mine:
+            named = ", ".join(f"{letter}-{number:02d}" for letter, number in mine)
+            texts.append(f"Row{'s' if len(mine) > 1 else ''} {named} of the article on {article}.")
+    known = [one for one in _java_of() if one[2] & set(rows)]
+    if known:
+        sources = ", ".join(f'.source("{name}")' for name, *_ in known)
+        java = "; ".join(dict.fromkeys(java for _, java, _ in known))
+        texts.append(f'In Java: {java}. Here: rmqlab.RULES["4.8.0"]{sources}.')
+    return f"{_ROWS.sub('', rule)}\n{' '.join(texts)}"
+
+
+def _java_of() -> list[tuple[str, str, set[tuple[str, int]]]]:
+    """The rules that are functions: name, Java method, rows."""
+    return [
+        (name, found[1], set(_rows(text)))
+        for name, function in vars(rules).items()
+        if inspect.isfunction(function) and function.__module__ == rules.__name__
+        for text in [inspect.getdoc(function) or ""]
+        for found in [_JAVA.search(text)]
+        if found
+    ]
+
+
+def _rows(text: str) -> list[tuple[str, int]]:
+    """The rows that a text names: "S-76..S-78" are three."""
+    return [
+        (letter, number)
+        for letter, first, last in _ROW.findall(text)
+        for number in range(int(first), int(last or first) + 1)
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.evidence import line, lines, way_of
+from rmqlab.lab.evidence import Line, line, lines, way_of
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
 from rmqlab.lessons.check import CheckFailed
@@ -33,6 +33,12 @@ ONE_SLOT = "The newest stamp holds the group's one slot; the last to look for qu
 BY_IDS = "Queues go to the members in the order of their client ids, whoever started first (S-32)."
 WANTED = ["MsgStr0", "MsgStr1"]
 ONE_ROUND_MS = 1_000
+HINTS = {
+    "predict": "For each message: which tag does the broker let pass, and who owns the queue it lies in?",
+    "two_for_a": "Two things decide: whose subscription the broker holds in the end, and which queues A gets.",
+    "ceiling": "Try each choice of start order and client ids: run it, and count the fates.",
+    "one_bug": "Compare the broken run with a sound one. Which event is the first that differs?",
+}
 
 
 def predict(answer: Any) -> str:
@@ -42,8 +48,17 @@ def predict(answer: Any) -> str:
     for fate in reading.fates:
         if PLACES[said[fate.body]] is not fate.fate:
             problem = f'{fate.body} ({fate.tag}) is not "{said[fate.body]}".'
-            raise CheckFailed(problem, RULES_OF_FATES[fate.fate], way_of(reading, fate.body))
+            raise CheckFailed(
+                HINTS["predict"], problem=problem, rule=" ".join(RULES_OF_FATES.values()), lines=_causes(reading)
+            )
     return "All eight messages end where you said."
+
+
+def _causes(reading: RunView) -> list[Line]:
+    """What decides the fates: who wrote the slot, who owns which queues, where the messages lie."""
+    owners = {fact.source: fact for fact in reading.facts("rebalance")}
+    stored = [way_of(reading, fate.body)[0] for fate in reading.fates]
+    return [*lines([*reading.facts("subscription"), *owners.values()], reading), *stored]
 
 
 def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
@@ -51,17 +66,17 @@ def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
     form = f"Give a dict with the keys {', '.join(map(repr, PLACES))}, each with a list of bodies."
     rule = f"Each of {bodies[0]} to {bodies[-1]} has exactly one fate."
     if not isinstance(answer, dict) or set(answer) != set(PLACES):
-        raise CheckFailed(form, rule)
+        raise CheckFailed(form, rule=rule)
     said: dict[str, str] = {}
     for place, mine in answer.items():
         for body in mine:
             if body in said or body not in bodies:
                 why = "stands twice in your answer" if body in said else "was never sent"
-                raise CheckFailed(f"{body} {why}.", rule)
+                raise CheckFailed(f"{body} {why}.", rule=rule)
             said[body] = place
     missing = [body for body in bodies if body not in said]
     if missing:
-        raise CheckFailed(f"Your answer says nothing about {', '.join(missing)}.", rule)
+        raise CheckFailed(f"Your answer says nothing about {', '.join(missing)}.", rule=rule)
     return said
 
 
@@ -70,11 +85,11 @@ def two_for_a(answer: Any) -> str:
     allowed = ("start_order", "client_ids")
     if not isinstance(answer, dict) or set(answer) != set(allowed):
         form = f"Give a dict with the keys {' and '.join(map(repr, allowed))}, and nothing else."
-        raise CheckFailed(form, "Only the start order and the client ids may change.")
+        raise CheckFailed(form, rule="Only the start order and the client ids may change.")
     try:
         reading = RunView(EightMessages(**answer).run())
     except BadInput as error:
-        raise CheckFailed(str(error), "Both consumers start once, and their client ids differ.") from None
+        raise CheckFailed(str(error), rule="Both consumers start once, and their client ids differ.") from None
     got = sorted(fate.body for fate in reading.fates if fate.fate is Fate.DELIVERED and fate.culprit == "A")
     if got == WANTED:
         return f"A gets {' and '.join(got)}."
@@ -82,10 +97,20 @@ def two_for_a(answer: Any) -> str:
     problem = f"A gets {', '.join(got) or 'nothing'}; wanted: {', '.join(WANTED)}."
     if slot.expression != reading.asked["A"]:
         writes = [fact for fact in reading.facts("subscription") if fact.t >= slot.t - ONE_ROUND_MS + reading.zero]
-        raise CheckFailed(f"{problem} The slot ends as {slot.expression}.", ONE_SLOT, lines(writes, reading))
+        raise CheckFailed(
+            HINTS["two_for_a"],
+            problem=f"{problem} The slot ends as {slot.expression}.",
+            rule=ONE_SLOT,
+            lines=lines(writes, reading),
+        )
     owned = [fact for fact in reading.facts("rebalance") if fact.source == "A"][-1:]
     where = [way_of(reading, body)[0] for body in WANTED]
-    raise CheckFailed(f"{problem} They lie in queues that A does not own.", BY_IDS, [*lines(owned, reading), *where])
+    raise CheckFailed(
+        HINTS["two_for_a"],
+        problem=f"{problem} They lie in queues that A does not own.",
+        rule=BY_IDS,
+        lines=[*lines(owned, reading), *where],
+    )
 
 
 def ceiling(answer: Any) -> str:
@@ -94,7 +119,9 @@ def ceiling(answer: Any) -> str:
         "delivered": Fate.DELIVERED, "broker": Fate.DROPPED_BY_BROKER_TAG, "clients": Fate.DROPPED_BY_CLIENT,
     }  # fmt: skip
     if not isinstance(answer, dict) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", "Three places, eight messages.")
+        raise CheckFailed(
+            f"Give a dict with the keys {', '.join(map(repr, keys))}.", rule="Three places, eight messages."
+        )
     best: RunView | None = None
     most = -1
     for reading in _all_choices():
@@ -108,7 +135,7 @@ def ceiling(answer: Any) -> str:
         if answer[key] != len(mine):
             example = way_of(best, mine[0].body) if mine else []
             problem = f'"{key}" is not {answer[key]}, in the best of the four choices of start order and client ids.'
-            raise CheckFailed(problem, RULES_OF_FATES[fate], example)
+            raise CheckFailed(HINTS["ceiling"], problem=problem, rule=RULES_OF_FATES[fate], lines=example)
     return "No start order and no client ids do better."
 
 
@@ -127,7 +154,9 @@ HUNTED = ("amber", "basalt", "coral")
 def bug_hunt(answer: Any) -> str:
     """For each broken broker of ``HUNTED``, the name of the rule that it breaks."""
     if not isinstance(answer, dict) or set(answer) != set(HUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(HUNTED)}.", "Every broken broker breaks one rule.")
+        raise CheckFailed(
+            f"Give a dict with the keys {', '.join(HUNTED)}.", rule="Every broken broker breaks one rule."
+        )
     for name, said in answer.items():
         _one_bug(name, said)
     return f"{', '.join(f'{name} breaks {MUTANTS[name].breaks}' for name in HUNTED)}."
@@ -136,7 +165,9 @@ def bug_hunt(answer: Any) -> str:
 def _one_bug(name: str, said: object) -> None:
     if said not in INVARIANTS:
         known = ", ".join(INVARIANTS)
-        raise CheckFailed(f"{name}: {said!r} is not the name of a rule; there are: {known}.", "A bug breaks a rule.")
+        raise CheckFailed(
+            f"{name}: {said!r} is not the name of a rule; there are: {known}.", rule="A bug breaks a rule."
+        )
     reading = RunView(hunted(name))
     broken = violations(reading)
     if said in broken:
@@ -145,9 +176,10 @@ def _one_bug(name: str, said: object) -> None:
     violation = next(iter(broken.values()))[0]
     evidence = [line(fact, reading) for fact in violation.facts]
     raise CheckFailed(
-        f"{name}: this run keeps the rule {claimed.name} ({claimed.row}). Look here instead: {violation.text}.",
-        claimed.rule,
-        evidence,
+        HINTS["one_bug"],
+        problem=f"{name}: this run keeps the rule {claimed.name}. Look at these events instead.",
+        rule=claimed.rule,
+        lines=evidence,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ VALUES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 NAMES = ("true", "false", "null", "error")
 NULLS = "A missing property is null; NOT null is null, and null matches nothing (F-25)."
 ERRORS = "What throws never matches; what decides before it keeps it from being asked (F-16, F-65)."
+ANOTHER = 12
+ROOT = re.compile(r" +(= |not asked|error).*$")
 PARTS = "Texts are compared as they stand; numbers are read as the literal's type says (F-16, F-21)."
 
 Message = dict[str, str]
@@ -37,6 +40,13 @@ class Repair(NamedTuple):
     meant: str
     means: Callable[[Message], bool]
     values: Mapping[str, tuple[str | None, ...]]
+
+
+HINTS = {
+    "values": "Begin at the leaves: what is each property here? Then go up, and mind what null and errors do.",
+    "ten": "Take the two parts apart: how are texts compared, and how are numbers?",
+    "one_repair": "Try your expression on messages that lack a property, and on values that are no plain numbers.",
+}
 
 
 def _number(text: str | None) -> float | None:
@@ -82,16 +92,25 @@ REPAIRS: Mapping[str, Repair] = {
 def values(answer: Any) -> str:
     """What each of ``VALUES`` comes to: {number: "true", "false", "null" or "error"}."""
     if not isinstance(answer, dict) or set(answer) != set(VALUES):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, VALUES))}.", "There are four values.")
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, VALUES))}.", rule="There are four values.")
     for number, (expression, properties) in VALUES.items():
         said, found = answer[number], outcome_of(expression, properties)
         found = found if found in NAMES else "error"
         if said not in NAMES:
-            raise CheckFailed(f"{number}: {said!r} is none of {', '.join(map(repr, NAMES))}.", "There are four values.")
+            raise CheckFailed(
+                f"{number}: {said!r} is none of {', '.join(map(repr, NAMES))}.", rule="There are four values."
+            )
         if said != found:
-            rule = ERRORS if "error" in {said, found} else NULLS
-            lines = _tree(compile_sql92(expression), properties)
-            raise CheckFailed(f"{number}: {expression} with {_told(properties)} is not {said}.", rule, lines)
+            lines = [
+                ROOT.sub("", line) if not n else line
+                for n, line in enumerate(_tree(compile_sql92(expression), properties))
+            ]
+            raise CheckFailed(
+                HINTS["values"],
+                problem=f"{number}: {expression} with {_told(properties)} is not {said}.",
+                rule=f"{NULLS} {ERRORS}",
+                lines=lines,
+            )
     return f"All {len(VALUES)} values are right."
 
 
@@ -100,23 +119,29 @@ def ten(answer: Any) -> str:
     try:
         said = sorted(set(answer))
     except TypeError:
-        raise CheckFailed("Give a list of numbers from 0 to 9.", "Message i has a = i and one of three tags.") from None
+        raise CheckFailed(
+            "Give a list of numbers from 0 to 9.", rule="Message i has a = i and one of three tags."
+        ) from None
     compiled = compile_sql92(TEN)
     for number in range(MESSAGES):
         properties = {"TAGS": TAGS[number % len(TAGS)], "a": str(number)}
         matches = compiled.matches(properties)
         if matches != (number in said):
-            verb = "matches" if matches else "does not match"
-            raise CheckFailed(f"Message {number} {verb}.", PARTS, _tree(compiled, properties))
+            raise CheckFailed(
+                HINTS["ten"],
+                problem="Not all of the ten are right. This is how one more message is judged.",
+                rule=PARTS,
+                lines=_tree(compiled, {"TAGS": TAGS[ANOTHER % len(TAGS)], "a": str(ANOTHER)}),
+            )
     if len(said) != sum(0 <= number < MESSAGES for number in said):
-        raise CheckFailed(f"There are messages 0 to {MESSAGES - 1} only.", "Ten messages were sent.")
+        raise CheckFailed(f"There are messages 0 to {MESSAGES - 1} only.", rule="Ten messages were sent.")
     return f"{len(said)} of the ten match."
 
 
 def repair(answer: Any) -> str:
     """An expression for each of ``REPAIRS`` that means what its author wanted: {name: expression}."""
     if not isinstance(answer, dict) or set(answer) != set(REPAIRS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, REPAIRS))}.", "Five expressions.")
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, REPAIRS))}.", rule="Five expressions.")
     for name, wanted in REPAIRS.items():
         _one_repair(name, wanted, answer[name])
     return "All five mean what they say."
@@ -128,14 +153,28 @@ def _one_repair(name: str, wanted: Repair, expression: object) -> None:
         compiled = compile_sql92(str(expression))
     except MQFilterException as refusal:
         meant = hint(refusal, str(expression))
-        raise CheckFailed(f"{name}: the broker refuses it. {refusal}{f' ({meant})' if meant else ''}", rule) from None
+        raise CheckFailed(
+            HINTS["one_repair"],
+            problem=f"{name}: the broker refuses it. {refusal}{f' ({meant})' if meant else ''}",
+            rule=rule,
+        ) from None
     if compiled.ignored:
-        raise CheckFailed(f"{name}: the broker ignores {compiled.ignored!r} in silence.", rule, _tree(compiled, {}))
+        raise CheckFailed(
+            HINTS["one_repair"],
+            problem=f"{name}: the broker ignores {compiled.ignored!r} in silence.",
+            rule=rule,
+            lines=_tree(compiled, {}),
+        )
     for row in product(*wanted.values.values()):
         message = {key: value for key, value in zip(wanted.values, row, strict=True) if value is not None}
         if compiled.matches(message) != wanted.means(message):
             verb = "passes, and should not" if compiled.matches(message) else "should pass, and does not"
-            raise CheckFailed(f"{name}: a message with {_told(message)} {verb}.", rule, _tree(compiled, message))
+            raise CheckFailed(
+                HINTS["one_repair"],
+                problem=f"{name}: a message with {_told(message)} {verb}.",
+                rule=rule,
+                lines=_tree(compiled, message),
+            )
 
 
 def _tree(compiled: CompiledSql92, properties: Mapping[str, str]) -> list[str]:

@@ -41,16 +41,23 @@ TEAMS: Final = {
     "regions": Team("64 groups, each wants 5 % by 128 tags and six conditions", 0.05, 64, "128 tags and 6 conditions"),
     "mirror": Team("2 groups, each wants three quarters of the messages by 8 tags", 0.75, 2, "8 tags"),
 }
+HINTS = {
+    "count": "Count by hand: when is an expression evaluated, and for which groups?",
+    "situations": "What does the switch cost for each message, and what does it save? Who pays, and who saves?",
+    "teams": "For each team: how much does layer 1 reject, and how many groups share the cost?",
+}
 
 
 def count(answer: Any) -> str:
     """Evaluations in all, without the switch and with it, for `COUNTED`: {name: (without, with)}."""
     if not isinstance(answer, Mapping) or set(answer) != set(COUNTED):
-        raise CheckFailed('Give {"nobody": (without, with), "everybody": (without, with)}.', WORK)
+        raise CheckFailed('Give {"nobody": (without, with), "everybody": (without, with)}.', rule=WORK)
     for name, workload in COUNTED.items():
         said = answer[name]
         if not isinstance(said, (tuple, list)) or len(said) != len((False, True)):
-            raise CheckFailed(f"{name}: give a pair of numbers, without the switch and with it.", WORK)
+            raise CheckFailed(
+                HINTS["count"], problem=f"{name}: give a pair of numbers, without the switch and with it.", rule=WORK
+            )
         found = counted_calls(workload)
         for switch, number in zip((False, True), said, strict=True):
             parts = {
@@ -58,10 +65,24 @@ def count(answer: Any) -> str:
                 for phase in (DISPATCH, PULL)
             }
             if number != sum(parts.values()):
-                lines = [f"broker  {many} evaluations at {phase}" for phase, many in parts.items()]
                 how = "with" if switch else "without"
-                raise CheckFailed(f"{name}, {how} the switch: not {number} evaluations.", WORK, lines)
+                raise CheckFailed(
+                    HINTS["count"],
+                    problem=f"{name}, {how} the switch: not {number} evaluations.",
+                    rule=WORK,
+                    lines=_half(),
+                )
     return "All four counts are what the broker did."
+
+
+def _half() -> list[str]:
+    """What is evaluated in another case: 10 messages, one group, which wants half of them."""
+    workload = Workload(messages=10, groups=1, selectivity=0.5)
+    return [
+        f"broker  10 messages, 1 group that wants half of them, {'with' if switch else 'without'} the switch: "
+        f"{round(counts['CompiledSql92.evaluate'] * workload.messages)} evaluations at {phase}"
+        for (phase, switch), counts in counted_calls(workload).items()
+    ]
 
 
 def situations(answer: Any) -> str:
@@ -71,23 +92,33 @@ def situations(answer: Any) -> str:
     """
     form = 'Give {"halves": (share, groups, expression), "doubles": (share, groups, expression)}.'
     if not isinstance(answer, Mapping) or set(answer) != {"halves", "doubles"}:
-        raise CheckFailed(form, PAYS)
+        raise CheckFailed(form, rule=PAYS)
     halves, doubles = _cell(answer["halves"], form), _cell(answer["doubles"], form)
     if _ratio(halves).high > HALF:
-        raise CheckFailed("The first situation is not halved in every process.", PAYS, [_line(halves)])
+        raise CheckFailed(
+            HINTS["situations"],
+            problem="The first situation is not halved in every process.",
+            rule=PAYS,
+            lines=[_line(halves)],
+        )
     if _ratio(doubles).low < DOUBLE:
-        raise CheckFailed("The second situation is not doubled in every process.", PAYS, [_line(doubles)])
+        raise CheckFailed(
+            HINTS["situations"],
+            problem="The second situation is not doubled in every process.",
+            rule=PAYS,
+            lines=[_line(doubles)],
+        )
     return f"The switch makes it {_ratio(halves)} times the cost in one, {_ratio(doubles)} in the other."
 
 
 def teams(answer: Any) -> str:
     """On or off for each team: {name: "on" or "off"}."""
     if not isinstance(answer, Mapping) or set(answer) != set(TEAMS) or not set(answer.values()) <= {"on", "off"}:
-        raise CheckFailed(f'Give "on" or "off" for each of {", ".join(TEAMS)}.', PAYS)
+        raise CheckFailed(f'Give "on" or "off" for each of {", ".join(TEAMS)}.', rule=PAYS)
     for name, team in TEAMS.items():
         cell = stored_map().cell(team.selectivity, team.groups, team.expression)
         if not (_ratio(cell).below(1) if answer[name] == "on" else _ratio(cell).above(1)):
-            raise CheckFailed(f"{name} ({team.says}): not {answer[name]}.", PAYS, [_line(cell)])
+            raise CheckFailed(HINTS["teams"], problem="Not all four are right.", rule=PAYS)
     return "As every process of the map has it, for all of them."
 
 
@@ -102,11 +133,11 @@ def _ratio(cell: ProfileCell) -> Interval:
 
 def _cell(answer: object, form: str) -> ProfileCell:
     if not isinstance(answer, (tuple, list)) or len(answer) != len(("share", "groups", "expression")):
-        raise CheckFailed(form, PAYS)
+        raise CheckFailed(form, rule=PAYS)
     try:
         return stored_map().cell(*answer)
     except BadInput as error:
-        raise CheckFailed(str(error), "The map has what was measured, and nothing between.") from None
+        raise CheckFailed(str(error), rule="The map has what was measured, and nothing between.") from None
 
 
 def _line(cell: ProfileCell) -> str:

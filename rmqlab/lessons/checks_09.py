@@ -34,21 +34,25 @@ SLOW = (
     "Between two restarts members disagree, and every message sent meanwhile is at risk: the loss grows with the pause."
 )
 UNION = "While members differ, send only what every subscription of that time lets pass."
+HINTS = {
+    "loses": "Which messages does one subscription take and the other not? Who may still want them?",
+    "much": "What grows with the pause? And which two subscriptions have a common widening?",
+    "cannot_stop": "At every moment two subscriptions are around. Which messages do both let pass?",
+}
 
 
 def loses(answer: Any) -> str:
     """For each change of ``CHANGES``: whether restarting the members one by one loses "nothing" or "something"."""
     if not isinstance(answer, Mapping) or set(answer) != set(CHANGES):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, CHANGES))}.", MEANING)
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, CHANGES))}.", rule=MEANING)
     for name, (old, new) in CHANGES.items():
         said = answer[name]
         if said not in SAID:
-            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(SAID)}.", MEANING)
+            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(SAID)}.", rule=MEANING)
         tried = _one_by_one(old, new, Setting())
         here = SAID[not tried.lossless]
         if said != here:
-            lines = _lost(tried) or [f"{old} -> {new}: {tried.runs} schedules tried, each message was taken"]
-            raise CheckFailed(f"{name}: it does not lose {said}.", ONE_SLOT if tried.cost.lost else MEANING, lines)
+            raise CheckFailed(HINTS["loses"], problem="Not all of them are right.", rule=f"{MEANING} {ONE_SLOT}")
     return f"All {len(CHANGES)} come out as you said."
 
 
@@ -56,9 +60,9 @@ def much(answer: Any) -> str:
     """A change and a pause with which one by one loses much, while widening first loses nothing if producers wait."""
     keys = ("old", "new", "pause_ms")
     if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", SLOW)
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", rule=SLOW)
     if not isinstance(answer["pause_ms"], int) or answer["pause_ms"] > MOST_PAUSE_MS:
-        raise CheckFailed(f"pause_ms is {answer['pause_ms']!r}; give ms, at most {MOST_PAUSE_MS}.", SLOW)
+        raise CheckFailed(f"pause_ms is {answer['pause_ms']!r}; give ms, at most {MOST_PAUSE_MS}.", rule=SLOW)
     setting = Setting(MEMBERS, MEMBERS, answer["pause_ms"])
     try:
         tried = _one_by_one(answer["old"], answer["new"], setting)
@@ -67,11 +71,16 @@ def much(answer: Any) -> str:
             producers=[Producers.WAIT],
         ).tried[0]  # fmt: skip
     except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed(f"That cannot be run: {error}.", "OLD and NEW are texts such as tagA||tagB.") from None
+        raise CheckFailed(f"That cannot be run: {error}.", rule="OLD and NEW are texts such as tagA||tagB.") from None
     if len(tried.cost.lost) < MUCH:
-        raise CheckFailed(f"At worst {len(tried.cost.lost)} were lost; {MUCH} are asked for.", SLOW, _lost(tried))
+        raise CheckFailed(
+            HINTS["much"],
+            problem=f"At worst {len(tried.cost.lost)} were lost; {MUCH} are asked for.",
+            rule=SLOW,
+            lines=_lost(tried),
+        )
     if not wide.lossless:
-        raise CheckFailed("Widening first loses messages too.", UNION, _lost(wide))
+        raise CheckFailed(HINTS["much"], problem="Widening first loses messages too.", rule=UNION, lines=_lost(wide))
     return f"One by one lost up to {len(tried.cost.lost)}, widening first none of {wide.cost.wanted}."
 
 
@@ -79,18 +88,27 @@ def cannot_stop(answer: Any) -> str:
     """Rollouts from ``OLD`` to ``NEW``, and after how many of them the producers switch."""
     keys = ("rollouts", "switch_after")
     if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", UNION)
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", rule=UNION)
     try:
         waves = [parse_subscription(text, "rollout") for text in answer["rollouts"]]
         procedure = rollouts_of(waves, answer["switch_after"])
     except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed(f"That cannot be run: {error}.", "A rollout is a text such as tagA or SQL92:a > 3.") from None
+        raise CheckFailed(
+            f"That cannot be run: {error}.", rule="A rollout is a text such as tagA or SQL92:a > 3."
+        ) from None
     wanted = parse_subscription(NEW, "NEW")
     if not tell_apart(data_of(waves[-1]), data_of(wanted)).same:
-        raise CheckFailed(f"After the last rollout the members do not subscribe {NEW}.", MEANING)
+        raise CheckFailed(
+            HINTS["cannot_stop"], problem=f"After the last rollout the members do not subscribe {NEW}.", rule=MEANING
+        )
     found = plan(OLD, NEW, budget=FEW, procedures=[procedure], producers=[Producers.WAIT]).tried[0]
     if not found.lossless:
-        raise CheckFailed(f"{len(found.cost.lost)} of {found.cost.wanted} messages were lost.", UNION, _lost(found))
+        raise CheckFailed(
+            HINTS["cannot_stop"],
+            problem=f"{len(found.cost.lost)} of {found.cost.wanted} messages were lost.",
+            rule=UNION,
+            lines=_lost(found),
+        )
     return f"None of {found.cost.wanted} messages was lost, in {found.runs} schedules, and somebody always ran."
 
 

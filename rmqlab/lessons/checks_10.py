@@ -21,21 +21,25 @@ SLOTS = ("p-article-000", "p-loss-002", "p-loss-005", "p-overlap-044")
 SILENCE = "A silent member keeps its queues until a scan forgets it, and the others until they rebalance (H-41, H-48)."
 VERSION = "The slot has what the newest version said; a consumer that stamps again takes it back (S-77)."
 RECORD = "The tap writes frames.jsonl and broker.conf; `rmqlab replay` asks our broker the same again."
+HINTS = {
+    "silence": "Two moments matter: when the connection freezes, and when the last message that waited is consumed.",
+    "slots": "Look for the last change of the slot before the first message.",
+    "recording": "A group that disagrees needs two members, two tags, and at least one message.",
+}
 
 
 def silence(answer: Any) -> str:
     """Seconds from the freeze of A's connection until B had consumed what waited in A's queues."""
     if not isinstance(answer, int | float) or isinstance(answer, bool):
-        raise CheckFailed(f"{answer!r} is no number of seconds.", SILENCE)
+        raise CheckFailed(f"{answer!r} is no number of seconds.", rule=SILENCE)
     strip = recorded_timeline(FROZEN)
     frozen, last = strip.broken[0].t, max(mark.t for mark in strip.consumed)
     here = (last - frozen) / 1_000
     if abs(answer - here) > NEAR_S:
         lines = [
             f"recorder  freezes A's connection {frozen / 1_000:.1f} s after the first start",
-            *(f"{mark.who}  consumes {mark.text}" for mark in strip.consumed),
         ]
-        raise CheckFailed(f"Not {answer:g} s.", SILENCE, lines)
+        raise CheckFailed(HINTS["silence"], problem=f"Not {answer:g} s.", rule=SILENCE, lines=lines)
     other = matched_runs(FROZEN).simulated
     ours = (max(mark.t for mark in other.consumed) - other.broken[0].t) / 1_000
     return f"{here:.0f} s on the real broker, {ours:.0f} s in the simulation."
@@ -44,30 +48,29 @@ def silence(answer: Any) -> str:
 def slots(answer: Any) -> str:
     """For each scenario of ``SLOTS`` the expression that was in the group's slot when the first message came."""
     if not isinstance(answer, Mapping) or set(answer) != set(SLOTS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, SLOTS))}.", VERSION)
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, SLOTS))}.", rule=VERSION)
     for name in SLOTS:
         strip = recorded_timeline(name)
         here = strip.slot_at(strip.sent[0].t)
         if answer[name] != here:
             lines = [f"{slot.t / 1_000:8.3f} s  {slot.expression}" for slot in strip.slots]
-            lines.append(f"{strip.sent[0].t / 1_000:8.3f} s  the first message")
-            raise CheckFailed(f"{name}: not {answer[name]!r}.", VERSION, lines)
+            raise CheckFailed(HINTS["slots"], problem=f"{name}: not {answer[name]!r}.", rule=VERSION, lines=lines)
     return f"All {len(SLOTS)} slots are read rightly."
 
 
 def recording(answer: Any) -> str:
     """The folder of a recording: two members of one group that disagree, messages, and answers that replay."""
     if not isinstance(answer, str | Path):
-        raise CheckFailed("Give the folder that the tap wrote.", RECORD)
+        raise CheckFailed("Give the folder that the tap wrote.", rule=RECORD)
     try:
         lines = read_recording(Path(answer)).lines
         result = replay(Path(answer))
     except BadInput as error:
-        raise CheckFailed(f"That is no recording: {error}", RECORD) from None
+        raise CheckFailed(f"That is no recording: {error}", rule=RECORD) from None
     asked = [line.command for line in lines if line.command is not None and line.to_broker]
     sends = sum(command.code in {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2} for command in asked)
     if not sends:
-        raise CheckFailed("No message was sent in it.", RECORD)
+        raise CheckFailed(HINTS["recording"], problem="No message was sent in it.", rule=RECORD)
     wanted: dict[tuple[str, str], set[str]] = {}
     for command in asked:
         if command.code == RequestCode.HEART_BEAT:
@@ -75,11 +78,17 @@ def recording(answer: Any) -> str:
                 for one in consumer.subscription_data_set:
                     wanted.setdefault((consumer.group_name, str(one.topic)), set()).add(str(one.sub_string))
     if not any(len(expressions) > 1 for expressions in wanted.values()):
-        raise CheckFailed("No two members of a group ask for different tags of a topic in it.", VERSION)
+        raise CheckFailed(
+            HINTS["recording"],
+            problem="No two members of a group ask for different tags of a topic in it.",
+            rule=VERSION,
+        )
     if result.differing:
         first = result.differing[0]
         told = [f"connection {first.conn}  {first.field}: {first.expected!r} there, {first.got!r} here"]
-        raise CheckFailed(f"{len(result.differing)} answers are not the same.", RECORD, told)
+        raise CheckFailed(
+            HINTS["recording"], problem=f"{len(result.differing)} answers are not the same.", rule=RECORD, lines=told
+        )
     return "A group that disagrees, recorded; replayed, every answer is the same."
 
 

@@ -27,6 +27,11 @@ HELD_MS: Final = 15_000  # how long a pull may be held
 STAGE = "A loss has a stage: the broker drops by the group's subscription, a client by its own (S-82)."
 AGAIN = "Sent to its topic, a message reaches every group: those that have it get it twice (S-02)."
 SAME = "All members of a group must ask for the same: the broker keeps one subscription, the newest (S-77)."
+HINTS = {
+    "count": "Look at one lost message: who saw it last, and by whose subscription was it dropped?",
+    "plan": "Who lost a message, and who has it already?",
+    "repair": "What must be the same for all members of a group?",
+}
 
 
 def count(answer: Any) -> str:
@@ -34,32 +39,38 @@ def count(answer: Any) -> str:
     lost = _lost(COUNTED)
     stages = {str(STAGES[fate.fate]) for fate in lost if fate.fate in STAGES}
     if not isinstance(answer, dict) or set(answer) != {"lost", "stage"}:
-        raise CheckFailed('Give {"lost": a number, "stage": "layer 1", "layer 2" or "client"}.', STAGE)
+        raise CheckFailed('Give {"lost": a number, "stage": "layer 1", "layer 2" or "client"}.', rule=STAGE)
     if answer["stage"] not in stages:
-        shown = [f"{one.body} ({one.tag}): {one.fate}, {one.culprit}'s own {one.subscription}" for one in lost[:3]]
-        raise CheckFailed(f"Not {answer['stage']!r}.", STAGE, shown)
+        shown = [
+            f"{one.body} ({one.tag}), pulled by {one.culprit}, who asks for {one.subscription}" for one in lost[:3]
+        ]
+        raise CheckFailed(HINTS["count"], problem=f"Not {answer['stage']!r}.", rule=STAGE, lines=shown)
     if answer["lost"] != len(lost):
-        raise CheckFailed(f"{answer['lost']!r} is not the number of messages lost.", STAGE)
+        raise CheckFailed(HINTS["count"], problem=f"{answer['lost']!r} is not the number of messages lost.", rule=STAGE)
     return f"{len(lost)} messages, all at the {answer['stage']}: the broker handed them over."
 
 
 def plan(answer: Any) -> str:
     """What ``PLANNED`` must get again, and what that costs: {"messages": [offsetMsgId...], "duplicates": number}."""
     if not isinstance(answer, dict) or set(answer) != {"messages", "duplicates"}:
-        raise CheckFailed('Give {"messages": a list of offsetMsgId, "duplicates": a number}.', AGAIN)
+        raise CheckFailed('Give {"messages": a list of offsetMsgId, "duplicates": a number}.', rule=AGAIN)
     account, ids = _account(PLANNED), _ids(PLANNED)
     lost = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
     given = set(answer["messages"])
     for problem, wrong in (("left out", set(lost) - given), ("not lost by this group", given - set(lost))):
         if wrong:
-            raise CheckFailed(f"{len(wrong)} messages are {problem}, {min(wrong)} among them.", AGAIN)
+            raise CheckFailed(HINTS["plan"], problem=f"{len(wrong)} messages are {problem}.", rule=AGAIN)
     places = {(one.queue, one.offset) for one in lost.values()}
     group = PLANNED.partition("_")[0]
     twice = sum(
         (one.queue, one.offset) in places and one.group != group and one.fate is Fate.DELIVERED for one in account.fates
     )
     if answer["duplicates"] != twice:
-        raise CheckFailed(f"{answer['duplicates']!r} is not how many another group would get twice.", AGAIN)
+        raise CheckFailed(
+            HINTS["plan"],
+            problem=f"{answer['duplicates']!r} is not how many another group would get twice.",
+            rule=AGAIN,
+        )
     return f"{len(lost)} messages to send again; sent to the topic, {twice} of them reach another group twice."
 
 
@@ -68,17 +79,21 @@ def repair(answer: Any) -> str:
     try:
         run = Incident(before=SPLIT, change=answer).run()
     except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed(f'Give {{"A": ..., "B": ...}}, or one of them: {error}', SAME) from None
+        raise CheckFailed(f'Give {{"A": ..., "B": ...}}, or one of them: {error}', rule=SAME) from None
     asked = {**SPLIT, **answer}
     for tag in TAGS:
         if not any(one == "*" or tag in one for one in asked.values()):
-            raise CheckFailed(f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", SAME)
+            raise CheckFailed(
+                HINTS["repair"],
+                problem=f"Nobody asks for {tag} any more: its messages are not lost, they are given up.",
+                rule=SAME,
+            )
     begun = next(event["t"] for event in run.events if event["ev"] == "subscribed") if answer else CHANGE_MS
     sent = {event["body"]: event["t"] for event in run.events if event["ev"] == "sent"}
     late = [one for one in run.fates if one.lost and sent[one.body] > begun + HELD_MS]
     if late:
         lines = [f"{one.body} ({one.tag}, queue {one.queue}): {one.fate}, by {one.culprit}" for one in late[:3]]
-        raise CheckFailed(f"With {asked} messages are still lost.", SAME, lines)
+        raise CheckFailed(HINTS["repair"], problem=f"With {asked} messages are still lost.", rule=SAME, lines=lines)
     soon = sum(one.lost and sent[one.body] >= begun for one in run.fates)
     return f"Nothing is lost any more; {soon} were, just after the change, by pulls that were under way."
 

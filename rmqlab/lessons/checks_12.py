@@ -15,17 +15,26 @@ OFF = 0.2
 LAW = "The broker lets the winner's tag pass, one in n; of these only the winner's own queues count, one in n (S-52)."
 UNEVEN = "The winner has its own queues only; what its share of them is depends on members and queues (S-45)."
 SHARED = "A tag that all ask for passes both filters, whoever wins and whoever owns the queue."
+HINTS = {
+    "predict": "A message passes two filters. What share passes the first, and what share of that the second?",
+    "broken": "When do members not own the same number of queues?",
+    "enough": "Count what the shared tags alone bring to everybody, and what the others still lose.",
+}
 
 
 def predict(answer: Any) -> str:
     """The share delivered for each of ``ASKED``: {members: share}."""
     if not isinstance(answer, dict) or set(answer) != {members for members, _ in ASKED}:
-        raise CheckFailed(f"Give a dict with the keys {', '.join(str(members) for members, _ in ASKED)}.", LAW)
+        raise CheckFailed(f"Give a dict with the keys {', '.join(str(members) for members, _ in ASKED)}.", rule=LAW)
     for members, queues in ASKED:
         said, found = answer[members], TagGroup(members, queues).shares()
         if not isinstance(said, int | float) or abs(said - found["delivered"]) > NEAR:
-            lines = [f"{fate:22} {share:.4f}" for fate, share in found.items() if share]
-            raise CheckFailed(f"{members} members on {queues} queues: not {said}.", LAW, lines)
+            lines = [
+                f"{fate:22} {share:.4f}" for fate, share in found.items() if share and fate == "dropped_by_broker_tag"
+            ]
+            raise CheckFailed(
+                HINTS["predict"], problem=f"{members} members on {queues} queues: not {said}.", rule=LAW, lines=lines
+            )
     return "One in n squared, each time."
 
 
@@ -35,13 +44,17 @@ def broken(answer: Any) -> str:
         members, queues = answer
         group = TagGroup(members, queues).checked()
     except (TypeError, ValueError, BadInput) as error:
-        raise CheckFailed(f"Give two numbers, (members, queues): {error}.", UNEVEN) from None
+        raise CheckFailed(f"Give two numbers, (members, queues): {error}.", rule=UNEVEN) from None
     if members < 2:
-        raise CheckFailed("One member alone cannot disagree with itself.", "At least two members.")
+        raise CheckFailed(
+            HINTS["broken"], problem="One member alone cannot disagree with itself.", rule="At least two members."
+        )
     law, found = 1 / members**2, group.shares()["delivered"]
     if abs(found / law - 1) < OFF:
         lines = [f"delivered {found:.4f}, 1/n² is {law:.4f}"]
-        raise CheckFailed(f"{members} members on {queues} queues keep the law.", UNEVEN, lines)
+        raise CheckFailed(
+            HINTS["broken"], problem=f"{members} members on {queues} queues keep the law.", rule=UNEVEN, lines=lines
+        )
     return f"{members} members on {queues} queues: {found:.4f} delivered, and 1/n² is {law:.4f}."
 
 
@@ -50,11 +63,17 @@ def enough(answer: Any) -> str:
     try:
         found = _lost(answer)
     except BadInput as error:
-        raise CheckFailed(f"Give a number of tags: {error}.", SHARED) from None
+        raise CheckFailed(f"Give a number of tags: {error}.", rule=SHARED) from None
     if found > MOST_LOST:
-        raise CheckFailed(f"With {answer} shared tags {found:.1%} are still lost.", SHARED)
+        raise CheckFailed(
+            HINTS["enough"], problem=f"With {answer} shared tags {found:.1%} are still lost.", rule=SHARED
+        )
     if answer > 0 and _lost(answer - 1) <= MOST_LOST:
-        raise CheckFailed(f"{answer} are more than needed: {_lost(answer - 1):.1%} are lost with one less.", SHARED)
+        raise CheckFailed(
+            HINTS["enough"],
+            problem=f"{answer} are more than needed: {_lost(answer - 1):.1%} are lost with one less.",
+            rule=SHARED,
+        )
     return f"{found:.1%} lost with {answer} shared tags, {_lost(answer - 1):.1%} with one less."
 
 

@@ -25,6 +25,11 @@ NEEDED: Final = {
 }
 DIVIDED = "The data is divided among the workers; the session and the first job are not."
 SHIPPED = "The session ships the package to the workers; what it imports, Java and the files must be there."
+HINTS = {
+    "size": "Which part of the time can be divided among workers, and which cannot?",
+    "worth": "Write both times as a fixed part and a part for each GiB. When are they equal?",
+    "needs": "What can the session bring along, and what must be there before it comes?",
+}
 
 
 def size(answer: Any) -> str:
@@ -32,12 +37,12 @@ def size(answer: Any) -> str:
     sizing = stored_times().sizing(PLACE, STORE_GIB)
     least = ceil(sizing.data.high / (LIMIT_S - sizing.place.fixed))
     if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
-        raise CheckFailed("Give a whole number of workers.", DIVIDED)
+        raise CheckFailed("Give a whole number of workers.", rule=DIVIDED)
     if answer < least:
         lines = [f"{answer} workers take up to {sizing.seconds(answer).high / 60:.1f} minutes"]
-        raise CheckFailed(f"{answer} are too few.", DIVIDED, lines)
+        raise CheckFailed(HINTS["size"], problem=f"{answer} are too few.", rule=DIVIDED, lines=lines)
     if answer > least * TOO_MANY:
-        raise CheckFailed(f"{answer} are more than a third too many.", DIVIDED)
+        raise CheckFailed(HINTS["size"], problem=f"{answer} are more than a third too many.", rule=DIVIDED)
     found = sizing.seconds(answer).scaled(1 / 60)
     return f"{answer} workers take {found.low:.1f} to {found.high:.1f} minutes; {least} would just do."
 
@@ -48,12 +53,14 @@ def worth(answer: Any) -> str:
     alone, shared = times.sizing(ALONE, 1.0), times.sizing(PLACE, 1.0)
     begin = (shared.place.fixed - alone.place.fixed) / (alone.data.median - shared.data.median / WORKERS)
     if not isinstance(answer, int | float) or isinstance(answer, bool):
-        raise CheckFailed("Give a number of GiB.", DIVIDED)
+        raise CheckFailed("Give a number of GiB.", rule=DIVIDED)
     if abs(answer / begin - 1) > NEAR:
         here, there = (times.sizing(name, max(answer, 0.0)) for name in (ALONE, PLACE))
         one, many = here.seconds(1).median, there.seconds(WORKERS).median
         lines = [f"{answer:g} GiB: one core {one:.0f} s, {WORKERS} workers {many:.0f} s"]
-        raise CheckFailed(f"{answer:g} GiB is not where the two are equal.", DIVIDED, lines)
+        raise CheckFailed(
+            HINTS["worth"], problem=f"{answer:g} GiB is not where the two are equal.", rule=DIVIDED, lines=lines
+        )
     return f"From {begin:.2g} GiB on, by the medians. Well below it the cluster still starts when one core is done."
 
 
@@ -61,12 +68,16 @@ def needs(answer: Any) -> str:
     """Which of ``NEEDED`` must be on each worker before a session comes: a set of names."""
     given = set(answer) if isinstance(answer, set | list | tuple | frozenset) else None
     if given is None or not given <= set(NEEDED):
-        raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", SHIPPED)
+        raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", rule=SHIPPED)
     for name, needed in NEEDED.items():
         if needed and name not in given:
-            raise CheckFailed(f"Without {name} no task runs there.", SHIPPED)
+            raise CheckFailed(
+                HINTS["needs"], problem="Something is missing: without it no task runs there.", rule=SHIPPED
+            )
         if name in given and not needed:
-            raise CheckFailed(f"{name}: no worker needs to have it.", SHIPPED)
+            raise CheckFailed(
+                HINTS["needs"], problem="No worker needs all of that before the session comes.", rule=SHIPPED
+            )
     return "These three. The package comes with the session, the notebook stays with you."
 
 

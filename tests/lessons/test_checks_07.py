@@ -7,7 +7,7 @@ import pytest
 import rmqlab
 from rmqlab.lab.groups.allotment import Division, joined
 from rmqlab.lab.groups.handover import HANDOVERS
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, judge
 from rmqlab.lessons.checks_07 import CASES, MEMBERS, QUEUES, ids_of
 
 A, B, C, N = "10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C", "10.0.0.25@N"
@@ -23,10 +23,10 @@ def test_shares():
         wrong = computed()
         wrong[number] = [*wrong[number][:-1], wrong[number][-1] + 1]
         with pytest.raises(CheckFailed, match=f"{CASES[number][0]}, {CASES[number][1]} members"):
-            rmqlab.check("07-shares", wrong)
+            judge("07-shares", wrong)
     for malformed in (None, [], "2 2 1", [1, 2, 3, 4, 5]):
         with pytest.raises(CheckFailed):
-            rmqlab.check("07-shares", malformed)
+            judge("07-shares", malformed)
 
 
 def test_fewest_accepts_whatever_moves_no_more_than_must():
@@ -61,14 +61,14 @@ def _good(choice):
 )
 def test_fewest_says_what_is_wrong(changes, text):
     with pytest.raises(CheckFailed, match=text):
-        rmqlab.check("07-fewest", {"strategy": "averagely", "ids": [A, B, C], "newcomer": N} | changes)
+        judge("07-fewest", {"strategy": "averagely", "ids": [A, B, C], "newcomer": N} | changes)
 
 
 def test_handovers_need_every_name_and_known_words():
     with pytest.raises(CheckFailed, match="Give a dict with the keys 'D joins'"):
-        rmqlab.check("07-handover", {"D joins": "neither"})
+        judge("07-handover", {"D joins": "neither"})
     with pytest.raises(CheckFailed, match="'maybe' is none of"):
-        rmqlab.check("07-handover", dict.fromkeys(HANDOVERS, "maybe"))
+        judge("07-handover", dict.fromkeys(HANDOVERS, "maybe"))
     with pytest.raises(CheckFailed, match="D joins: not both") as failed:
-        rmqlab.check("07-handover", dict.fromkeys(HANDOVERS, "both"))
+        judge("07-handover", dict.fromkeys(HANDOVERS, "both"))
     assert "nobody checks the sum" in str(failed.value)

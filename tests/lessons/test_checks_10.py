@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.recorded.run_timeline import recorded_timeline
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, judge
 from rmqlab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.message.message import Message
 from rmqlab.runtime.socket_clients import SocketClients
@@ -39,7 +39,7 @@ def test_right_answers():
 )
 def test_wrong_answers_say_why(name, answer, problem):
     with pytest.raises(CheckFailed, match=problem):
-        rmqlab.check(name, answer)
+        judge(name, answer)
 
 
 def listener(messages, context):
@@ -62,4 +62,4 @@ async def record(folder, *tags, count):
 def test_a_recording_must_show_something(tmp_path, tags, count, problem):
     asyncio.run(record(tmp_path / "recorded", *tags, count=count))
     with pytest.raises(CheckFailed, match=problem):
-        rmqlab.check("10-record", tmp_path / "recorded")
+        judge("10-record", tmp_path / "recorded")

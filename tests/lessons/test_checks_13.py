@@ -11,7 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab import cluster_times
 from rmqlab.lab.cluster_times import GIB, stored_times
 from rmqlab.lab.interval import Interval
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, judge
 from rmqlab.lessons.checks_13 import ALONE, NEEDED, PLACE
 from rmqlab.show.sweeps.cluster_pictures import cost_picture, guessed, play_cluster, same_answer, workers_picture
 
@@ -49,14 +49,14 @@ def test_right_answers(measured):
         ("13-size", 37.5, "whole number"),
         ("13-worth", 1, "1 GiB is not where"),
         ("13-worth", "five", "Give a number"),
-        ("13-needs", {"a Java"}, "Without Python"),
-        ("13-needs", set(NEEDED), "no worker needs"),
+        ("13-needs", {"a Java"}, "Something is missing"),
+        ("13-needs", set(NEEDED), "No worker needs"),
         ("13-needs", {"a cup of tea"}, "Give a set of these"),
     ],
 )
 def test_wrong_answers_say_why(measured, name, answer, problem):
     with pytest.raises(CheckFailed) as caught:
-        rmqlab.check(name, answer)
+        judge(name, answer)
     assert problem in str(caught.value)
 
 

@@ -7,7 +7,7 @@ import pytest
 import rmqlab
 from rmqlab.lab.filters.late_group import BY_SQL, BY_TAG, LESSON, TASK
 from rmqlab.lessons import checks_03, checks_04
-from rmqlab.lessons.check import CheckFailed, checks
+from rmqlab.lessons.check import CheckFailed, checks, judge
 from rmqlab.lessons.checks_02 import COUNTED
 
 ENDS = {"m1": "client", "m2": "broker", "m3": "broker"}
@@ -54,7 +54,7 @@ WRONG = [
     ("02-three", {"m1": "client"}, "Give a dict", "one end", ""),
     ("02-three", ENDS | {"m1": "lost"}, "m1: 'lost' is none of", "three ends", ""),
     ("02-three", ENDS | {"m1": "broker"}, 'm1 (BB) does not end at "broker"', "as text", "BB: code 2112"),
-    ("02-three", ENDS | {"m2": "client"}, "m2 (TagA)", "set of codes", "dropped"),
+    ("02-three", ENDS | {"m2": "client"}, "m2 (TagA)", "set of codes", "has the tags"),
     ("02-three", ENDS | {"m3": "arrives"}, "m3 (no tag)", "code 0", "no tag: code 0"),
     ("02-sixty", {}, "Give a dict", "One number", ""),
     ("02-sixty", dict.fromkeys(COUNTED, 60), "'TagA||TagB': not 60 of 60", "F-57", "TagC: code 2598921"),
@@ -63,8 +63,8 @@ WRONG = [
     ("03-values", VALUES | {"5": "true"}, "5: NOT (a > 10)", "NOT null is null", "= null"),
     ("03-values", VALUES | {"6": "error"}, "6: ", "keeps it from being asked", "not asked"),
     ("03-ten", 7, "Give a list", "a = i", ""),
-    ("03-ten", [0, 1, 6, 8, 9], "Message 1 does not match", "F-21", "TAGS"),
-    ("03-ten", [0, 6, 8], "Message 9 matches", "F-21", "'9'"),
+    ("03-ten", [0, 1, 6, 8, 9], "Not all of the ten", "F-21", "TAGS"),
+    ("03-ten", [0, 6, 8], "Not all of the ten", "F-21", "'12'"),
     ("03-ten", [0, 6, 8, 9, 12], "messages 0 to 9 only", "Ten", ""),
     ("03-repair", {}, "Give a dict", "Five", ""),
     ("03-repair", REPAIRED | {"price": "price > '100'"}, "price: the broker refuses it", "decimals", ""),
@@ -101,9 +101,9 @@ def test_right_answer(name, answer):
 @pytest.mark.parametrize(("name", "answer", "problem", "rule", "line"), WRONG)
 def test_wrong_answer_gets_rule_and_proof(name, answer, problem, rule, line):
     with pytest.raises(CheckFailed) as caught:
-        rmqlab.check(name, answer)
+        judge(name, answer)
     failed = caught.value
-    assert problem in failed.problem
+    assert problem in str(failed)
     assert rule in failed.rule
     assert any(line in str(one) for one in failed.lines) if line else not failed.lines
 
@@ -112,12 +112,12 @@ def test_wrong_answer_gets_rule_and_proof(name, answer, problem, rule, line):
 @pytest.mark.parametrize("name", checks_03.REPAIRS)
 def test_every_broken_expression_is_broken(name):
     with pytest.raises(CheckFailed, match="should pass, and does not"):
-        rmqlab.check("03-repair", REPAIRED | {name: checks_03.REPAIRS[name].broken})
+        judge("03-repair", REPAIRED | {name: checks_03.REPAIRS[name].broken})
 
 
 def test_a_repair_that_lets_too_much_through_is_noticed():
     with pytest.raises(CheckFailed, match=r"tags: a message with TAGS='TagC' passes, and should not"):
-        rmqlab.check("03-repair", REPAIRED | {"tags": "TAGS IN ('TagA', 'TagB', 'TagC')"})
+        judge("03-repair", REPAIRED | {"tags": "TAGS IN ('TagA', 'TagB', 'TagC')"})
 
 
 def test_the_task_is_not_the_lesson():

@@ -1,0 +1,80 @@
+"""What `rmqlab.check` answers: `Passed`, or `NotYet` with as much help as was asked for."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rmqlab.show.figure import Picture
+
+STEPS = ("hint", "rule", "evidence")
+
+
+class Passed:
+    """A right answer; shown as text."""
+
+    def __init__(self, name: str, text: str) -> None:
+        """`text` says what was checked."""
+        self.name, self.text = name, text
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"{self.name}: right. {self.text}"
+
+
+class NotYet:
+    """An answer that is not right yet: a hint, and up to the step that was asked for the rule and the evidence."""
+
+    def __init__(
+        self,
+        name: str,
+        show: str,
+        hint: str,
+        rule: str = "",
+        problem: str = "",
+        lines: Sequence[str] = (),
+        picture: Picture | None = None,
+    ) -> None:
+        """`show` is one of ``STEPS``."""
+        self.name, self.show, self.hint = name, show, hint
+        step = STEPS.index(show)
+        self.rule = rule if step >= STEPS.index("rule") else ""
+        seen = step >= STEPS.index("evidence")
+        self.problem, self.lines, self.picture = (problem, list(lines), picture) if seen else ("", [], None)
+        further = [(one, there) for one, there in zip(STEPS, (hint, rule, problem or lines), strict=True) if there]
+        self.next_step = next((one for one, _ in further if STEPS.index(one) > step), None)
+
+    def __bool__(self) -> bool:
+        """False: the answer is not right."""
+        return False
+
+    def more(self) -> str:
+        """How to ask for more; empty when there is no more."""
+        return f'rmqlab.check("{self.name}", answer, show="{self.next_step}")' if self.next_step else ""
+
+    def __repr__(self) -> str:
+        """In lines."""
+        shown = [f"{self.name}: not yet. {self.hint}"]
+        shown += [f"Rule: {self.rule}"] if self.rule else []
+        shown += [f"In your answer: {self.problem}"] if self.problem else []
+        shown += ["What shows it:", *(f"  {line}" for line in self.lines)] if self.lines else []
+        shown += [repr(self.picture)] if self.picture else []
+        return "\n".join([*shown, f"More: {self.more()}"] if self.next_step else shown)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<b>{html.escape(self.name)}: not yet.</b> {html.escape(self.hint)}"]
+        if self.rule:
+            parts.append("<br>".join(html.escape(f"Rule: {self.rule}").splitlines()))
+        if self.problem:
+            parts.append(html.escape(f"In your answer: {self.problem}"))
+        if self.lines:
+            parts.append(f"What shows it:<pre>{html.escape(chr(10).join(self.lines))}</pre>")
+        if self.picture:
+            parts.append(self.picture.html())
+        if self.next_step:
+            parts.append(f"More: <code>{html.escape(self.more())}</code>")
+        body = "".join(f'<div style="margin:0.3em 0">{part}</div>' for part in parts)
+        return f'<div style="border-left:4px solid #a35200;padding-left:0.8em">{body}</div>'
