@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import drawsvg
-import mmh3
 import msgspec
 import pytest
 
@@ -43,7 +42,7 @@ def installed(tmp_path_factory, root):
     (wheel,) = (folder / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
-    for package in (drawsvg, mmh3, msgspec):
+    for package in (drawsvg, msgspec):
         (folder / "site" / package.__name__).symlink_to(Path(package.__file__).parent)
     (folder / "empty").mkdir()
     return folder

@@ -1,6 +1,6 @@
 """The bloom filter of the first layer, which only knows positions, and the array of bits handed in (F-76..F-81).
 
-The hash is murmur3_128 of a library; splitting it into positions is ours (4.8.0 `BloomFilter`, `BloomFilterData`).
+As 4.8.0 `BloomFilter`, `BloomFilterData`; positions come from the hash of `murmur3`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-import mmh3
-
 from rmqlab.errors import BadInput
+from rmqlab.filter.murmur3 import murmur3_128
 from rmqlab.message.java import INT_MAX, to_int32, to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
 
@@ -233,7 +232,7 @@ class BloomFilter:
 
         A lone surrogate is hashed as `?`, as Java writes it in UTF-8.
         """
-        return self.rules.bit_positions(mmh3.hash64(to_utf8(key))[0], self.k, self.m)
+        return self.rules.bit_positions(murmur3_128(to_utf8(key))[0], self.k, self.m)
 
     def generate(self, key: str) -> BloomFilterData:
         """Make the data a consumer group keeps; 4.8.0's key is `group#topic` (row F-81)."""

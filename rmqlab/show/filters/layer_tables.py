@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import mmh3
-
 from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterData
 from rmqlab.filter.filter_api import build
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
+from rmqlab.filter.murmur3 import murmur3_128
 from rmqlab.lab.bloom.rates import theory
 from rmqlab.lab.filters.class_filter import SEQUENCE_ID, ClassFilter, ClassFilterRun, source_of
 from rmqlab.lab.filters.filter_bench import TOPIC, FilterBench, Switches
@@ -125,7 +124,7 @@ def bit_positions(group: str, topic: str = TOPIC) -> Table:
     """How a name becomes positions: one hash of 64 bits, cut in two, combined k times."""
     bloom = BloomFilter.create_by_fn(20, 32)
     key = f"{group}#{topic}"
-    whole = mmh3.hash64(to_utf8(key))[0] & 0xFFFFFFFFFFFFFFFF
+    whole = murmur3_128(to_utf8(key))[0]
     low, high = whole & 0xFFFFFFFF, whole >> 32
     rows: list[tuple[object, ...]] = [("murmur3_128, low 64 bits", f"{whole:016x}", "")]
     rows += [("h1: its low half", f"{low:08x}", ""), ("h2: its high half", f"{high:08x}", "")]
