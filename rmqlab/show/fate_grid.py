@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
+from rmqlab.show.brush import text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, ink, summary
 from rmqlab.show.pen import Pen, drawn
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-LEFT, HEADLINE, TOP, BOX, GAP, LEGEND, FOOT = 0.95, 0.34, 0.96, 0.46, 0.06, 0.3, 0.36
-WIDTH, MAX_COLUMN = 8.5, 1.86
-ROOMY, NARROW = 1.4, 0.75  # what a column needs for all its words, and for the word "queue"
+LEFT, HEADLINE, TOP, BOX, GAP, LEGEND, FOOT = 1.1, 0.36, 1.0, 0.5, 0.06, 0.34, 0.4
+WIDTH, MAX_COLUMN = 11.4, 2.6
+ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the word "queue"
 
 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -59,7 +60,7 @@ def draw(pen: Pen) -> None:
     """Draw the grid."""
     reading = pen.reading
     column = _column(reading)
-    pen.text(0.08, HEADLINE / 2, headline(reading), size=11, ha="left", bold=True)
+    pen.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
     for queue in range(reading.queues):
         _header(pen, queue, column)
     y = TOP
@@ -68,7 +69,7 @@ def draw(pen: Pen) -> None:
         colour = pen.colours[tag]
         pen.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
         label = tag or "no tag"
-        pen.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=9, colour=ink(colour), bold=True)
+        pen.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):
                 with pen.saying(_in_words(fate)):
@@ -77,7 +78,7 @@ def draw(pen: Pen) -> None:
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
         text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
-        pen.text(LEFT + (queue + 0.5) * column, y + 0.13, text)
+        pen.text(LEFT + (queue + 0.5) * column, y + 0.15, text, size=9)
     _legend(pen, y + FOOT)
 
 
@@ -88,8 +89,8 @@ def _header(pen: Pen, queue: int, column: float) -> None:
     pen.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
     name = f"queue {queue}" if column >= NARROW else f"q{queue}"
     owned = "nobody's" if owner is None else f"{owner} owns it" if column >= ROOMY else str(owner)
-    pen.text(x + column / 2, HEADLINE + 0.2, name, size=9, colour=ink(colour), bold=True)
-    pen.text(x + column / 2, HEADLINE + 0.42, owned, size=9, colour=ink(colour))
+    pen.text(x + column / 2, HEADLINE + 0.21, name, size=10, colour=ink(colour), bold=True)
+    pen.text(x + column / 2, HEADLINE + 0.43, owned, size=10, colour=ink(colour))
 
 
 def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None:
@@ -100,8 +101,8 @@ def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None
     words = f"{look.mark} {_where(fate)}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
     ground = look.colour if look.hatch else None
-    pen.text(x + column / 2, y + 0.15, body, size=9, colour=ink(look.colour), bold=True, ground=ground)
-    pen.text(x + column / 2, y + 0.33, words, colour=ink(look.colour), ground=ground)
+    pen.text(x + column / 2, y + 0.16, body, size=10, colour=ink(look.colour), bold=True, ground=ground)
+    pen.text(x + column / 2, y + 0.35, words, size=9, colour=ink(look.colour), ground=ground)
 
 
 def _in_words(fate: MessageFate) -> str:
@@ -131,10 +132,10 @@ def _legend(pen: Pen, y: float) -> None:
         look = LOOKS[fate]
         pen.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch)
         text = f"{look.mark} {count} {look.words}"
-        pen.text(x + 0.24, y + 0.08, text, size=8.5, ha="left")
-        x += 0.24 + 0.088 * len(text) + 0.15
+        pen.text(x + 0.24, y + 0.08, text, size=9.5, ha="left")
+        x += 0.24 + text_width(text, 9.5) + 0.2
     if not pen.reading.fates:
-        pen.text(x, y + 0.08, "no message was sent", size=8.5, colour=GREY, ha="left")
+        pen.text(x, y + 0.08, "no message was sent", size=9.5, colour=GREY, ha="left")
 
 
 def headline(reading: RunView) -> str:

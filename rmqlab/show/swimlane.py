@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView, seconds, short
+from rmqlab.show.brush import text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
 from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, ink, summary
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from rmqlab.search.explorer.deviations import ScheduleDeviation
 
 # Inches.
-ROW, HEADING, TOP, BOTTOM = 0.29, 0.36, 0.72, 0.1
-TIMES, ZONE, RIBBON, LANE, EDGE = 0.9, 2.55, 2.05, 1.05, 0.47
-LETTER = 0.075  # of the widest usual typeface at 8 points
-UNDER = 0.06  # arrows run below the middle of their row, their text above
+ROW, HEADING, TOP, BOTTOM = 0.33, 0.38, 0.74, 0.1
+TIMES, ZONE, RIBBON, LANE, EDGE = 1.25, 3.55, 2.55, 1.05, 0.5
+TEXT = 9.5  # points
+UNDER = 0.07  # arrows run below the middle of their row, their text above
 REACHES_CLIENT = frozenset({
     Fate.DELIVERED, Fate.DROPPED_BY_CLIENT, Fate.DROPPED_BY_HOOK, Fate.RETRYING, Fate.DEAD_LETTER,
 })  # fmt: skip
@@ -79,7 +80,7 @@ def swimlane(
         y = TOP
         for scene in told:
             pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, layer=2)
-            pen.text(0.08, y + HEADING / 2, scene.title, size=9, ha="left", bold=True)
+            pen.text(0.08, y + HEADING / 2, scene.title, size=10.5, ha="left", bold=True)
             y += HEADING
             for moment in scene.moments:
                 with pen.saying(_in_words(moment)):
@@ -115,8 +116,8 @@ def _lanes(pen: Pen, lanes: LanePlaces, story: list[Scene], height: float) -> No
         asked = short(pen.reading.asked[name])
         pen.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
     pen.text(lanes.middle, 0.24, "broker", size=12, bold=True)
-    pen.text(lanes.middle, 0.47, "colour: the group's one subscription")
-    pen.text(0.08, 0.47, "time", colour=GREY, ha="left")
+    pen.text(lanes.middle, 0.48, "colour: the group's one subscription", size=9)
+    pen.text(0.08, 0.48, "time", size=TEXT, colour=GREY, ha="left")
     slot, since, y = None, TOP - 0.08, TOP
     for scene in story:
         y += HEADING
@@ -133,14 +134,16 @@ def _ribbon(pen: Pen, lanes: LanePlaces, top: float, bottom: float, slot: str | 
 
 
 def _moment(pen: Pen, lanes: LanePlaces, moment: Moment, y: float) -> None:
-    pen.text(0.08, y, seconds(moment.t), colour=GREY, ha="left")
+    pen.text(0.08, y, seconds(moment.t), size=TEXT, colour=GREY, ha="left")
     known = [who for who in moment.who if who in lanes.x]
     if moment.kind is MomentKind.MESSAGE:
         _message(pen, lanes, moment, known, y)
         return
     if moment.kind is MomentKind.CHOICE:
         pen.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
-        pen.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
+        pen.text(
+            (TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8), size=TEXT
+        )
         return
     for who in known:
         colour = BLACK if moment.taken else GREY
@@ -184,18 +187,19 @@ def _beside(pen: Pen, lanes: LanePlaces, who: str, text: str, y: float, *, above
     """Text in the zone between a consumer and the broker, over the arrow if there is one."""
     away = lanes.away(who)
     x = lanes.edge(who) - away * (ZONE - 0.2)
-    pen.text(x, y - (0.075 if above else 0), text, ha="left" if away > 0 else "right")
+    pen.text(x, y - (0.085 if above else 0), text, size=TEXT, ha="left" if away > 0 else "right")
 
 
 def _fitting(text: str, width: float) -> str:
     """A text cut to ``width`` inches; the table has it whole."""
-    most = int(width / LETTER)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    if text_width(text, TEXT) <= width:
+        return text
+    return f"{text[: int(len(text) * width / text_width(text, TEXT)) - 1]}…"
 
 
 def _chip(pen: Pen, lanes: LanePlaces, text: str, y: float, colour: str) -> None:
     pen.chip(lanes.middle, y, RIBBON - 0.16, ROW - 0.07, WHITE, colour)
-    pen.text(lanes.middle, y, text)
+    pen.text(lanes.middle, y, text, size=9)
 
 
 def _alt(reading: RunView, story: list[Scene]) -> str:
