@@ -28,6 +28,7 @@ Questions
     sql92           what a broker makes of a SQL92 filter
     tags            what a client makes of a tag expression
     check           is the answer to an exercise right
+    guess           what you expect, before it is shown, and later beside what came out
 
 Real brokers
     serve           a broker and a name server for real clients, for tests
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from rmqlab import show, spark
     from rmqlab.lab.lab import Lab
     from rmqlab.lessons.check import check
+    from rmqlab.lessons.guess import guess
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
     from rmqlab.spark import read_store
@@ -57,6 +59,7 @@ __all__ = [
     "Lab",
     "check",
     "explore",
+    "guess",
     "lint",
     "plan",
     "read_store",
@@ -75,6 +78,7 @@ _MODULES = {
     "RULES": "rmqlab.rules",
     "Lab": "rmqlab.lab.lab",
     "check": "rmqlab.lessons.check",
+    "guess": "rmqlab.lessons.guess",
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",
 }

@@ -28,6 +28,8 @@ DOCUMENTED = (
     "rmqlab.lab.lab",
     "rmqlab.lab.lab_steps",
     "rmqlab.lab.results",
+    "rmqlab.lessons.check",
+    "rmqlab.lessons.guess",
     "rmqlab.verbs",
     "rmqlab.rules",
 )
