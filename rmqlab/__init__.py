@@ -31,6 +31,7 @@ Questions
     guess           what you expect, before it is shown, and later beside what came out
 
 Real brokers
+    audit           which messages of a broker's store did which group lose, on Spark
     serve           a broker and a name server for real clients, for tests
     replay          a recording of a real broker against this one
     spark           a Spark session that reads stores: spark.read.format("rocketmq")
@@ -46,6 +47,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab import show, spark
+    from rmqlab.auditing import audit
     from rmqlab.lab.lab import Lab
     from rmqlab.lessons.check import check
     from rmqlab.lessons.guess import guess
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RULES",
     "Lab",
+    "audit",
     "check",
     "explore",
     "guess",
@@ -77,6 +80,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "RULES": "rmqlab.rules",
     "Lab": "rmqlab.lab.lab",
+    "audit": "rmqlab.auditing",
     "check": "rmqlab.lessons.check",
     "guess": "rmqlab.lessons.guess",
     "read_store": "rmqlab.spark",

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import Progress, make_folder, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.audit_report import damage_lines, summary_lines
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.spark.audit.auditing import Audit
+    from rmqlab.auditing import AuditResult
 
 LOST, NOT_KNOWN = 3, 4
 EPILOG = """\
@@ -85,66 +84,51 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Audit and print; return 0, 3 or 4 as `EPILOG` says. Raise `BadInput` for what cannot be used."""
-    from rmqlab.lab.recorded.store import open_store
-    from rmqlab.message.java import LONG_MAX, LONG_MIN
+    from rmqlab.auditing import open_audit
     from rmqlab.message.topics import TRACE_TOPIC
-    from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
-    from rmqlab.spark.audit.subscription_file import read_subscriptions
-    from rmqlab.spark.audit.subscriptions import both
     from rmqlab.spark.session import open_session, require_address
     from rmqlab.spark.tasks import reporting_tasks
 
     require_address(args.spark)
-    with open_store(args.store) as (store, events, conf):
-        given = NOTHING
-        for path in filter(None, (events, args.subscriptions)):
-            given = both(given, read_subscriptions(path))
-        # Frames report nothing of what was stored before the recorder ran, or after.
-        since, until = given.span or (LONG_MIN, LONG_MAX)
-        options = AuditOptions(
-            groups=tuple(args.group),
-            subscriptions=given,
-            delivered=(*([str(events)] if events else []), *args.delivered),
-            trace_topic=args.trace_topic or TRACE_TOPIC,
-            check_crc=not args.no_crc,
-            since=_time(args.since) if args.since else since,
-            until=_time(args.until) if args.until else until,
-            in_memory_percent=_in_memory_percent(args.conf or conf),
-        )
+    audit = open_audit(
+        args.store,
+        subscriptions=args.subscriptions,
+        delivered=args.delivered,
+        groups=args.group,
+        session=lambda: open_session(args.spark),
+        each_message=False,
+        conf=args.conf,
+        since=_time(args.since),
+        until=_time(args.until),
+        trace_topic=args.trace_topic or TRACE_TOPIC,
+        check_crc=not args.no_crc,
+    )
+    try:
         make_folder(args.out, "--out")
-        audit = Audit(lambda: open_session(args.spark), store, options)
-        try:
-            with Progress("audit: Spark starts") as progress:
+        with Progress("audit: Spark starts") as progress:
 
-                def report(done: int, tasks: int) -> None:
-                    progress.now(f"audit: {done} of {tasks} tasks")
+            def report(done: int, tasks: int) -> None:
+                progress.now(f"audit: {done} of {tasks} tasks")
 
-                with reporting_tasks(audit.session, report):
-                    audit.compute()
-            for line in (*summary_lines(audit.summary), *damage_lines(audit.damage)):
-                print(line, file=text_stream(args))
-            if args.out:
-                _write(audit, args.out, args.store.resolve().name)
-            write_json(audit.as_json(), args.json)
-        except Exception:
-            audit.close()
-            raise
-        audit.close()  # not after Ctrl-C: Spark would wait for what was interrupted
+            with reporting_tasks(audit.session, report):
+                audit.compute()
+        for line in audit.lines():
+            print(line, file=text_stream(args))
+        if args.out:
+            _write(audit, args.out, args.store.resolve().name)
+        write_json(audit.as_json(), args.json)
+    except Exception:
+        audit.close()
+        raise
+    audit.close()  # not after Ctrl-C: Spark would wait for what was interrupted
     if audit.total("lost"):
         return LOST
     return NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
 
 
-def _in_memory_percent(conf: Path | None) -> int:
-    from rmqlab.lab.cluster import read_cluster_config
-    from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT
-
-    return (
-        read_cluster_config(conf, strict=False).store.access_message_in_memory_max_ratio if conf else IN_MEMORY_PERCENT
-    )
-
-
-def _time(text: str) -> int:
+def _time(text: str | None) -> int | None:
+    if not text:
+        return None
     if text.isdecimal():
         return int(text)
     try:
@@ -154,15 +138,14 @@ def _time(text: str) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _write(audit: Audit, folder: Path, name: str) -> None:
+def _write(audit: AuditResult, folder: Path, name: str) -> None:
     import pyarrow.parquet as pq
 
     from rmqlab.files import atomic_write
     from rmqlab.show.audit.page import audit_page
-    from rmqlab.spark.audit.totals import resend_plan
 
-    plan = resend_plan(audit.lost_table)
-    page = audit_page(name, audit.summary, audit.counts.to_pylist(), audit.damage, plan)
+    plan = audit.plans()
+    page = audit_page(name, audit.groups, audit.counts.to_pylist(), audit.damage, plan)
 
     try:
         for table_name, table in (("counts", audit.counts), ("lost", audit.lost_table)):

@@ -285,6 +285,24 @@ class Lab(LabSteps):
         """
         return self._account_run().schedule
 
+    def write_store(self, folder: str | Path) -> Path:
+        """Write what the broker keeps in files as they are now: commit log, queues, offsets, topics. Returns `folder`.
+
+        It is laid out as 4.8.0 lays it out, for `rmqlab.audit` and `spark.read.format("rocketmq")`.
+
+        >>> from tempfile import mkdtemp
+        >>> lab = Lab(topics={"T": 1})
+        >>> sent = lab.send("T", ["tagA"])
+        >>> sorted(file.name for file in lab.write_store(mkdtemp() + "/store").iterdir())
+        ['commitlog', 'config', 'consumequeue', 'lock']
+
+        Raises:
+            BadInput: the folder is not empty, or cannot be written.
+        """
+        from rmqlab.lab.written_store import write_store
+
+        return write_store(self.broker, Path(folder))
+
     def explore(self, *, budget: int = 2_000, **options: Any) -> Exploration:
         """Every outcome that what was done so far can have: each order of frames, each timer that is open.
 

@@ -62,22 +62,31 @@ def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties:
     return subscription_columns.wants(expression, kind, tags=tags, properties=properties)
 
 
+def open_here(address: str | None = None) -> SparkSession:
+    """Open the session that `rmqlab.spark()` gives."""
+    require("spark")
+    from rmqlab.spark.session import notebook_session, say_what_is_waited_for
+    from rmqlab.spark.store_source import register
+
+    say_what_is_waited_for(address)
+    session = notebook_session(address)
+    register(session)
+    return session
+
+
 class _Room(ModuleType):
     """A package that is a verb as well: `rmqlab.spark` names both."""
 
     def __call__(self, address: str | None = None) -> SparkSession:
         """Open a session: at `address`, else where RMQLAB_SPARK says, else on this machine (`local[*]`).
 
+        A notebook and a terminal are told what is waited for. On this machine it is one JVM that starts quickly; a job
+        for big stores makes a session of its own, and ``rmqlab.read_store`` teaches that to read stores.
+
         Raises:
             BadInput: packages or Java are missing, or nothing answers at the address; the text says what to do.
         """
-        require("spark")
-        from rmqlab.spark.session import open_session
-        from rmqlab.spark.store_source import register
-
-        session = open_session(address)
-        register(session)
-        return session
+        return open_here(address)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -188,6 +188,21 @@ def notebook_session(address: str | None = None) -> SparkSession:
     )
 
 
+def say_what_is_waited_for(address: str | None = None) -> None:
+    """Say in a line, to a notebook or a terminal, that Spark starts, unless a session runs already."""
+    in_notebook = "ipykernel" in sys.modules
+    if not in_notebook and not sys.stderr.isatty():
+        return
+    if "pyspark.sql" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        if SparkSession.getActiveSession() is not None:
+            return
+    text = set_address(address)
+    where = "on this machine: that takes some seconds" if text.startswith("local") else "elsewhere: it is asked"
+    print(f"Spark starts {where}.", file=sys.stdout if in_notebook else sys.stderr, flush=True)
+
+
 def knock(address: str) -> None:
     """Raise `SparkAddressError` if nothing listens at a Connect address or standalone master.
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.groups.simulated_store import SMALL_FILES, write_store
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscribe, Subscription
 from rmqlab.lab.simulate import Simulation
+from rmqlab.lab.written_store import SMALL_FILES, write_store
 
 if TYPE_CHECKING:
     from pathlib import Path

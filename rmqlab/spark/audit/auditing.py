@@ -254,13 +254,18 @@ class Audit:
         """`lost` as a table in memory."""
         return self.lost.toArrow()
 
-    @cached_property
-    def messages(self) -> pa.Table:
+    @property
+    def message_rows(self) -> DataFrame:
         """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
         from pyspark.sql import functions as F  # noqa: N812
 
         found = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
-        return found.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group").toArrow()
+        return found.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group")
+
+    @cached_property
+    def messages(self) -> pa.Table:
+        """`message_rows` as a table in memory."""
+        return self.message_rows.toArrow()
 
     @cached_property
     def damage(self) -> list[dict[str, Any]]:

@@ -129,7 +129,8 @@ def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> li
     if event["ev"] == "scenario":
         for step in event["scenario"]["steps"]:
             if step["do"] == "start":
-                group_of[scenario_id, step["who"]] = f"{step.get('group', '')}_{scenario_id}"
+                suffix = "" if event["scenario"].get("plainNames") else f"_{scenario_id}"
+                group_of[scenario_id, step["who"]] = f"{step.get('group', '')}{suffix}"
     elif event["ev"] == "consume" and (scenario_id, event["who"]) in group_of:
         rank = CONSUMED if event.get("success", True) else FAILED
         return [(group_of[scenario_id, event["who"]], event["msgId"], rank, event["who"], round(event["t"]))]

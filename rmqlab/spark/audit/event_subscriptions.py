@@ -1,6 +1,6 @@
 """What the events of scenarios tell of subscriptions: who asked for what when, what the broker held, who was there.
 
-On the wire, names carry the scenario's id: topic `T` is `T_<id>`.
+On the wire, names carry the scenario's id, topic `T` is `T_<id>`, unless the scenario says `plainNames`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class _EventFacts:
         self._ends: dict[tuple[str, str], int] = {}
         self._scenarios: dict[str, _Scenario] = {}
         self._last: dict[str, int] = {}
+        self._scenario_of: dict[str, str] = {}
 
     def take(self, event: dict[str, Any]) -> None:
         """Look at one event."""
@@ -60,18 +61,26 @@ class _EventFacts:
         elif kind in {"stopped", "stopping"}:
             self._ends.setdefault((scenario_id, event["who"]), now)
         elif kind == "broker" and "view" in event:
-            self._look(scenario_id, f"{event['group']}_{scenario_id}", event["view"], now)
+            self._look(scenario_id, event["group"], event["view"], now)
+
+    def _suffix(self, scenario_id: str) -> str:
+        """What the names on the wire end in."""
+        scenario = self._scenarios.get(scenario_id)
+        return "" if scenario is not None and scenario.plain_names else f"_{scenario_id}"
 
     def _look(self, scenario_id: str, group: str, view: dict[str, Any], now: int) -> None:
         """Take a look at what the broker has of a group."""
-        clients = tuple(sorted(f"{one}_{scenario_id}" for one in view.get("clients") or ()))
+        suffix = self._suffix(scenario_id)
+        group += suffix
+        self._scenario_of[group] = scenario_id
+        clients = tuple(sorted(f"{one}{suffix}" for one in view.get("clients") or ()))
         present = self._present[group]
         # Before its first member a group is not there either, and that says nothing.
         if clients if not present else present[-1].clients != clients:
             present.append(Present(now, clients))
         for topic, text in (view.get("subs") or {}).items():
             type_, _, expression = text.rpartition("@")[0].partition(":")
-            slots = self._held[group, f"{topic}_{scenario_id}"]
+            slots = self._held[group, f"{topic}{suffix}"]
             if not is_retry_topic(topic) and (not slots or slots[-1][:2] != (type_, expression)):
                 slots.append(HeldSubscription(type_, expression, now))
 
@@ -81,18 +90,19 @@ class _EventFacts:
         strategies: dict[str, set[str]] = defaultdict(set)
         reset: dict[Key, tuple[int, ...]] = {}
         for scenario_id, scenario in self._scenarios.items():
+            suffix = self._suffix(scenario_id)
             for who, member in scenario.members.items():
-                group = f"{member.group}_{scenario_id}"
+                group = f"{member.group}{suffix}"
                 strategies[group].add(member.strategy)
                 known = self._ids.get((scenario_id, who))
-                client = known or _named(f"@{who}_{scenario_id}", self._present.get(group, [])) or who
+                client = known or _named(f"@{who}{suffix}", self._present.get(group, [])) or who
                 end = self._ends.get((scenario_id, who), NEVER)
                 for index, (_, topic, type_, expression) in enumerate(member.entries):
                     later = [scenario.begun + one[0] for one in member.entries[index + 1 :] if one[1] == topic]
                     until = min([end, *later]) if scenario.is_timed else NEVER
-                    asked[group, f"{topic}_{scenario_id}"].append(Asked(client, type_, expression, until, member.post))
+                    asked[group, f"{topic}{suffix}"].append(Asked(client, type_, expression, until, member.post))
             for at, group, topic in scenario.resets:
-                key = f"{group}_{scenario_id}", f"{topic}_{scenario_id}"
+                key = f"{group}{suffix}", f"{topic}{suffix}"
                 reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)
         present = {}
         for group, moments in self._present.items():
@@ -100,7 +110,7 @@ class _EventFacts:
             present[group] = [one._replace(strategy=strategy) for one in moments]
             if moments and moments[-1].clients:
                 # Afterwards nobody looked: they may have left one by one, each taking over what another left.
-                present[group].append(Present(self._last[group.partition("_")[2]], (), strategy))
+                present[group].append(Present(self._last[self._scenario_of[group]], (), strategy))
         slots = {key: held for key, held in self._held.items() if held}
         return Subscriptions(dict(asked), slots, frozenset(asked), present, reset)
 
@@ -129,6 +139,7 @@ class _Scenario:
 
     def __init__(self, event: dict[str, Any]) -> None:
         self.is_timed = "ev" in event
+        self.plain_names = bool(event["scenario"].get("plainNames"))
         self.zero: int = event.get("epochMs", 0)
         self._first: int | None = None
         self.members: dict[str, _Member] = {}

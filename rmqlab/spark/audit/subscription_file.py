@@ -14,6 +14,8 @@ from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rmqlab.spark.audit.subscriptions import Key
 
 
@@ -25,7 +27,11 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
     frames = frames_folder(Path(path))
     if frames is not None:
         return of_frames(frames)
-    lines = list(json_lines(path))
+    return of_lines(list(json_lines(path)), str(path))
+
+
+def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscriptions:
+    """Read the lines of a file, each with the place where it stands; raise `BadInput` naming what is wrong."""
     if any("ev" in line or "steps" in line for _, line in lines):
         return of_events(lines)
     asked: dict[Key, list[Asked]] = defaultdict(list)
@@ -52,7 +58,7 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
         except (KeyError, TypeError, ValueError) as error:
             raise SubscriptionsError(f"{place}: {reason(error)}; right would be {RIGHT}") from error
     if not lines:
-        raise SubscriptionsError(f"{path}: no line in it; one would be {RIGHT}")
+        raise SubscriptionsError(f"{name}: no line in it; one would be {RIGHT}")
     for slots in held.values():
         slots.sort(key=lambda one: one.since)
     for moments in present.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.runtime.store_folder import StoreFolder
+from rmqlab.runtime.store_folder import StoreFolder, StoreFolderError
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ SMALL_FILES = MessageStoreConfig(
 )
 
 
-def write_store(broker: Broker, folder: Path) -> None:
+def write_store(broker: Broker, folder: Path) -> Path:
     """Write commit log, consume queues and `config/` into `folder`, which must be new or empty. No index is written.
 
     Raises:
-        StoreFolderError: the folder cannot be written, or another broker has it.
-        SegmentError: a file of the log is there already.
+        StoreFolderError: the folder is not empty, cannot be written, or another broker has it.
     """
+    if folder.is_dir() and any(folder.iterdir()):
+        raise StoreFolderError(f"store {folder}: there is something in it; name a new folder")
     target = StoreFolder(folder)
     target.open()
     try:
@@ -38,6 +39,7 @@ def write_store(broker: Broker, folder: Path) -> None:
             target.persist(file)
     finally:
         target.release(in_order=True)
+    return folder
 
 
 def _files(broker: Broker) -> Iterator[MappedFileQueue]:

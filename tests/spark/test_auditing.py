@@ -1,0 +1,132 @@
+"""`rmqlab.audit`: what it is given in each form, what it answers, and that the verb says the same."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+
+import rmqlab
+from rmqlab.cli import main
+from rmqlab.errors import BadInput
+from rmqlab.lab.fates import Fate
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory):
+    """Two members want both tags; then B is changed to tagB. The lab's result, and the store that it left."""
+    lab = rmqlab.Lab(topics={"T": 4})
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": "tagA || tagB"})
+    lab.run(seconds=30)
+    lab.send("T", ["tagA", "tagB"] * 8)
+    lab.run(seconds=60)
+    lab.subscribe("B", "T", "tagB")
+    lab.run(seconds=60)
+    lab.send("T", ["tagA", "tagB"] * 8)
+    lab.run(seconds=30)
+    store = lab.write_store(tmp_path_factory.mktemp("incident") / "store")
+    return lab.finish(), store
+
+
+@pytest.fixture(scope="module")
+def found(spark, incident):
+    result, store = incident
+    audited = rmqlab.audit(store, subscriptions=result, session=spark)
+    yield audited
+    audited.close()
+
+
+def ids_of(result, **values):
+    sent = {(one.topic, one.queue, one.offset): one.offset_msg_id for one in result.messages()}
+    return sorted(sent[one.topic, one.queue, one.offset] for one in result.fates().where(**values))
+
+
+def test_it_finds_what_the_lab_knows(found, incident):
+    result, _ = incident
+    figures = found.groups["G"]["T"]
+    lost = ids_of(result, lost=True)
+    assert lost
+    assert sorted(figures["lost_ids"]) == lost
+    assert sorted(row["offsetMsgId"] for row in found.lost.collect()) == lost
+    assert (figures["sent"], found.total("lost")) == (32, len(lost))
+    assert found.messages.count() == 32
+    assert found.messages.where("fate = 'delivered' AND certainty != 'unknown'").count() == figures["delivered"]
+
+
+def test_tables_and_pictures(found):
+    assert [row[:3] for row in found.table().rows] == [("G", "T", 32)] or found.table().rows[0][0] == "G"
+    assert "<table>" in found._repr_html_()
+    assert repr(found).startswith("The audit")
+    assert "lost the most" in found.by_tag().alt
+    assert "lost" in found.by_second("G").alt
+    assert found.plan("G")["messages"] == found.groups["G"]["T"]["lost_ids"]
+    with pytest.raises(BadInput, match="group 'X' is not in this audit; there are G"):
+        found.by_second("X")
+
+
+def test_the_verb_says_the_same(found, incident, tmp_path, capsys):
+    result, store = incident
+    (tmp_path / "events.jsonl").write_text(result.lines())
+    arguments = ["audit", str(store), "--subscriptions", str(tmp_path / "events.jsonl"), "--json"]
+    assert main([*arguments, str(tmp_path / "told.json")]) == 3
+    assert json.loads((tmp_path / "told.json").read_text()) == json.loads(json.dumps(found.as_json()))
+    assert capsys.readouterr().out.splitlines() == found.lines()
+
+
+def test_subscriptions_and_deliveries_in_each_form(spark, incident, tmp_path):
+    result, store = incident
+    wishes = [{"group": "G", "topic": "T", "expr": "tagA || tagB", "client": who} for who in "AB"]
+    (tmp_path / "wishes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wishes))
+    told = [
+        rmqlab.audit(store, subscriptions=given, session=spark).groups
+        for given in (wishes, tmp_path / "wishes.jsonl", spark.createDataFrame(wishes))
+    ]
+    assert told[0] == told[1] == told[2]
+    group_of = {"A": "G", "B": "G"}
+    log = [{"group": group_of[one.who], "msgId": one.msg_id} for one in result.consumed()]
+    with_log = rmqlab.audit(store, subscriptions=wishes, delivered=log, session=spark)
+    assert with_log.total("delivered") == len(ids_of(result, fate=str(Fate.DELIVERED)))
+    assert with_log.known == "subscriptions and deliveries"
+    of_result = rmqlab.audit(store, subscriptions=result, delivered=result, session=spark)
+    assert of_result.groups["G"]["T"]["lost_ids"] == with_log.groups["G"]["T"]["lost_ids"]
+
+
+def test_messages_of_a_big_log_are_read_when_they_are_asked_for(spark, incident, monkeypatch):
+    result, store = incident
+    monkeypatch.setattr("rmqlab.auditing.KEPT_BYTES", 1)
+    found = rmqlab.audit(store, subscriptions=result, session=spark)
+    assert not found._audit.options.each_message
+    assert found.messages.count() == 32
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"subscriptions": {"G": "tagA"}}, "rows are wanted"),
+        ({"subscriptions": [{"group": "G"}]}, "subscriptions, row 0: it has no 'topic'"),
+        ({"groups": ["X"]}, "group 'X': neither offsets nor subscriptions of it; there are G"),
+        ({"delivered": [{"group": "G"}]}, "it has no 'msgId'"),
+    ],
+)
+def test_what_cannot_be_used_is_told(spark, incident, arguments, said):
+    with pytest.raises(BadInput, match=said):
+        rmqlab.audit(incident[1], session=spark, **arguments)
+
+
+def test_no_store_is_told(spark, tmp_path):
+    with pytest.raises(BadInput, match="no store directory"):
+        rmqlab.audit(tmp_path, session=spark)
+    (tmp_path / "something").touch()
+    with pytest.raises(BadInput, match="name a new folder"):
+        rmqlab.Lab(topics={"T": 1}).write_store(tmp_path)
+
+
+def test_the_example(spark):
+    tried = doctest.testmod(importlib.import_module("rmqlab.auditing"))
+    assert tried.attempted > 5
+    assert tried.failed == 0
