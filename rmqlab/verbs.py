@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.sql92.doctor import Finding
 from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.results import LabResult
 from rmqlab.lab.scenario_inputs import as_scenario
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
 
 if TYPE_CHECKING:
+    from rmqlab.filter.sql92.answer import Sql92
     from rmqlab.lab.articles.experiments import Result
     from rmqlab.lab.replay.replay import ReplayResult
     from rmqlab.lab.scenario import Scenario
@@ -123,37 +122,15 @@ def plan(old: str, new: str, *, members: int = 4, queues: int | None = None, bud
     return compare(old, new, setting=setting, budget=budget, seed=seed)
 
 
-@dataclass(frozen=True)
-class Sql92:
-    """What a broker makes of a SQL92 expression, and of a message's properties.
-
-    `accepted`: it compiles; else `error` says why not. `matches`: the broker passes the message, None if none was
-    given. `steps` tell the evaluation part by part, `findings` what is probably not meant.
-    """
-
-    expression: str
-    accepted: bool
-    error: str | None = None
-    matches: bool | None = None
-    steps: Sequence[str] = ()
-    findings: Sequence[Finding] = field(default=())
-
-    def __repr__(self) -> str:
-        """The answer, its steps and the findings, a line each."""
-        if not self.accepted:
-            return f"{self.expression!r} is refused: {self.error}"
-        passes = {None: "accepted", True: "accepted; the message passes", False: "accepted; the message is dropped"}
-        found = (f"{one.severity}: {one.message}" for one in self.findings)
-        return "\n".join([f"{self.expression!r} is {passes[self.matches]}", *self.steps, *found])
-
-
 def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = DEFAULT_VERSION) -> Sql92:
     """Compile a SQL92 filter as the broker does, and evaluate it on a message's `properties`, all of them texts.
 
     >>> sql92("a > 3", {"a": "5"}).matches
     True
-    >>> sql92("a > 3", {"a": "five"}).matches
-    False
+    >>> sql92("a > 3", {"a": "five"}).value
+    'NumberFormatException'
+    >>> sql92("a > 3", {}).value
+    'null'
     >>> sql92("a > ").accepted
     False
 
@@ -161,10 +138,8 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
         BadInput: the version is unknown, or a property is no text.
     """
     from rmqlab.errors import BadInput
-    from rmqlab.filter.sql92 import VERSIONS, MQFilterException, compile_sql92
-    from rmqlab.filter.sql92.doctor import examine
-    from rmqlab.filter.sql92.evaluation import evaluate_in_steps
-    from rmqlab.filter.sql92.explain import describe
+    from rmqlab.filter.sql92 import VERSIONS
+    from rmqlab.filter.sql92.answer import answer
 
     known = next((one for one in VERSIONS if one == version), None)
     if known is None:
@@ -172,20 +147,7 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
     for name, value in (properties or {}).items():
         if not isinstance(value, str):
             raise BadInput(f"property {name!r} is {value!r}; a property of a message is a text, such as {str(value)!r}")
-    try:
-        compiled = compile_sql92(expression, known)
-    except MQFilterException as refusal:
-        return Sql92(expression, accepted=False, error=str(refusal))
-    if properties is None:
-        return Sql92(expression, accepted=True, findings=examine(compiled))
-    evaluation = evaluate_in_steps(compiled.root, dict(properties))
-    return Sql92(
-        expression,
-        accepted=True,
-        matches=evaluation.root.value is True,
-        steps=[describe(one) for one in evaluation.outcomes],
-        findings=examine(compiled),
-    )
+    return answer(expression, properties, known)
 
 
 def tags(expression: str) -> SubscriptionData:

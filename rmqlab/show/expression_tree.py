@@ -1,0 +1,148 @@
+"""The tree of an SQL92 expression, with what every part came to for one message: true, false, null, error.
+
+A refused expression is a picture too: where reading stopped, and what was probably meant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.show.brush import Brush, painted
+from rmqlab.show.figure import Picture
+from rmqlab.show.filters import branches
+from rmqlab.show.filters.branches import Branch
+from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rmqlab.filter.sql92.answer import Part, Sql92
+
+# Inches.
+TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
+LETTER = 0.095  # of the expression's own line
+WIDEST = 34  # letters in a box
+LONGEST = 110  # letters in one line
+NOT_ASKED = "not asked"
+HOLD = "\N{NO-BREAK SPACE}"  # blanks at the start of an SVG text are lost
+KINDS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
+
+
+def expression_tree(answer: Sql92) -> Picture:
+    """What `rmqlab.sql92` answers, as a tree that is read from left to right.
+
+    >>> from rmqlab import sql92
+    >>> expression_tree(sql92("a > 3", {"a": "4"})).alt
+    "Read as (a > 3). For a message with a = '4': true: the broker returns the message."
+    """
+    if answer.tree is None:
+        return _refused(answer)
+    root = _branch(answer.tree)
+    width, height = branches.size(root)
+    width = max(width + 2 * MARGIN, WIDTH, (min(len(answer.expression), LONGEST) + 2) * LETTER)
+    verdict, colour = _verdict(answer, answer.tree)
+    message = "" if answer.properties is None else f"message: {_shown(answer.properties)}"
+
+    def draw(brush: Brush) -> None:
+        _source(brush, answer)
+        brush.text(MARGIN, 0.47, message, ha="left", size=9)
+        branches.draw(brush, root, MARGIN, TOP)
+        if verdict:
+            brush.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
+            brush.text(MARGIN + 0.24, TOP + height + 0.22, verdict, size=9.5, ha="left", bold=True)
+
+    svg = painted(width, TOP + height + FOOT, draw)
+    told = f" For a message with {message.removeprefix('message: ')}: {verdict[2:]}." if verdict else ""
+    ignored = f' The text "{answer.ignored}" is ignored in silence.' if answer.ignored else ""
+    rows = [(_cut(part.name), _cut(part.text), part.came_to) for part in _walk(answer.tree)]
+    table = Table("Parts of the expression and what they came to", ("part", "text", "came to"), rows)
+    title = f"Tree of {answer.expression[:LONGEST]}"
+    return Picture(svg, title=title, alt=f"Read as {answer.read_as}.{told}{ignored}", table=table)
+
+
+def _verdict(answer: Sql92, root: Part) -> tuple[str, str]:
+    if answer.value is None:
+        return "", WHITE
+    kind = root.kind if root.kind in KINDS else "false"
+    mark, colour = KINDS[kind]
+    does = "returns" if answer.matches else "drops"
+    return f"{mark} {root.came_to if kind == 'error' else kind}: the broker {does} the message", colour
+
+
+def _branch(part: Part) -> Branch:
+    title, told = _cut(part.name), _cut(part.came_to)
+    children = [_branch(one) for one in part.parts]
+    if part.kind == NOT_ASKED:
+        return Branch(title, (NOT_ASKED,), WHITE, faint=True, children=children)
+    if part.kind in KINDS:
+        mark, colour = KINDS[part.kind]
+        return Branch(title, (f"{mark} {told}",), colour, children=children)
+    is_literal = not part.kind or part.name == told
+    return Branch(title, () if is_literal else (f"= {told}",), PALE, children=children)
+
+
+def _walk(part: Part) -> Iterator[Part]:
+    yield part
+    for one in part.parts:
+        yield from _walk(one)
+
+
+def _source(brush: Brush, answer: Sql92) -> None:
+    """The expression, with what is never read in grey."""
+    text, ignored = answer.expression.replace("\n", " "), answer.ignored
+    read = text[: len(text) - len(ignored)] if ignored and text.endswith(ignored) else text
+    if len(text) > LONGEST:
+        read, ignored = f"{text[: LONGEST - 1]}…", ""
+    _code(brush, 0.2, read, bold=True)
+    if ignored:
+        _code(brush, 0.2, HOLD * len(read) + f"{ignored}{HOLD * 3}← ignored in silence", colour=GREY)
+
+
+def _code(brush: Brush, y: float, text: str, **style: Any) -> None:
+    """A line in letters of one width."""
+    brush.text(MARGIN, y, text, size=10, ha="left", monospace=True, **style)
+
+
+def _refused(answer: Sql92) -> Picture:
+    """The place where reading stopped."""
+    text, offset = answer.expression, answer.offset
+    start = text.rfind("\n", 0, offset or 0) + 1
+    line, column = text[start:].partition("\n")[0], (offset or 0) - start
+    skip = max(column - LONGEST // 2, 0) if len(line) > LONGEST else 0
+    told = [str(answer.error), *([f"Meant? {answer.meant}"] if answer.meant else [])]
+    folded = [part for one in [*told, "The consumer's start fails."] for part in _folded(one)]
+
+    def draw(brush: Brush) -> None:
+        _code(brush, 0.2, line[skip : skip + LONGEST], bold=True)
+        if offset is not None:
+            _code(brush, 0.38, HOLD * (column - skip) + "^", colour=VERMILLION)
+        for number, one in enumerate(folded):
+            first = number == 0
+            brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", size=9, bold=first)
+
+    svg = painted(WIDTH, 0.72 + 0.2 * len(folded), draw)
+    table = Table("A refused expression", ("what", "told"), [("refused because", answer.error), ("meant?", answer.meant)])
+    return Picture(svg, title=f"Refused: {text[:LONGEST] or 'nothing'}", alt=" ".join(folded), table=table)
+
+
+def _folded(text: str) -> list[str]:
+    """A text in lines of at most ``LONGEST`` letters."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > LONGEST:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return [*lines, line]
+
+
+def _shown(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in properties.items()) or "no properties"
+
+
+def _cut(text: str) -> str:
+    text = text.replace("\n", " ")
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"

@@ -1,0 +1,165 @@
+"""The funnel: how many messages come through layer 1, layer 2 and the client's own check, for each group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.filter_funnel import STAGES, Stage
+from rmqlab.show.brush import Brush, painted
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
+from rmqlab.show.tables import Table, as_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Inches.
+LEFT, COLUMN, BAR, LANE, TOP, GAP, LEAST = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2
+HEADS = (
+    ("stored", "consume queue entries"),
+    ("layer 1", "looks at the entry"),
+    ("layer 2", "reads the message"),
+    ("client", "compares the tag"),
+    ("delivered", ""),
+)
+LONGEST, MOST_NAMES = 34, 8
+
+
+class Lane(NamedTuple):
+    """One group: its subscription, and the names of its messages by the place where they stop (None: delivered)."""
+
+    group: str
+    subscription: str
+    ends: Mapping[Stage | None, list[str]]
+    fates: Mapping[Stage, Fate]
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return sum(map(len, self.ends.values()))
+
+    def stops(self, stage: Stage | None) -> list[str]:
+        """The messages that stop there."""
+        return self.ends.get(stage, [])
+
+    def sentence(self) -> str:
+        """Where they stop, in words."""
+        parts = [f"{len(self.stops(stage))} stop at {stage}" for stage in Stage if self.stops(stage)]
+        stopped = f", {', '.join(parts)}" if parts else ""
+        return (
+            f"{self.group} ({self.subscription}): of {self.count} messages{stopped}, {len(self.stops(None))} arrive."
+        )
+
+
+def funnel(fates: object, *, title: str = "Messages through both layers and the client") -> Picture:
+    """A lane for each group; the height of a bar is the number of messages.
+
+    `fates` is what `lab.fates()` gives, its frame, or dicts with `group`, `subscription`, `body` and `fate`.
+
+    >>> funnel([{"group": "G", "subscription": "a", "body": "one", "fate": "dropped_by_client"}]).alt
+    'G (a): of 1 messages, 1 stop at client, 0 arrive.'
+
+    Raises:
+        BadInput: these are no fates, or no filter has judged a message: it waits, or was lost in another way.
+    """
+    lanes = _lanes(as_rows(fates))
+    most = max((lane.count for lane in lanes), default=0) or 1
+
+    def draw(brush: Brush) -> None:
+        for number, (head, words) in enumerate(HEADS):
+            x = LEFT + COLUMN * number + BAR / 2
+            brush.text(x, 0.2, head, size=10.5, bold=True)
+            brush.text(x, 0.42, words, colour=GREY)
+        for number, lane in enumerate(lanes):
+            _draw(brush, lane, TOP + number * (LANE + GAP), LANE / most)
+
+    svg = painted(LEFT + COLUMN * (len(HEADS) - 1) + BAR + 0.25, TOP + (LANE + GAP) * len(lanes), draw)
+    alt = " ".join(lane.sentence() for lane in lanes) or "No message was judged."
+    headers = ("group", "subscription", "stored", *(f"stop at {stage}" for stage in Stage), "delivered")
+    rows = [
+        (lane.group, lane.subscription, lane.count, *(len(lane.stops(stage)) for stage in Stage), len(lane.stops(None)))
+        for lane in lanes
+    ]
+    table = Table("Messages by the place where they stop", headers, rows)
+    return Picture(svg, title=title, alt=alt, table=table)
+
+
+def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
+    lanes: dict[str, Lane] = {}
+    for row in rows:
+        try:
+            group, body, fate = str(row["group"]), str(row["body"]), Fate(row["fate"])
+        except (KeyError, ValueError) as error:
+            raise BadInput(
+                f"funnel: a row is {dict(row)}; right is a row of lab.fates(), with group, body and fate"
+            ) from error
+        if fate is not Fate.DELIVERED and fate not in STAGES:
+            raise BadInput(f"funnel: message {body!r} is {fate.value} in group {group!r}: no filter has judged it")
+        stage = STAGES.get(fate)
+        lane = lanes.setdefault(group, Lane(group, str(row.get("subscription")), {}, {}))
+        lane.ends.setdefault(stage, []).append(body)  # type: ignore[attr-defined]
+        if stage is not None:
+            lane.fates.setdefault(stage, fate)  # type: ignore[attr-defined]
+    return list(lanes.values())
+
+
+def _draw(brush: Brush, lane: Lane, top: float, unit: float) -> None:
+    brush.text(0.1, top + LANE / 2 - 0.12, lane.group, size=10, ha="left", bold=True)
+    with brush.saying(f"{lane.group} subscribes {lane.subscription}"):
+        brush.text(0.1, top + LANE / 2 + 0.12, _cut(lane.subscription), ha="left", monospace=True)
+    passed = lane.count
+    with brush.saying(f"{passed} messages are stored"):
+        _bar(brush, LEFT, top, passed, unit, PALE, f"{passed}")
+    for number, stage in enumerate(Stage, 1):
+        x = LEFT + COLUMN * number
+        stops = lane.stops(stage)
+        _band(brush, x - COLUMN + BAR, x, top, (passed - len(stops)) * unit)
+        passed -= len(stops)
+        with brush.saying(f"{passed} of {lane.group} pass {stage}"):
+            _bar(brush, x, top, passed, unit, PALE, f"{passed}")
+        if stops:
+            look = LOOKS[lane.fates[stage]]
+            with brush.saying(f"{len(stops)} of {lane.group} {look.words}: {_named(stops)}"):
+                _stopped(brush, x, top + passed * unit, len(stops) * unit, look.colour, look.hatch,
+                         f"{look.mark} {len(stops)}")  # fmt: skip
+    x = LEFT + COLUMN * (len(HEADS) - 1)
+    arrived = lane.stops(None)
+    _band(brush, x - COLUMN + BAR, x, top, passed * unit)
+    with brush.saying(f"{len(arrived)} of {lane.group} delivered: {_named(arrived)}"):
+        _bar(brush, x, top, len(arrived), unit, GREEN, f"✓ {len(arrived)}")
+
+
+def _stopped(brush: Brush, x: float, y: float, height: float, colour: str, hatch: str, text: str) -> None:
+    brush.block(x, y, BAR, height, colour, hatch=hatch)
+    if height >= LEAST:
+        ground = colour if hatch else None
+        brush.text(x + BAR / 2, y + height / 2, text, size=9, colour=ink(colour), ground=ground, bold=True)
+    else:
+        brush.text(x + BAR + 0.06, y + height / 2, text, size=9, ha="left", bold=True)
+
+
+def _bar(brush: Brush, x: float, top: float, count: int, unit: float, colour: str, text: str) -> None:
+    height = count * unit
+    if count:
+        brush.block(x, top, BAR, height, colour, edge=GREY if colour == PALE else colour, edge_width=0.8)
+    if height >= LEAST:
+        brush.text(x + BAR / 2, top + height / 2, text, size=9.5, colour=ink(colour), bold=True)
+    else:
+        brush.text(x + BAR / 2, top - 0.1, text, size=9.5, bold=True)
+
+
+def _band(brush: Brush, start: float, end: float, top: float, height: float) -> None:
+    """What goes on from one bar to the next."""
+    if height:
+        brush.block(start, top, end - start, height, "#E8E8E8", layer=0.3)
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
