@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,8 @@ from rmqlab.lab.scenario_inputs import as_scenario
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rmqlab.filter.sql92.answer import Sql92
     from rmqlab.lab.articles.experiments import Result
     from rmqlab.lab.replay.replay import ReplayResult

@@ -12,19 +12,41 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab.show.charts import bars, heat_map, lines
+    from rmqlab.show.entries import queue_entry
+    from rmqlab.show.expression_trees import expression_tree
+    from rmqlab.show.funnels import funnel
     from rmqlab.show.tables import table
+    from rmqlab.show.tag_rows import tag_checks
+    from rmqlab.show.truth_tables import truth_table
     from rmqlab.show.widgets import controls, live
 
-__all__ = ["bars", "controls", "heat_map", "lines", "live", "table"]
+__all__ = [
+    "bars",
+    "controls",
+    "expression_tree",
+    "funnel",
+    "heat_map",
+    "lines",
+    "live",
+    "queue_entry",
+    "table",
+    "tag_checks",
+    "truth_table",
+]
 
 # Where each form is. (A form must not have the name of a module of this folder.)
 FORMS = {
     "bars": "rmqlab.show.charts",
     "controls": "rmqlab.show.widgets",
+    "expression_tree": "rmqlab.show.expression_trees",
+    "funnel": "rmqlab.show.funnels",
     "heat_map": "rmqlab.show.charts",
     "lines": "rmqlab.show.charts",
     "live": "rmqlab.show.widgets",
+    "queue_entry": "rmqlab.show.entries",
     "table": "rmqlab.show.tables",
+    "tag_checks": "rmqlab.show.tag_rows",
+    "truth_table": "rmqlab.show.truth_tables",
 }
 
 

@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
 
 def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Picture:
-    """The 20 bytes of an entry, field by field; `code` says what its tags code is, `unit` is its extension unit.
+    r"""The 20 bytes of an entry, field by field; `code` says what its tags code is, `unit` is its extension unit.
 
     >>> queue_entry(bytes(7) + b"\\x05" + bytes(3) + b"\\x64" + bytes(8)).alt
     '20 bytes: commit log offset (8) 5, size (4) 100 bytes, tags code (8) 0.'
@@ -66,7 +66,8 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
 
 def _unit(unit: bytes, code: str) -> list[Part]:
     size, number, stored, bits = (
-        int.from_bytes(unit[start:end], "big", signed=start == 2) for start, end in ((0, 2), (2, 10), (10, 18), (18, 20))
+        int.from_bytes(unit[start:end], "big", signed=start == 2)
+        for start, end in ((0, 2), (2, 10), (10, 18), (18, 20))
     )
     parts = [
         Part("size", unit[:2], YELLOW, str(size)),

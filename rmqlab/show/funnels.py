@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
@@ -11,9 +12,6 @@ from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table, as_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Inches.
 LEFT, COLUMN, BAR, LANE, TOP, GAP, LEAST = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2
@@ -36,7 +34,7 @@ class Lane(NamedTuple):
     fates: Mapping[Stage, Fate]
 
     @property
-    def count(self) -> int:
+    def stored(self) -> int:
         """How many messages there are."""
         return sum(map(len, self.ends.values()))
 
@@ -49,7 +47,7 @@ class Lane(NamedTuple):
         parts = [f"{len(self.stops(stage))} stop at {stage}" for stage in Stage if self.stops(stage)]
         stopped = f", {', '.join(parts)}" if parts else ""
         return (
-            f"{self.group} ({self.subscription}): of {self.count} messages{stopped}, {len(self.stops(None))} arrive."
+            f"{self.group} ({self.subscription}): of {self.stored} messages{stopped}, {len(self.stops(None))} arrive."
         )
 
 
@@ -65,7 +63,7 @@ def funnel(fates: object, *, title: str = "Messages through both layers and the 
         BadInput: these are no fates, or no filter has judged a message: it waits, or was lost in another way.
     """
     lanes = _lanes(as_rows(fates))
-    most = max((lane.count for lane in lanes), default=0) or 1
+    most = max((lane.stored for lane in lanes), default=0) or 1
 
     def draw(brush: Brush) -> None:
         for number, (head, words) in enumerate(HEADS):
@@ -79,7 +77,13 @@ def funnel(fates: object, *, title: str = "Messages through both layers and the 
     alt = " ".join(lane.sentence() for lane in lanes) or "No message was judged."
     headers = ("group", "subscription", "stored", *(f"stop at {stage}" for stage in Stage), "delivered")
     rows = [
-        (lane.group, lane.subscription, lane.count, *(len(lane.stops(stage)) for stage in Stage), len(lane.stops(None)))
+        (
+            lane.group,
+            lane.subscription,
+            lane.stored,
+            *(len(lane.stops(stage)) for stage in Stage),
+            len(lane.stops(None)),
+        )
         for lane in lanes
     ]
     table = Table("Messages by the place where they stop", headers, rows)
@@ -109,7 +113,7 @@ def _draw(brush: Brush, lane: Lane, top: float, unit: float) -> None:
     brush.text(0.1, top + LANE / 2 - 0.12, lane.group, size=10, ha="left", bold=True)
     with brush.saying(f"{lane.group} subscribes {lane.subscription}"):
         brush.text(0.1, top + LANE / 2 + 0.12, _cut(lane.subscription), ha="left", monospace=True)
-    passed = lane.count
+    passed = lane.stored
     with brush.saying(f"{passed} messages are stored"):
         _bar(brush, LEFT, top, passed, unit, PALE, f"{passed}")
     for number, stage in enumerate(Stage, 1):

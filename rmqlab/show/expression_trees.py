@@ -78,7 +78,7 @@ def _branch(part: Part) -> Branch:
     if part.kind in KINDS:
         mark, colour = KINDS[part.kind]
         return Branch(title, (f"{mark} {told}",), colour, children=children)
-    is_literal = not part.kind or part.name == told
+    is_literal = not part.kind or part.name.startswith(told)
     return Branch(title, () if is_literal else (f"= {told}",), PALE, children=children)
 
 
@@ -122,7 +122,9 @@ def _refused(answer: Sql92) -> Picture:
             brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", size=9, bold=first)
 
     svg = painted(WIDTH, 0.72 + 0.2 * len(folded), draw)
-    table = Table("A refused expression", ("what", "told"), [("refused because", answer.error), ("meant?", answer.meant)])
+    table = Table(
+        "A refused expression", ("what", "told"), [("refused because", answer.error), ("meant?", answer.meant)]
+    )
     return Picture(svg, title=f"Refused: {text[:LONGEST] or 'nothing'}", alt=" ".join(folded), table=table)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.show.brush import Brush, painted, text_width
-from rmqlab.show.expression_tree import KINDS
+from rmqlab.show.expression_trees import KINDS
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, WHITE, ink
 from rmqlab.show.tables import Table, as_rows
