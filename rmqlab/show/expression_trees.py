@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.show import branches
+from rmqlab.show.branches import Branch
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.filters import branches
-from rmqlab.show.filters.branches import Branch
 from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE
 from rmqlab.show.tables import Table
 

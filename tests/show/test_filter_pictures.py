@@ -14,9 +14,10 @@ from rmqlab.lab.filters.filter_bench import FilterBench, Switches
 from rmqlab.lab.filters.filter_life import filter_life as live
 from rmqlab.lab.filters.late_group import LESSON
 from rmqlab.lab.filters.switch_matrix import switch_matrix as four_ways
-from rmqlab.show.filters import branches, hierarchies
+from rmqlab.show import branches
+from rmqlab.show.branches import Branch
+from rmqlab.show.filters import hierarchies
 from rmqlab.show.filters.bit_array import MOST_GROUPS, bit_array
-from rmqlab.show.filters.branches import Branch
 from rmqlab.show.filters.expression_tree import KINDS, MOST_NODES, expression_tree
 from rmqlab.show.filters.false_hits import false_hits
 from rmqlab.show.filters.filter_life import filter_life

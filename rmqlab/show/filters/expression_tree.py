@@ -14,10 +14,10 @@ from rmqlab.filter.sql92.explain import describe, label, operands_drawn
 from rmqlab.filter.sql92.nodes import Constant, Property
 from rmqlab.filter.sql92.tokens import as_units
 from rmqlab.rules import DEFAULT_VERSION
+from rmqlab.show import branches
+from rmqlab.show.branches import Branch
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.filters import branches
-from rmqlab.show.filters.branches import Branch
 from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE
 from rmqlab.show.tables import Table
 

@@ -8,10 +8,10 @@ from rmqlab.broker.extra.filter_server import FilterClassManager
 from rmqlab.filter import message_filter
 from rmqlab.filter.sql92 import nodes
 from rmqlab.lab.filters.call_trace import traced_filtering
+from rmqlab.show import branches
+from rmqlab.show.branches import Branch
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.filters import branches
-from rmqlab.show.filters.branches import Branch
 from rmqlab.show.palette import BLUE, ORANGE, PALE, SKY, WHITE, YELLOW
 from rmqlab.show.tables import Table
 

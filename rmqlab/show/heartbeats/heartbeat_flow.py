@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.groups.heartbeat_trace import heartbeat_way
+from rmqlab.show import branches
+from rmqlab.show.branches import Branch
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.filters import branches
-from rmqlab.show.filters.branches import Branch
 from rmqlab.show.palette import BLUE, ORANGE, PALE, SKY, WHITE
 from rmqlab.show.tables import Table
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.rare_outcomes import outcome_text
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.show.branches import Branch, draw, size
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.filters.branches import Branch, draw, size
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YELLOW
 from rmqlab.show.tables import Table
 
