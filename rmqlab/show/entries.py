@@ -29,7 +29,7 @@ class Part(NamedTuple):
 def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Picture:
     r"""The 20 bytes of an entry, field by field; `code` says what its tags code is, `unit` is its extension unit.
 
-    >>> queue_entry(bytes(7) + b"\\x05" + bytes(3) + b"\\x64" + bytes(8)).alt
+    >>> queue_entry(bytes([0] * 7 + [5, 0, 0, 0, 100] + [0] * 8)).alt
     '20 bytes: commit log offset (8) 5, size (4) 100 bytes, tags code (8) 0.'
 
     Raises:
