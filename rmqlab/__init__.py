@@ -28,6 +28,7 @@ Questions
     sql92           what a broker makes of a SQL92 filter
     tags            what a client makes of a tag expression
     check           is the answer to an exercise right
+    broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
 
 Real brokers
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.lab import Lab
     from rmqlab.lessons.check import check
     from rmqlab.lessons.guess import guess
+    from rmqlab.lessons.mutants import broken
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
     from rmqlab.spark import read_store
@@ -60,6 +62,7 @@ __all__ = [
     "RULES",
     "Lab",
     "audit",
+    "broken",
     "check",
     "explore",
     "guess",
@@ -81,6 +84,7 @@ _MODULES = {
     "RULES": "rmqlab.rules",
     "Lab": "rmqlab.lab.lab",
     "audit": "rmqlab.auditing",
+    "broken": "rmqlab.lessons.mutants",
     "check": "rmqlab.lessons.check",
     "guess": "rmqlab.lessons.guess",
     "read_store": "rmqlab.spark",

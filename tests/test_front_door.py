@@ -30,6 +30,7 @@ DOCUMENTED = (
     "rmqlab.lab.results",
     "rmqlab.lessons.check",
     "rmqlab.lessons.guess",
+    "rmqlab.lessons.mutants",
     "rmqlab.verbs",
     "rmqlab.rules",
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.rules import DEFAULT_RULES, is_notified, update_subscription
 
@@ -83,6 +83,33 @@ MUTANTS = {
         ),
     )
 }
+
+
+# Wrong rules of the later hunts: no invariant of the eight messages knows them.
+OF_FILTERS: Mapping[str, Mapping[str, Any]] = {
+    "moss": {"client_keeps": lambda held, tag: not held.tags_set or SOUND.tags_code(tag) in held.code_set},
+    "lapis": {
+        "is_matched_by_consume_queue": lambda held, code: not code or SOUND.is_matched_by_consume_queue(held, code)
+    },
+    "onyx": {"is_matched_by_commit_log": lambda value: value is not False},
+    "quartz": {"is_matched_by_commit_log": lambda value: value is not None},
+    "topaz": {"client_keeps": lambda held, tag: tag in held.tags_set or held.sub_string == "*"},
+}
+
+
+def broken(name: str) -> Rules:
+    """The rules of 4.8.0 but for a wrong one, for a bug hunt: `rmqlab.Lab(..., rules=broken("moss"))`.
+
+    >>> broken("moss").version
+    '4.8.0'
+
+    Raises:
+        BadInput: no such rules; the text names those there are.
+    """
+    known = {**OF_FILTERS, **{one.name: one.wrong for one in MUTANTS.values()}}
+    if name not in known:
+        raise BadInput(f"no broken rules {name!r}{did_you_mean(name, known)}; there are: {', '.join(sorted(known))}")
+    return SOUND.replace(**known[name])
 
 
 def hunted(name: str | None = None) -> Run:
