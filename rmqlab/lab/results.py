@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame, SparkSession
 
+    from rmqlab.lab.ownership import OwnersRecord
     from rmqlab.lab.run import Account
     from rmqlab.lab.scenario import Scenario
     from rmqlab.show.figure import Picture
@@ -179,6 +180,20 @@ class LabTables:
         """Queues taken and let go."""
         return Records("Rebalances", records.OwnershipRecord, list(records.ownership(self._account())))
 
+    def owners(self, *, group: str | None = None, topic: str | None = None) -> Records[OwnersRecord]:
+        """Who owned each queue over time (of the first group and topic by default), as every member believed it.
+
+        >>> from rmqlab import Lab
+        >>> lab = Lab(topics={"T": 1})
+        >>> a = lab.consumer("A", group="G", subscribe={"T": "*"})
+        >>> lab.run(seconds=5)
+        >>> [(row.queue, row.owners, row.members) for row in lab.owners()]
+        [(0, 'A', 1)]
+        """
+        from rmqlab.lab.ownership import Ownership, OwnersRecord
+
+        return Records("Owners", OwnersRecord, Ownership(self._account_run(), group, topic).stretches())
+
     def offsets(self) -> Records[records.OffsetRecord]:
         """Committed and maximum offset of each queue each time they were asked, the last time now."""
         return Records("Offsets", records.OffsetRecord, list(records.offsets(self._account())))
@@ -204,6 +219,12 @@ class LabTables:
         from rmqlab.show.slot_timeline import slot_timeline
 
         return slot_timeline(self._account_run(), group=group, topic=topic)
+
+    def ribbons(self, *, group: str | None = None, topic: str | None = None) -> Picture:
+        """Who owned which queue over time: two owners at once and nobody stand out."""
+        from rmqlab.show.ribbons import ribbons
+
+        return ribbons(self._account_run(), group=group, topic=topic)
 
 
 class LabResult(LabTables):

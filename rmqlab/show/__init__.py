@@ -11,9 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rmqlab.show.allotments import allotment_grid
     from rmqlab.show.charts import bars, heat_map, lines
+    from rmqlab.show.clock_lanes import clock_lane
     from rmqlab.show.entries import queue_entry
     from rmqlab.show.expression_trees import expression_tree
+    from rmqlab.show.flows import frame_flow
     from rmqlab.show.funnels import funnel
     from rmqlab.show.tables import table
     from rmqlab.show.tag_rows import tag_checks
@@ -21,9 +24,12 @@ if TYPE_CHECKING:
     from rmqlab.show.widgets import controls, live
 
 __all__ = [
+    "allotment_grid",
     "bars",
+    "clock_lane",
     "controls",
     "expression_tree",
+    "frame_flow",
     "funnel",
     "heat_map",
     "lines",
@@ -36,9 +42,12 @@ __all__ = [
 
 # Where each form is. (A form must not have the name of a module of this folder.)
 FORMS = {
+    "allotment_grid": "rmqlab.show.allotments",
     "bars": "rmqlab.show.charts",
+    "clock_lane": "rmqlab.show.clock_lanes",
     "controls": "rmqlab.show.widgets",
     "expression_tree": "rmqlab.show.expression_trees",
+    "frame_flow": "rmqlab.show.flows",
     "funnel": "rmqlab.show.funnels",
     "heat_map": "rmqlab.show.charts",
     "lines": "rmqlab.show.charts",

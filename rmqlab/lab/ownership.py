@@ -1,0 +1,127 @@
+"""Who owned which queue when, as every member believed it: one owner, two at once, or nobody.
+
+A member's word counts: from the end of the rebalance in which it took a queue until the one in which it gave it up, or
+until it stopped or died. A broker has no table of owners that could be asked.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.lab.fault_steps import Kill
+from rmqlab.lab.run_view import RunView
+
+if TYPE_CHECKING:
+    from rmqlab.lab.run import Run
+
+NOBODY = "nobody"
+FAULTS = {"kill": "is killed", "cut": "is cut off", "pause": "pauses", "freeze": "is frozen"}
+ENDS = frozenset({"leaves", "is killed", "falls silent"})
+
+
+class OwnersRecord(NamedTuple):
+    """A time in which a queue had these owners (so many `members`); times are ms since the cluster began."""
+
+    group: str
+    topic: str
+    queue: int
+    owners: str
+    members: int
+    since: float
+    until: float
+
+
+class Span(NamedTuple):
+    """`who` held `queue` from `since` to `until`."""
+
+    queue: int
+    who: str
+    since: float
+    until: float
+
+
+class MemberEvent(NamedTuple):
+    """Something happened to a member: it joins, leaves, is killed, falls silent, pauses (for `ms`), is cut off."""
+
+    t: float
+    who: str
+    what: str
+    ms: float = 0
+
+
+class Ownership:
+    """Reads one group and topic of a run (the first ones by default). Times are ms since the cluster began."""
+
+    def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
+        """Raises `BadInput` when nobody subscribes that topic in that group."""
+        self.view = RunView(run, group, topic)
+        self.zero, self.end = self.view.zero, self.view.zero + self.view.end
+        self.queues = max(run.queues[self.view.topic], self.view.queues)
+        self.events = self._events()
+        self.members = list(dict.fromkeys(event.who for event in self.events if event.what == "joins"))
+        self.spans = self._spans()
+        self.told = [fact.t for fact in self.view.facts("notify")]
+
+    def stretches(self) -> list[OwnersRecord]:
+        """For each queue its owners over time, from its first owner on."""
+        return [stretch for queue in range(self.queues) for stretch in self._stretches(queue)]
+
+    @property
+    def moves(self) -> int:
+        """How often a queue got an owner that it did not have last."""
+        spans = sorted(self.spans, key=lambda span: (span.queue, span.since))
+        return sum(one.queue == other.queue and one.who != other.who for one, other in pairwise(spans))
+
+    def _events(self) -> list[MemberEvent]:
+        run, found = self.view.run, []
+        silent = {step.who for step in run.scenario.steps if isinstance(step, Kill) and step.silent}
+        for event in run.events:
+            t, who = float(event["t"]), event.get("who", "")
+            if t > self.end or (t == self.end and event["ev"] == "stopping"):
+                break
+            if event["ev"] == "starting":
+                found.append(MemberEvent(t, who, "joins"))
+            elif event["ev"] == "stopping":
+                found.append(MemberEvent(t, who, "leaves"))
+            elif event["ev"] == "control":
+                what, _, rest = event["line"].partition(" @")
+                who, _, number = rest.partition(" ")
+                words = "falls silent" if what == "kill" and who in silent else FAULTS.get(what, what)
+                found.append(MemberEvent(t, who, words, float(number) if what == "pause" else 0))
+        return [event for event in found if event.who in self.view.asked]
+
+    def _spans(self) -> list[Span]:
+        held: dict[tuple[str, int], float] = {}
+        spans: list[Span] = []
+
+        def give_up(who: str, t: float, keep: frozenset[int] = frozenset()) -> None:
+            for owner, queue in [one for one in held if one[0] == who and one[1] not in keep]:
+                spans.append(Span(queue, who, held.pop((owner, queue)), t))
+
+        ends = [(event.t, 0, event.who, None) for event in self.events if event.what in ENDS]
+        words = [(fact.t, 1, fact.source, frozenset(fact["queues"])) for fact in self.view.facts("rebalance")]
+        for t, _, who, queues in sorted([*ends, *words], key=lambda one: one[:2]):
+            if queues is None:
+                give_up(who, t)
+                continue
+            give_up(who, t, queues)
+            for queue in queues:
+                held.setdefault((who, queue), t)
+        for who in {who for who, _ in held}:
+            give_up(who, self.end)
+        return sorted(spans, key=lambda span: (span.queue, span.since, span.who))
+
+    def _stretches(self, queue: int) -> list[OwnersRecord]:
+        spans = [span for span in self.spans if span.queue == queue]
+        first = min((span.since for span in spans), default=self.end)
+        edges = sorted({first, self.end, *(span.since for span in spans), *(span.until for span in spans)})
+        found: list[OwnersRecord] = []
+        for since, until in pairwise(edges):
+            who = sorted(span.who for span in spans if span.since <= since and span.until >= until)
+            owners = " and ".join(who) or NOBODY
+            if found and found[-1].owners == owners:
+                found[-1] = found[-1]._replace(until=until)
+            else:
+                found.append(OwnersRecord(self.view.group, self.view.topic, queue, owners, len(who), since, until))
+        return found

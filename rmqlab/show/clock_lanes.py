@@ -1,0 +1,227 @@
+"""The clock lane: a lane for each client, marks over time, and a clock that rises until a mark sets it back.
+
+The rows say what to draw; times are ms. With `limit_ms` every lane that has a mark named `resets` gets a clock: the
+time since that mark, with the limit as a dashed line. A mark named `stops` ends the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.show.brush import Brush, Shape, painted, text_width
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Inches.
+WIDTH, RIGHT_EDGE, TOP = 11.4, 0.25, 0.3
+LANE, CLOCK, BAND = 0.5, 0.95, 0.3
+AXIS, LEGEND, LINE = 0.34, 0.36, 0.24
+RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
+MARKS: tuple[tuple[Shape, str], ...] = (
+    ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
+    ("square", YELLOW), ("round", SKY),
+)  # fmt: skip
+STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
+
+
+class Mark(NamedTuple):
+    """Something at `t` (ms) in a lane; with `until` it lasts."""
+
+    lane: str
+    t: float
+    what: str
+    until: float | None = None
+
+
+def clock_lane(
+    rows: Iterable[Mapping[str, Any] | tuple[Any, ...]],
+    *,
+    title: str = "What happened when",
+    limit_ms: float | None = None,
+    resets: str = "heartbeat",
+    stops: str = "forgotten",
+    start: float | None = None,
+    end: float | None = None,
+) -> Picture:
+    """Marks in lanes over time; `rows` have `lane`, `t` (ms), `what`, and `until` where something lasts.
+
+    Marks of one kind look the same and the legend names them; what lasts is a band with its name. `start` and `end`
+    cut the time that is drawn (all of it unless given); the table has every row of it.
+
+    >>> print(clock_lane([("A", 0, "heartbeat"), ("A", 30_000, "heartbeat")]).table)
+    What happened when
+    when, s  lane  what
+    0        A     heartbeat
+    30       A     heartbeat
+
+    Raises:
+        BadInput: no row, or a row without lane, time or name.
+    """
+    marks = sorted((_mark(row) for row in rows), key=lambda one: one.t)
+    start = min((one.t for one in marks), default=0) if start is None else start
+    end = max((one.until or one.t for one in marks), default=0) if end is None else end
+    shown = [one for one in marks if one.t <= end and (one.until or one.t) >= start]
+    if not shown:
+        raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
+    drawing = _Drawing(marks, shown, float(start), max(float(end), start + 1), limit_ms, resets, stops)
+    svg = painted(WIDTH, drawing.height, drawing.draw)
+    return Picture(svg, title=title, alt=drawing.alt(title), table=drawing.table(title))
+
+
+def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> Mark:
+    try:
+        one = Mark(**row) if isinstance(row, Mapping) else Mark(*row)
+    except TypeError as error:
+        raise BadInput(f"clock_lane: {row!r} is no mark; right is lane, t, what and perhaps until") from error
+    if not isinstance(one.t, int | float):
+        raise BadInput(f"clock_lane: the time of {row!r} is no number of ms")
+    return one
+
+
+class _Drawing:
+    def __init__(
+        self, marks: Sequence[Mark], shown: Sequence[Mark], start: float, end: float, limit: float | None, resets: str,
+        stops: str,
+    ) -> None:  # fmt: skip
+        self.marks, self.shown, self.start, self.end, self.limit = marks, shown, start, end, limit
+        self.resets, self.stops = resets, stops
+        self.lanes = list(dict.fromkeys(one.lane for one in sorted(shown, key=lambda one: one.lane)))
+        self.kinds = list(dict.fromkeys(one.what for one in shown if one.until is None))
+        self.looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(self.kinds)}
+        self.edge = max(0.9, *(text_width(str(lane), 9) + 0.25 for lane in self.lanes))
+        self.clocks = {
+            lane: self._clock(lane)
+            for lane in self.lanes
+            if limit is not None and any(one.what == resets and one.lane == lane for one in marks)
+        }
+        self.tops = {}
+        y = TOP
+        for lane in self.lanes:
+            self.tops[lane] = y
+            y += LANE + (CLOCK if lane in self.clocks else 0)
+        self.floor = y
+        self.legend = self._legend()
+        self.height = y + AXIS + LEGEND + LINE * (max((row for row, *_ in self.legend), default=0) + 1) - 0.1
+
+    def place(self, t: float) -> float:
+        width = WIDTH - self.edge - RIGHT_EDGE
+        return self.edge + width * (min(max(t, self.start), self.end) - self.start) / (self.end - self.start)
+
+    def _clock(self, lane: str) -> list[tuple[float, float]]:
+        """From when to when the clock of a lane runs, in the time that is drawn."""
+        runs: list[tuple[float, float]] = []
+        since: float | None = None
+        for one in self.marks:
+            if one.lane != lane or one.what not in {self.resets, self.stops}:
+                continue
+            if since is not None:
+                runs.append((since, one.t))
+            since = one.t if one.what == self.resets else None
+        if since is not None:
+            runs.append((since, max(self.end, since)))
+        return [(since, until) for since, until in runs if until >= self.start and since <= self.end]
+
+    def _legend(self) -> list[tuple[int, float, str]]:
+        places, row, x = [], 0, self.edge
+        for what in self.kinds:
+            long = text_width(what) + 0.45
+            if x + long > WIDTH - 0.1 and x > self.edge:
+                row, x = row + 1, self.edge
+            places.append((row, x, what))
+            x += long
+        return places
+
+    def draw(self, brush: Brush) -> None:
+        for lane in self.lanes:
+            top = self.tops[lane]
+            y = top + LANE / 2
+            brush.text(0.08, y, str(lane), ha="left", size=10, bold=True)
+            brush.line((self.edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
+            if lane in self.clocks:
+                self._draw_clock(brush, lane, top + LANE)
+        for one, level in self._levels():
+            with brush.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
+                self._draw_mark(brush, one, level)
+        if self.start <= 0 <= self.end:
+            brush.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
+        self._axis(brush)
+        for row, x, what in self.legend:
+            y = self.floor + AXIS + LEGEND - 0.14 + LINE * row
+            shape, colour = self.looks[what]
+            brush.spot(x + 0.08, y, 8, colour, shape=shape)
+            brush.text(x + 0.22, y, what, ha="left")
+
+    def _levels(self) -> list[tuple[Mark, int]]:
+        """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
+        found: list[tuple[Mark, int]] = []
+        last: dict[tuple[str, int], tuple[float, str]] = {}
+        for one in self.shown:
+            x, level = self.place(one.t), 0
+            while one.until is None and level < len(RISES) - 1 and (one.lane, level) in last:
+                before, what = last[one.lane, level]
+                if x - before > CLOSE or (what == one.what and x - before < CLOSE / 4):
+                    break
+                level += 1
+            if one.until is None:
+                last[one.lane, level] = (x, one.what)
+            found.append((one, level))
+        return found
+
+    def _draw_mark(self, brush: Brush, one: Mark, level: int) -> None:
+        y = self.tops[one.lane] + LANE / 2
+        if one.until is None:
+            shape, colour = self.looks[one.what]
+            brush.spot(self.place(one.t), y + RISES[level], 9, colour, shape=shape)
+            return
+        left, right = self.place(one.t), self.place(one.until)
+        brush.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
+        if right - left > text_width(one.what) + 0.06:
+            brush.text((left + right) / 2, y, one.what, colour=ink(SKY))
+
+    def _draw_clock(self, brush: Brush, lane: str, top: float) -> None:
+        limit = self.limit or 1
+        high = max([limit, *(min(until, self.end) - since for since, until in self.clocks[lane])]) * 1.05
+        floor, tall = top + CLOCK - 0.12, CLOCK - 0.12
+        for since, until in self.clocks[lane]:
+            first, last = max(since, self.start), min(until, self.end)
+            edge = [(self.place(t), floor - tall * (t - since) / high) for t in (first, last)]
+            brush.area([(edge[0][0], floor), *edge, (edge[1][0], floor)], SKY)
+            brush.polyline(edge, BLUE, width=1.8)
+        brush.line((self.edge, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
+        line = floor - tall * limit / high
+        brush.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
+        words = f"since the last {self.resets}; limit {limit / 1_000:g} s"
+        brush.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
+
+    def _axis(self, brush: Brush) -> None:
+        step = next((s for s in STEPS_S if (self.end - self.start) / 1_000 / s <= 16), 7_200)
+        brush.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
+        for number in range(-int(-self.start // (step * 1_000)), int(self.end // (step * 1_000)) + 1):
+            x = self.place(number * step * 1_000)
+            brush.line((x, x), (self.floor, self.floor + 0.05), GREY, 1)
+            brush.text(x, self.floor + 0.16, f"{number * step:g}", colour=GREY)
+
+    def alt(self, title: str) -> str:
+        parts = []
+        for lane in self.lanes:
+            counts = {what: sum(one[0] == lane and one[2] == what for one in self.shown) for what in self.kinds}
+            lasting = [one.what for one in self.shown if one.lane == lane and one.until is not None]
+            told = [f"{what} {count} times" if count > 1 else what for what, count in counts.items() if count]
+            parts.append(f"{lane}: {', '.join([*told, *lasting])}")
+        return f"{title}. From {self.start / 1_000:g} to {self.end / 1_000:g} s. {'; '.join(parts)}."
+
+    def table(self, title: str) -> Table:
+        rows = [
+            (
+                f"{one.t / 1_000:g}" + ("" if one.until is None else f" to {one.until / 1_000:g}"),
+                one.lane, one.what,
+            )
+            for one in self.shown
+        ]  # fmt: skip
+        return Table(title, ("when, s", "lane", "what"), rows)

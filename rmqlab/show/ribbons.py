@@ -1,0 +1,160 @@
+"""Ribbons: who owns which queue over time, one colour a member; two owners at once and nobody at all stand out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.lab.ownership import NOBODY, Ownership
+from rmqlab.show.brush import Brush, painted, text_width
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.lab.ownership import OwnersRecord
+    from rmqlab.lab.run import Run
+
+# Inches.
+WIDTH, LEFT_EDGE, RIGHT_EDGE = 11.4, 1.35, 0.2
+EVENTS, TOLD, TOP, ROW, THICK = 0.36, 0.72, 0.96, 0.42, 0.32
+COLOURS = (BLUE, ORANGE, SKY, YELLOW, PURPLE, GREEN)
+DARK_RED = "#A63F00"  # text: 4.5:1 and more on white
+MOST_TOLD = 400
+SHORT_MS = 1_000  # shorter than that is a matter of the table
+LEVELS = 2  # labels of happenings that come close stand above each other
+
+
+def ribbons(
+    run: Run, *, group: str | None = None, topic: str | None = None, title: str = "Who owns which queue"
+) -> Picture:
+    """A ribbon for each queue of a group's topic (the first ones by default), from the first start to the end."""
+    life = Ownership(run, group, topic)
+    stretches = life.stretches()
+    height = TOP + life.queues * ROW + 0.72
+    svg = painted(WIDTH, height, lambda brush: _draw(brush, life, stretches))
+    return Picture(svg, title=title, alt=_alt(life, stretches), table=_table(life, stretches))
+
+
+def duration(ms: float) -> str:
+    """Milliseconds as text: ms below one second, else seconds."""
+    if ms < 1:
+        return "under 1 ms" if ms else "never"
+    return f"{ms:.0f} ms" if ms < SHORT_MS else f"{ms / 1_000:.1f} s"
+
+
+def _draw(brush: Brush, life: Ownership, stretches: Sequence[OwnersRecord]) -> None:
+    width = WIDTH - LEFT_EDGE - RIGHT_EDGE
+    long = max(life.end - life.zero, 1)
+
+    def place(t: float) -> float:
+        return LEFT_EDGE + width * min(max(t - life.zero, 0), long) / long
+
+    floor = TOP + life.queues * ROW
+    _happenings(brush, life, place, floor)
+    brush.text(0.08, TOLD, "told (code 40)", ha="left", size=9)
+    for t in life.told[:MOST_TOLD]:
+        brush.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
+    if not life.told:
+        brush.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", size=9, colour=DARK_RED)
+    for queue in range(life.queues):
+        y = TOP + queue * ROW
+        brush.text(0.08, y + THICK / 2, f"queue {queue}", ha="left", size=9)
+        brush.block(LEFT_EDGE, y, width, THICK, PALE)
+    for stretch in stretches:
+        words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
+        with brush.saying(words):
+            _stretch(brush, life, stretch, place)
+    _pauses(brush, life, place)
+    _axis(brush, long, place, life.zero, floor)
+    brush.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", size=9, bold=True)
+
+
+def _happenings(brush: Brush, life: Ownership, place: Callable[[float], float], floor: float) -> None:
+    brush.text(0.08, EVENTS, "what happens", ha="left", size=9)
+    ends = [0.0] * LEVELS
+    for event in life.events:
+        x = place(event.t)
+        brush.line((x, x), (EVENTS + 0.1, floor), GREY, 0.9)
+        words = f"{event.who} {event.what}"
+        long = text_width(words, 9)
+        at = min(x, WIDTH - 0.1 - long)
+        level = next((number for number, end in enumerate(ends) if end <= at), None)
+        if level is not None:
+            ends[level] = at + long + 0.08
+            brush.text(at, EVENTS - 0.2 * level, words, ha="left", size=9, bold=True)
+
+
+def _stretch(brush: Brush, life: Ownership, one: OwnersRecord, place: Callable[[float], float]) -> None:
+    left, right, y = place(one.since), place(one.until), TOP + one.queue * ROW
+    wide = right - left
+    if not one.members:
+        if one.until - one.since >= SHORT_MS:
+            brush.block(left, y, wide, THICK, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
+            text = NOBODY if wide > text_width(NOBODY) + 0.05 else "–"
+            if wide > text_width("–") + 0.05:
+                brush.text(left + wide / 2, y + THICK / 2, text, colour=DARK_RED)
+        return
+    names = one.owners.split(" and ")
+    thin = THICK / len(names)
+    for number, who in enumerate(names):
+        colour, top = COLOURS[life.members.index(who) % len(COLOURS)], y + number * thin
+        brush.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
+        if len(names) == 1 and wide > text_width(who, 9) + 0.04:
+            brush.text((left + right) / 2, top + thin / 2, who, size=9, colour=ink(colour))
+    if len(names) > 1:
+        both = " + ".join(names)
+        if wide > text_width(both) + 0.1:
+            brush.text((left + right) / 2, y + THICK / 2, both, ground=WHITE)
+        if one.until - one.since >= SHORT_MS:
+            brush.block(left, y - 0.02, wide, THICK + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
+
+
+def _pauses(brush: Brush, life: Ownership, place: Callable[[float], float]) -> None:
+    for event in life.events:
+        for span in life.spans if event.ms else ():
+            since, until = max(span.since, event.t), min(span.until, event.t + event.ms)
+            if span.who == event.who and since < until:
+                left, right = place(since), place(until)
+                brush.block(left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", layer=3)
+
+
+def _axis(brush: Brush, long: float, place: Callable[[float], float], zero: float, floor: float) -> None:
+    step = next((s for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600) if long / 1_000 / s <= 16), 3_600)
+    brush.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
+    for second in range(0, int(long / 1_000) + 1, step):
+        x = place(zero + second * 1_000)
+        brush.line((x, x), (floor, floor + 0.05), GREY, 1)
+        brush.text(x, floor + 0.16, f"{second}", colour=GREY)
+
+
+def _longest(stretches: Sequence[OwnersRecord], *, doubles: bool) -> str:
+    chosen = [one for one in stretches if (one.members > 1 if doubles else not one.members)]
+    return duration(max((one.until - one.since for one in chosen), default=0))
+
+
+def _summary(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
+    return (
+        f"{life.moves} moves · {len(life.told)} told · longest with two owners: {_longest(stretches, doubles=True)}"
+        f" · longest with none: {_longest(stretches, doubles=False)}"
+    )
+
+
+def _alt(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
+    happened = "; ".join(f"{event.who} {event.what} at {(event.t - life.zero) / 1_000:.0f} s" for event in life.events)
+    last = ", ".join(f"queue {one.queue}: {one.owners}" for one in stretches if one.until == life.end)
+    return f"Who owns which of {life.queues} queues: {happened}. {_summary(life, stretches)}. At the end {last}."
+
+
+def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
+    rows = [
+        (
+            one.queue, one.owners, f"{(one.since - life.zero) / 1_000:.3f}", f"{(one.until - life.zero) / 1_000:.3f}",
+            duration(one.until - one.since),
+        )
+        for one in stretches
+    ]  # fmt: skip
+    marked = frozenset(number for number, one in enumerate(stretches) if one.members != 1)
+    headers = ("queue", "owner", "from, s", "to, s", "for")
+    return Table("Who owned which queue (marked: two owners, or none)", headers, rows, marked)
