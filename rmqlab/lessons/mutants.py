@@ -97,6 +97,34 @@ OF_FILTERS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def _never_refreshed(known: Any, new: Any, now: int) -> tuple[Any, bool]:
+    return SOUND.update_channel(None, new, now) if known is None else (known, False)
+
+
+def _newcomers_are_not_told(held: Held, updated: Held, joined: bool) -> bool:
+    return not joined and is_notified(held, updated, joined)
+
+
+def _no_remainder(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
+    share, index = len(mq_all) // len(cid_all), list(cid_all).index(current_cid)
+    return list(mq_all[share * index : share * (index + 1)])
+
+
+def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
+    start = list(cid_all).index(current_cid) * (len(mq_all) // len(cid_all))
+    return list(mq_all[start : start - len(mq_all) // -len(cid_all)])
+
+
+OF_GROUPS: Mapping[str, Mapping[str, Any]] = {
+    "kelp": {"update_channel": _never_refreshed},
+    "larch": {"is_notified": _newcomers_are_not_told},
+    "maple": {"is_expired": lambda now, last, expired_ms: now - last > 2 * expired_ms},
+    "nettle": {"allocate": _no_remainder},
+    "olive": {"allocate": _rounded_up},
+    "poppy": {"is_notified": lambda *_: True},
+}
+
+
 def broken(name: str) -> Rules:
     """The rules of 4.8.0 but for a wrong one, for a bug hunt: `rmqlab.Lab(..., rules=broken("moss"))`.
 
@@ -106,7 +134,7 @@ def broken(name: str) -> Rules:
     Raises:
         BadInput: no such rules; the text names those there are.
     """
-    known = {**OF_FILTERS, **{one.name: one.wrong for one in MUTANTS.values()}}
+    known = {**OF_FILTERS, **OF_GROUPS, **{one.name: one.wrong for one in MUTANTS.values()}}
     if name not in known:
         raise BadInput(f"no broken rules {name!r}{did_you_mean(name, known)}; there are: {', '.join(sorted(known))}")
     return SOUND.replace(**known[name])
