@@ -124,9 +124,9 @@ def renew(path: Path) -> None:
 
 
 def page(notebook: Notebook, title: str) -> str:
-    """The notebook as one HTML page that needs no kernel; pictures keep their descriptions as alternative text.
+    """The notebook as one HTML page that needs no kernel; pictures are part of it, with their descriptions.
 
-    nbconvert wraps SVG into `img` elements, and says of each that it has no description: the SVG's own is put there.
+    nbconvert wraps SVG into `img` elements: there nothing under the pointer says what it is, and no description counts.
     """
     import logging
 
@@ -140,11 +140,8 @@ def page(notebook: Notebook, title: str) -> str:
     exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
     about = {"metadata": {"name": html.escape(title)}}
     text, _ = exporter.from_notebook_node(nbformat.from_dict(notebook), about)
-    return _IMAGE.sub(_with_description, text).replace("</head>", f"<style>{NARROW}</style></head>", 1)
+    return _IMAGE.sub(_inline, text).replace("</head>", f"<style>{NARROW}</style></head>", 1)
 
 
-def _with_description(image: re.Match[str]) -> str:
-    svg = base64.b64decode(image["data"]).decode()
-    description = re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.DOTALL)
-    alt = html.escape(html.unescape(description[1])) if description else ""
-    return f'<img alt="{alt}" src="data:image/svg+xml;base64,{image["data"]}"/>'
+def _inline(image: re.Match[str]) -> str:
+    return base64.b64decode(image["data"]).decode()

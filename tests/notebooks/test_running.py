@@ -150,11 +150,8 @@ def test_page_without_a_kernel_shows_the_pictures_and_their_words(lesson):
         for output in cell["outputs"]
         if "image/svg+xml" in output.get("data", {})
     ]
-    images = re.findall(r'<img alt="([^"]*)" src="data:image/svg\+xml;base64,([\w+/=]+)"/>', text)
     assert len(committed) >= 3
-    assert [base64.b64decode(data).decode() for _, data in images] == committed
-    for (alt, _), svg in zip(images, committed, strict=True):
-        assert alt
-        assert f">{html.unescape(alt)}</desc>" in html.unescape(svg)
+    for svg in committed:
+        assert svg in text
+        assert re.search(r'role="img" aria-labelledby="t\w+ d\w+".*<desc id="d\w+">[^<]', svg, re.DOTALL)
     assert "No description" not in text
-    assert "appear here when the notebook runs" in text

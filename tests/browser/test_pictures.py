@@ -1,0 +1,75 @@
+"""Every lesson's page in Chromium: letters of 11 pixels or more, no two words over each other, pictures with names.
+
+Measured as a reader sees it, in the browser, on a window of 1280 pixels.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.checkout import ROOT
+from rmqlab.lessons.notebooks import page, read
+from tests.browser.conftest import browser, program
+
+LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+MIN_PX = 11
+# Words of a picture: how large they are shown, and which of them cover each other by more than two pixels.
+MEASURE = """
+(() => {
+  const found = [];
+  document.querySelectorAll('svg[role=img]').forEach((svg, number) => {
+    const name = svg.querySelector('title').textContent;
+    const texts = [...svg.querySelectorAll('text')].filter(text => text.textContent.trim());
+    const boxes = texts.map(text => text.getBoundingClientRect());
+    texts.forEach((text, n) => {
+      const scale = text.getScreenCTM();
+      const size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(scale.a, scale.b);
+      const words = text.textContent.trim();
+      if (size < LEAST - 0.05) found.push(`${name}: "${words}" has ${size.toFixed(1)} px`);
+      for (let m = 0; m < n; m++) {
+        const a = boxes[n], b = boxes[m];
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 2 && high > 0.35 * Math.min(a.height, b.height))
+          found.push(`${name}: "${words}" covers "${texts[m].textContent.trim()}"`);
+      }
+    });
+    const box = svg.getBoundingClientRect();
+    if (box.right > document.documentElement.clientWidth) found.push(`${name}: wider than the page`);
+  });
+  return found;
+})()
+""".replace("LEAST", str(MIN_PX))
+
+
+@pytest.fixture(scope="module")
+def window():
+    if program() is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with browser() as tab:
+        yield tab
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_words_in_pictures_can_be_read(lesson, window, tmp_path):
+    target = tmp_path / "page.html"
+    target.write_text(page(read(lesson), lesson.stem), encoding="utf-8")
+    window.open(target.as_uri())
+    window.until(f"document.readyState == 'complete' && location.href == {target.as_uri()!r}", "the page")
+    assert window.evaluate("document.querySelectorAll('svg[role=img]').length") >= 3
+    assert window.evaluate(MEASURE) == []
+
+
+def test_pictures_have_names_for_a_screen_reader(window, tmp_path):
+    target = tmp_path / "page.html"
+    target.write_text(page(read(LESSONS[0]), LESSONS[0].stem), encoding="utf-8")
+    window.open(target.as_uri())
+    window.until(f"document.readyState == 'complete' && location.href == {target.as_uri()!r}", "the page")
+    window.call("Accessibility.enable")
+    nodes = window.call("Accessibility.getFullAXTree")["nodes"]
+    images = [node for node in nodes if node.get("role", {}).get("value") in {"image", "img", "graphics-document"}]
+    names = [node["name"]["value"] for node in images if not node.get("ignored")]
+    drawn = window.evaluate(
+        "[...document.querySelectorAll('svg[role=img]')].map(s => s.querySelector('desc').textContent)"
+    )
+    assert all(any(words in name for name in names) for words in drawn)
