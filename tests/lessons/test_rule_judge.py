@@ -1,0 +1,196 @@
+"""A learner's rule: the right one passes, a wrong one gets its first case, or the shortest order that breaks it."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.lessons import rule_cases, rule_judge
+from rmqlab.lessons.rule_cases import CASES, vector_cases
+from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case, rule_text
+
+RULES = rmqlab.RULES["4.8.0"]
+
+
+def lab(queues=1):
+    """A and B of one group, two seconds apart, then a message of each tag to each queue."""
+    lab = rmqlab.Lab(topics={"T": queues})
+    lab.consumer("A", group="G", subscribe={"T": "a"})
+    lab.run(seconds=2)
+    lab.consumer("B", group="G", subscribe={"T": "b"})
+    lab.run(seconds=6)
+    lab.send("T", ["a", "b"] * queues)
+    lab.run(seconds=20)
+    return lab
+
+
+def upsert(held, told):
+    table = {topic: one for topic, one in held.items() if topic in {new.topic for new in told}}
+    for new in told:
+        if new.topic not in table or table[new.topic].sub_version < new.sub_version:
+            table[new.topic] = new
+    return table
+
+
+def last_wins(held, told):
+    return {new.topic: new for new in told}
+
+
+def never_forgets(held, told):
+    return {**held, **upsert(held, told)}
+
+
+def keeps_all(subscription, tag):
+    return True
+
+
+def by_text(subscription, code):
+    return subscription.sub_string == "*" or code in subscription.code_set
+
+
+def mine_allocate(current_cid, mq_all, cid_all):
+    if current_cid not in cid_all:
+        return []
+    share, rest = divmod(len(mq_all), len(cid_all))
+    at = cid_all.index(current_cid)
+    begin = at * share + min(at, rest)
+    return mq_all[begin : begin + share + (at < rest)]
+
+
+RIGHT = {
+    "update_subscription": upsert,
+    "is_matched_by_consume_queue": lambda s, code: s.sub_string == "*" or code is None or int32(code) in s.code_set,
+    "client_keeps": lambda s, tag: not s.tags_set or s.class_filter_mode or tag in s.tags_set,
+    "is_hit": lambda positions, is_set: all(is_set(one) for one in positions),
+    "allocate": mine_allocate,
+    "is_expired": lambda now, last, expiry: now > last + expiry,
+    "stamp_sub_version": lambda old, now: now,
+}
+# A wrong rule, and what its first case says.
+WRONG = [
+    ("update_subscription", last_wins, "version 5}, told=['b' of T, version 5]: your function gives"),
+    ("update_subscription", never_forgets, "told=[]: your function gives {'T': 'a' of T"),
+    ("is_matched_by_consume_queue", by_text, "code=None: your function gives False"),
+    ("is_matched_by_consume_queue", lambda s, code: code in s.code_set, "gives False"),
+    ("client_keeps", keeps_all, "tag=None: your function gives True."),
+    ("client_keeps", lambda s, tag: tag in s.tags_set, "'*' of T, version 0, tag=None: your function gives False"),
+    ("is_hit", lambda positions, is_set: any(map(is_set, positions)), "is_set=bits without a one: your function gives"),
+    ("allocate", lambda who, queues, everybody: queues[everybody.index(who) :: len(everybody)], "gives [0, 2]"),
+    ("is_expired", lambda now, last, expiry: now - last >= expiry, "your function gives True"),
+    ("stamp_sub_version", lambda old, now: max(old + 1, now), "old=5, now=5: your function gives 6."),
+    ("is_expired", lambda now, last, expiry: 1, "gives 1, a int; it must be a bool"),
+    ("is_expired", lambda now, last, expiry: None, "Does every way through it end in return?"),
+    ("is_hit", lambda positions, is_set: positions[0] > 0, 'stops at `("is_hit", lambda positions'),
+    ("is_expired", lambda now: True, "Give a function with 3 parameters: now, last_update_timestamp"),
+    ("is_expired", 5, "Give a function"),
+]
+
+
+def int32(code):
+    return (code + 2**31) % 2**32 - 2**31
+
+
+@pytest.mark.parametrize("field", RIGHT)
+def test_a_right_rule_passes(field):
+    assert differs_in_a_case(field, RIGHT[field]) is None
+
+
+@pytest.mark.parametrize(("field", "mine", "text"), WRONG)
+def test_a_wrong_rule_gets_its_first_case(field, mine, text):
+    failed = differs_in_a_case(field, mine)
+    assert text in f"{failed.problem} {failed.hint}"
+    assert "4.8.0" not in failed.problem
+    assert failed.rule == rule_text(field)
+
+
+@pytest.mark.parametrize("field", CASES)
+def test_the_rules_agree_with_their_own_cases_and_vectors(field):
+    assert differs_in_a_case(field, getattr(RULES, field)) is None
+
+
+@pytest.mark.parametrize(("field", "least"), [("allocate", 70), ("client_keeps", 200), ("tags_code", 150)])
+def test_vectors_are_read(field, least):
+    assert len(list(vector_cases(field))) >= least
+
+
+def broken(held, told):
+    return held.nothing
+
+
+def writes_into(held, told):
+    held.update(upsert(held, told))
+    return held
+
+
+def not_written(held, told):
+    raise NotImplementedError
+
+
+def test_mistakes_are_told_plainly():
+    text = differs_in_a_case("update_subscription", broken).problem
+    assert "your function stops at `return held.nothing`: AttributeError: 'dict' object has no attribute" in text
+    assert "changes what it was given" in differs_in_a_case("update_subscription", writes_into).problem
+    assert "not written yet" in differs_in_a_case("update_subscription", not_written).problem
+    assert differs_in_a_case("update_subscription", ...).hint.startswith("Your turn")
+
+
+def test_cases_of_ones_own():
+    assert differs_in_a_case("is_latest", lambda held, pull: held > pull, [(1, 2), (3, 2)]) is None
+    assert (
+        "held_version=2, pull_version=2"
+        in differs_in_a_case("is_latest", lambda held, pull: held > pull, [(2, 2)]).problem
+    )
+
+
+@pytest.mark.slow
+def test_every_order_with_the_right_rule():
+    mine = RULES.replace(update_subscription=upsert, client_keeps=RIGHT["client_keeps"])
+    assert broken_order([lab()], mine) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rule", "wanted", "text"),
+    [
+        ({"client_keeps": keeps_all}, "outcomes", "It ends in a way in which 4.8.0 never ends: "),
+        ({"client_keeps": keeps_all}, "client-checks-its-own-tags", "consumed a message whose tag it never asked for"),
+        ({"update_subscription": upsert}, "no-loss", "lost: "),
+        ({"update_subscription": upsert}, lambda run: "always" if run.fates else None, "always"),
+        ({"stamp_sub_version": lambda old, now: old}, "queue-change-stamps-anew", "its version did not"),
+    ],
+)
+def test_a_wrong_rule_gets_the_shortest_order(rule, wanted, text):
+    failed = broken_order([lab()], RULES.replace(**rule), wanted)
+    assert text in failed.problem
+    assert failed.hint
+    assert failed.rule
+    assert failed.lines[-1].startswith('schedule  {"format": ')
+    assert "The shortest order in which your rule goes wrong" in failed.picture.svg
+
+
+@pytest.mark.slow
+def test_what_stops_in_a_run_is_told():
+    failed = broken_order([lab()], RULES.replace(update_subscription=broken))
+    assert failed.problem.startswith("In a run your function stops at `return held.nothing`")
+    failed = broken_order([lab()], RULES.replace(client_keeps=lambda subscription, tag: "yes"))
+    assert "it must be a bool" in failed.problem
+
+
+def test_a_lab_that_is_too_large_is_named():
+    with pytest.raises(ValueError, match="more orders than 5 runs can try"):
+        broken_order([lab(2)], RULES.replace(client_keeps=keeps_all), budget=5)
+
+
+def test_examples_of_docstrings():
+    for module in (rule_judge, rule_cases):
+        found = doctest.testmod(module)
+        assert found.attempted > 0
+        assert found.failed == 0
+
+
+def test_a_rule_that_is_none():
+    with pytest.raises(BadInput, match="no rule"):
+        RULES.replace(no_rule=keeps_all)
