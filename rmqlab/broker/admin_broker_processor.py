@@ -1,4 +1,4 @@
-"""What clients ask on their way: a topic, offsets of queues, locks, a reset (4.8.0 `AdminBrokerProcessor`).
+"""What clients ask on their way: a topic, offsets of queues, locks, a reset (`AdminBrokerProcessor`).
 
 Source of the locks: `RebalanceLockManager`. What only the admin tool asks is in `rmqlab.broker.extra`.
 """
@@ -166,7 +166,7 @@ class AdminBrokerProcessor:
     def _tell_consumers(
         self, command: RemotingCommand, header: ResetOffsetRequestHeader, offsets: dict[MessageQueue, int]
     ) -> RemotingCommand:
-        """Send all members the offsets (4.8.0 `Broker2Client.resetOffset`)."""
+        """Send all members the offsets (`Broker2Client.resetOffset`)."""
         answer_body = body = ResetOffsetBody(offset_table=offsets).encode()
         if command.language == "CPP":
             rows = [MessageQueueForC(q.topic, q.broker_name, q.queue_id, offset) for q, offset in offsets.items()]
@@ -187,7 +187,7 @@ class AdminBrokerProcessor:
 
 
 def too_old(version: int) -> str:
-    """Return the remark about a client of a version that cannot do what is asked (4.8.0 `Broker2Client`)."""
+    """Return the remark about a client of a version that cannot do what is asked (`Broker2Client`)."""
     return f"the client does not support this feature. version={version_desc(version)}"
 
 

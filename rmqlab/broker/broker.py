@@ -1,4 +1,4 @@
-"""The broker: its parts, who answers which request, and when its services run (4.8.0 `BrokerController`)."""
+"""The broker: its parts, who answers which request, and when its services run (`BrokerController`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
 
 
 class BrokerRegistration(NamedTuple):
-    """What a broker tells the name servers: its address, topics, filter servers (4.8.0 `BrokerOuterAPI`).
+    """What a broker tells the name servers: its address, topics, filter servers (`BrokerOuterAPI`).
 
     `oneway`: nobody waits for the name server's answer. With `check_order_config` the answer's ordered topics go to
     `TopicConfigManager.update_order_topic_config`. The table and its version live on: copy them to keep them.

@@ -65,7 +65,7 @@ class BrokerConfigError(BadInput):
 
 @dataclass(slots=True)
 class BrokerConfig:
-    """Settings of one broker (4.8.0 `BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
+    """Settings of one broker (`BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
 
     Java takes the machine's own address and name for `brokerIP1`, `brokerIP2` and `brokerName`; a simulated broker has
     no machine, so the defaults are the loopback address and "broker-a". `processors` (ours) is how many the machine
@@ -125,7 +125,7 @@ class BrokerConfig:
         return config
 
     def update(self, properties: Mapping[str, str], *, where: str = "broker properties") -> None:
-        """Set what `properties` names (4.8.0 `MixAll.properties2Object`). Raises BrokerConfigError."""
+        """Set what `properties` names (`MixAll.properties2Object`). Raises BrokerConfigError."""
         for item in fields(self):
             name = _property_name(item)
             if name is not None and name in properties:
@@ -133,7 +133,7 @@ class BrokerConfig:
         self.inert.update({name: properties[name] for name in (*INERT, *OF_MACHINE) if name in properties})
 
     def properties(self) -> dict[str, str]:
-        """Return every setting that is not null under its 4.8.0 name (4.8.0 `MixAll.object2Properties`)."""
+        """Return every setting that is not null under its 4.8.0 name (`MixAll.object2Properties`)."""
         values = {_property_name(item): getattr(self, item.name) for item in fields(self)}
         return {
             name: boolean_text(value) if isinstance(value, bool) else str(value)
@@ -147,7 +147,7 @@ class BrokerConfig:
 
     @property
     def broker_addr(self) -> str:
-        """The address clients use, "ip:port" (4.8.0 `BrokerController.getBrokerAddr`)."""
+        """The address clients use, "ip:port" (`BrokerController.getBrokerAddr`)."""
         return f"{self.broker_ip1}:{self.listen_port}"
 
     @property
@@ -157,7 +157,7 @@ class BrokerConfig:
 
     @property
     def ha_server_addr(self) -> str:
-        """The address of the replication service: one port above the listening one (4.8.0 `BrokerStartup`)."""
+        """The address of the replication service: one port above the listening one (`BrokerStartup`)."""
         return f"{self.broker_ip2}:{self.listen_port + 1}"
 
 

@@ -1,6 +1,6 @@
 """What the broker remembers of a client, and when it forgets it: silence, and connections that end.
 
-Source: 4.8.0 `ClientChannelInfo` (row H-39), `ClientHousekeepingService` (rows H-40 and H-44).
+Source: `ClientChannelInfo` (row H-39), `ClientHousekeepingService` (rows H-40 and H-44).
 """
 
 from __future__ import annotations

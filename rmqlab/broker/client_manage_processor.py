@@ -1,4 +1,4 @@
-"""Heartbeats, goodbyes and checks of expressions (4.8.0 `ClientManageProcessor`, rows H-26..H-45)."""
+"""Heartbeats, goodbyes and checks of expressions (`ClientManageProcessor`, rows H-26..H-45)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled filters of groups that subscribe with an expression (4.8.0 `ConsumerFilterManager`, rows F-39..F-46)."""
+"""Compiled filters of groups that subscribe with an expression (`ConsumerFilterManager`, rows F-39..F-46)."""
 
 from __future__ import annotations
 

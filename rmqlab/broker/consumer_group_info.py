@@ -1,6 +1,6 @@
 """One consumer group as the broker sees it: connections and the one subscription table that all members share.
 
-Source: 4.8.0 `ConsumerGroupInfo`, rows S-76..S-80 and H-37.
+Source: `ConsumerGroupInfo`, rows S-76..S-80 and H-37.
 """
 
 from __future__ import annotations

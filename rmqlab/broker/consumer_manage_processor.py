@@ -1,4 +1,4 @@
-"""Members and committed offsets of consumer groups (4.8.0 `ConsumerManageProcessor`, `ConsumerOffsetManager`)."""
+"""Members and committed offsets of consumer groups (`ConsumerManageProcessor`, `ConsumerOffsetManager`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """All consumer groups that have a member online, and what follows when one changes.
 
-Source: 4.8.0 `ConsumerManager` (rows H-33..H-36, H-42..H-45), `DefaultConsumerIdsChangeListener` (rows F-34..F-38).
+Source: `ConsumerManager` (rows H-33..H-36, H-42..H-45), `DefaultConsumerIdsChangeListener` (rows F-34..F-38).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ConsumerIdsChangeListener:
                 self.notify_consumer_ids_changed(channel, group)
 
     def notify_consumer_ids_changed(self, channel: Channel, group: str) -> None:
-        """Tell one member, one-way, that it should rebalance (code 40; 4.8.0 `Broker2Client`)."""
+        """Tell one member, one-way, that it should rebalance (code 40; `Broker2Client`)."""
         request = RemotingCommand.request(
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
         )

@@ -1,6 +1,6 @@
 """CONSUMER_SEND_MSG_BACK (36): a message comes again later, or becomes a dead letter.
 
-Source: 4.8.0 `SendMessageProcessor.asyncConsumerSendMsgBack` and `handleRetryAndDLQ`.
+Source: `SendMessageProcessor.asyncConsumerSendMsgBack` and `handleRetryAndDLQ`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the broker's parts share: hooks, handlers of requests, answers, and requests to clients.
 
-Source: 4.8.0 `NettyRequestProcessor`, `Broker2Client`.
+Source: `NettyRequestProcessor`, `Broker2Client`.
 """
 
 from __future__ import annotations

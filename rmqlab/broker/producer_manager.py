@@ -1,4 +1,4 @@
-"""All producer groups that have a member online (4.8.0 `ProducerManager`, rows H-27, H-28, H-41 and H-42)."""
+"""All producer groups that have a member online (`ProducerManager`, rows H-27, H-28, H-41 and H-42)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PULL_MESSAGE (11): messages, where to go on, or a long wait (4.8.0 `PullMessageProcessor`, rows S-58..S-75)."""
+"""PULL_MESSAGE (11): messages, where to go on, or a long wait (`PullMessageProcessor`, rows S-58..S-75)."""
 
 from __future__ import annotations
 

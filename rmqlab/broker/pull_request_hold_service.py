@@ -1,4 +1,4 @@
-"""Long polling: pulls that found nothing wait here (4.8.0 `PullRequestHoldService`, rows S-73 and S-91)."""
+"""Long polling: pulls that found nothing wait here (`PullRequestHoldService`, rows S-73 and S-91)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PullRequestHoldService:
         bitmap: bytes | None,
         properties: Mapping[str, str] | None,
     ) -> None:
-        """Hear from the store that a message can be read (4.8.0 `NotifyMessageArrivingListener`).
+        """Hear from the store that a message can be read (`NotifyMessageArrivingListener`).
 
         `logic_offset` is the queue's new highest offset, one above the message's own.
         """

@@ -1,6 +1,6 @@
 """Delayed messages: each level's queue is watched and due messages go to their real topic.
 
-Source: 4.8.0 `ScheduleMessageService` (it lives in Java's store; the timers are the broker's here).
+Source: `ScheduleMessageService` (it lives in Java's store; the timers are the broker's here).
 """
 
 from __future__ import annotations

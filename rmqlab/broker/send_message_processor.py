@@ -1,4 +1,4 @@
-"""Messages from producers (4.8.0 `SendMessageProcessor`, `AbstractSendMessageProcessor.msgCheck`)."""
+"""Messages from producers (`SendMessageProcessor`, `AbstractSendMessageProcessor.msgCheck`)."""
 
 from __future__ import annotations
 

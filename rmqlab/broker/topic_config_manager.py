@@ -1,6 +1,6 @@
 """Topics and consumer groups of the broker: those it makes at the start, those it makes on demand.
 
-Source: 4.8.0 `TopicConfigManager`, `SubscriptionGroupManager`.
+Source: `TopicConfigManager`, `SubscriptionGroupManager`.
 """
 
 from __future__ import annotations

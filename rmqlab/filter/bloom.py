@@ -1,6 +1,6 @@
 """The bloom filter of the first layer, which only knows positions, and the array of bits handed in (F-76..F-81).
 
-As 4.8.0 `BloomFilter`, `BloomFilterData`; positions come from the hash of `murmur3`.
+As `BloomFilter`, `BloomFilterData`; positions come from the hash of `murmur3`.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class ConsumerFilters(Protocol):
 
 
 class MessageFilter(Protocol):
-    """The store's question about a message (4.8.0 `store.MessageFilter`; the class filter's namesake is another)."""
+    """The store's question about a message (`store.MessageFilter`; the class filter's namesake is another)."""
 
     def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: CqExtUnit | None = None) -> bool:
         """Layer 1. False means: certainly not wanted."""

@@ -1,6 +1,6 @@
 """A name server: called with requests and the time, it holds what brokers registered.
 
-Source: 4.8.0 `NamesrvController`, `DefaultRequestProcessor`.
+Source: `NamesrvController`, `DefaultRequestProcessor`.
 """
 
 from __future__ import annotations

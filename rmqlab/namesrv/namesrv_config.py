@@ -1,6 +1,6 @@
 """Settings of a name server, and texts by namespace and key.
 
-Source: 4.8.0 `NamesrvConfig`, `Configuration`, `KVConfigManager`.
+Source: `NamesrvConfig`, `Configuration`, `KVConfigManager`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NamesrvConfig:
         return self.properties["orderMessageEnable"].lower() == "true"
 
     def update(self, properties: Mapping[str, str]) -> None:
-        """Take over settings; names that are no setting are passed over (4.8.0 `Configuration.update`)."""
+        """Take over settings; names that are no setting are passed over (`Configuration.update`)."""
         self.properties.update({name: value for name, value in properties.items() if name in self.properties})
 
     def to_text(self) -> str:

@@ -1,4 +1,4 @@
-"""Which broker has which queues (4.8.0 `RouteInfoManager`). Tables are handed out in java.util.HashMap order."""
+"""Which broker has which queues (`RouteInfoManager`). Tables are handed out in java.util.HashMap order."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class SubscriptionData:
 
 
 def is_tag_type(expression_type: str | None) -> bool:
-    """Tell whether the type means tag filtering: null, empty and `TAG` do (4.8.0 `ExpressionType.isTagType`)."""
+    """Tell whether the type means tag filtering: null, empty and `TAG` do (`ExpressionType.isTagType`)."""
     return expression_type is None or expression_type in ("", TAG)
 
 

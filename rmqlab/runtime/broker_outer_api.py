@@ -1,4 +1,4 @@
-"""What a broker tells the name servers (4.8.0 `BrokerOuterAPI`): over sockets, or directly to one beside it."""
+"""What a broker tells the name servers (`BrokerOuterAPI`): over sockets, or directly to one beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker and its name server on sockets (4.8.0 `BrokerStartup`, `NamesrvStartup`): put together, started, stopped."""
+"""A broker and its name server on sockets (`BrokerStartup`, `NamesrvStartup`): put together, started, stopped."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def rewrite_properties(path: Path, text: str) -> None:
-    """Put other settings into a file; what it held becomes its `.bak` (4.8.0 `MixAll.string2File`).
+    """Put other settings into a file; what it held becomes its `.bak` (`MixAll.string2File`).
 
     4.8.0 says nothing to whoever changed a setting when its file cannot be written: the change holds, and is logged.
     """

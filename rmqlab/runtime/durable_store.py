@@ -1,6 +1,6 @@
 """A broker's store on disk while it runs: when bytes are flushed, committed, dispatched, deleted.
 
-Source: 4.8.0 `FlushRealTimeService`, `GroupCommitService`, `CommitRealTimeService`, `FlushConsumeQueueService`,
+Source: `FlushRealTimeService`, `GroupCommitService`, `CommitRealTimeService`, `FlushConsumeQueueService`,
 `DefaultMessageStore.addScheduleTask`. Java's threads are timers of the broker here; only waiting for the disk happens
 on a thread.
 """
@@ -310,7 +310,7 @@ class DurableStore:
 
 
 def uses_store_pool(config: MessageStoreConfig) -> bool:
-    """Tell whether messages wait in memory until they are committed (4.8.0 `isTransientStorePoolEnable`)."""
+    """Tell whether messages wait in memory until they are committed (`isTransientStorePoolEnable`)."""
     return (
         config.transient_store_pool_enable
         and config.flush_disk_type is FlushDiskType.ASYNC_FLUSH

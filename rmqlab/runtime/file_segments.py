@@ -30,7 +30,7 @@ class StoreFileError(SegmentError):
 
 
 class FileSegment:
-    """One file. With `buffered` it keeps what is appended until `commit` (4.8.0 `transientStorePoolEnable`)."""
+    """One file. With `buffered` it keeps what is appended until `commit` (`transientStorePoolEnable`)."""
 
     __slots__ = ("_buffer", "_buffered", "_fd", "_files", "capacity", "flushed", "path", "size")
 

@@ -1,4 +1,4 @@
-"""Frames out of a stream of bytes (4.8.0 `NettyDecoder`), with bounds on what a peer can make us keep.
+"""Frames out of a stream of bytes (`NettyDecoder`), with bounds on what a peer can make us keep.
 
 A frame is a 4-byte length, a 4-byte word (serialisation and header length), the header, the body.
 """

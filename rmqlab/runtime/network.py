@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.command import RemotingCommand
 
-# Both sides close a channel without traffic (4.8.0 `NettyClientConfig`, `NettyServerConfig`).
+# Both sides close a channel without traffic (`NettyClientConfig`, `NettyServerConfig`).
 CHANNEL_IDLE_US = 120_000 * US_PER_MS
 C2S, S2C = "c2s", "s2c"
 

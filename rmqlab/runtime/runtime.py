@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RemotingError(Exception):
-    """A request got no answer; the subclasses say why (4.8.0 `RemotingException`)."""
+    """A request got no answer; the subclasses say why (`RemotingException`)."""
 
 
 class RemotingConnectError(RemotingError):

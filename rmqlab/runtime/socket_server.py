@@ -1,6 +1,6 @@
 """A broker or name server on a TCP port: asyncio carries the frames, the rules are called one at a time.
 
-Source of the bounds: 4.8.0 `NettyRemotingServer`, `NettyServerConfig`. What a peer can make this process keep is
+Source of the bounds: `NettyRemotingServer`, `NettyServerConfig`. What a peer can make this process keep is
 bounded: unfinished frames (`frames`), answers it does not read (`WRITE_*`), silence (`IDLE_SECONDS`).
 """
 

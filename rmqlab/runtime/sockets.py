@@ -1,4 +1,4 @@
-"""Client code on real connections: the `Runtime` on asyncio (4.8.0 `NettyRemotingClient`).
+"""Client code on real connections: the `Runtime` on asyncio (`NettyRemotingClient`).
 
 Everything happens on the loop that runs the client. A runtime is one node with its own connections; each client id
 needs one of its own.
@@ -235,7 +235,7 @@ class SocketRuntime:
             del self._connections[connection.address]
 
     def drop(self, connection: _Connection) -> None:
-        """Close a connection from this side: its requests fail at once (4.8.0 `failFast`)."""
+        """Close a connection from this side: its requests fail at once (`failFast`)."""
         self.lost(connection)
         connection.close()
         for owner, answer in list(self._pending.values()):

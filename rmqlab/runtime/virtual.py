@@ -250,7 +250,7 @@ class VirtualNode(Machine):
     def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
         """A connection is gone.
 
-        When this side closed it, pending requests on it fail at once (4.8.0 `NettyRemotingAbstract.failFast`). When the
+        When this side closed it, pending requests on it fail at once (`NettyRemotingAbstract.failFast`). When the
         other side did, 4.8.0 has no handler that would fail them: they wait for their timeouts.
         """
         address = connection.server.name

@@ -120,7 +120,7 @@ class VirtualServer(Machine):
 class LateReput:
     """A broker in virtual time whose store leaves what was put to a reput thread that lags.
 
-    4.8.0 `DefaultMessageStore.ReputMessageService` looks every millisecond, when its thread gets its turn. Here how
+    `DefaultMessageStore.ReputMessageService` looks every millisecond, when its thread gets its turn. Here how
     long it takes is a choice (``Timing.reput_us``); with open orders its turn is a move like the frames.
     """
 

@@ -1,4 +1,4 @@
-"""Access control in force, and what the admin tool changes of it (4.8.0 `AdminBrokerProcessor`, an ACL `RPCHook`)."""
+"""Access control in force, and what the admin tool changes of it (`AdminBrokerProcessor`, an ACL `RPCHook`)."""
 
 from __future__ import annotations
 

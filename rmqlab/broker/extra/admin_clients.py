@@ -1,4 +1,4 @@
-"""What the admin tool asks of clients, by way of the broker (4.8.0 `AdminBrokerProcessor`, `Broker2Client`).
+"""What the admin tool asks of clients, by way of the broker (`AdminBrokerProcessor`, `Broker2Client`).
 
 What a client has to answer first is answered later, over the channel.
 """

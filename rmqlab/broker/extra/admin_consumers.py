@@ -1,4 +1,4 @@
-"""Connections, subscriptions and offsets, for the admin tool (4.8.0 `AdminBrokerProcessor`)."""
+"""Connections, subscriptions and offsets, for the admin tool (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and groups deleted, groups made, and whole tables of the broker (4.8.0 `AdminBrokerProcessor`)."""
+"""Topics and groups deleted, groups made, and whole tables of the broker (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

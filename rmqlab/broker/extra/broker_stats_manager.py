@@ -1,4 +1,4 @@
-"""How much went through topics and groups in the last minute, hour and day (4.8.0 `BrokerStatsManager`, `StatsItem`).
+"""How much went through topics and groups in the last minute, hour and day (`BrokerStatsManager`, `StatsItem`).
 
 4.8.0 samples every counter every 10 s, 10 min and 1 h on a thread of its own. Here a counter is brought up to date
 when somebody adds to it or asks for it: what was between is known, since nobody added anything. The samples are those

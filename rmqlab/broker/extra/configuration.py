@@ -1,4 +1,4 @@
-"""All settings of a broker as one table, shown and changed while it runs (4.8.0 `Configuration`)."""
+"""All settings of a broker as one table, shown and changed while it runs (`Configuration`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filter servers that registered with the broker (4.8.0 `FilterServerManager`, rows F-99, H-41).
+"""Filter servers that registered with the broker (`FilterServerManager`, rows F-99, H-41).
 
 4.8.0 still keeps their table, and still starts `bin/startfsrv.sh` when `filterServerNums` is above 0, although the
 program behind that script has been gone since 4.3.

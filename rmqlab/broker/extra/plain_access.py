@@ -1,6 +1,6 @@
 """Who may do what: access keys, signatures and permissions of plain_acl.yml, whose content comes in as data.
 
-Source: 4.8.0 `PlainAccessValidator`, `PlainPermissionManager`, `Permission`. Only requests to a broker are checked. A
+Source: `PlainAccessValidator`, `PlainPermissionManager`, `Permission`. Only requests to a broker are checked. A
 white address needs no key and no permission; a batch (320) needs a signature and no permission, as in 4.8.0.
 """
 

@@ -1,4 +1,4 @@
-"""Messages looked up by key or by id, and entries of queues (4.8.0 `QueryMessageProcessor`, `AdminBrokerProcessor`)."""
+"""Messages looked up by key or by id, and entries of queues (`QueryMessageProcessor`, `AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

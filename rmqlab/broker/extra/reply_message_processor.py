@@ -1,4 +1,4 @@
-"""Answers of consumers to producers that wait for one (4.8.0 `ReplyMessageProcessor`): 324, 325 and 326."""
+"""Answers of consumers to producers that wait for one (`ReplyMessageProcessor`): 324, 325 and 326."""
 
 from __future__ import annotations
 

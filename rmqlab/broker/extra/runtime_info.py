@@ -1,4 +1,4 @@
-"""What the broker holds and how fast its store works (GET_BROKER_RUNTIME_INFO, 4.8.0 `StoreStatsService`).
+"""What the broker holds and how fast its store works (GET_BROKER_RUNTIME_INFO, `StoreStatsService`).
 
 4.8.0 looks at its counters every second. Here they are looked at before a request or timer of a later second changes
 them, so that what they were at each full second is known; only changes are kept, for ten minutes.
@@ -212,7 +212,7 @@ class RuntimeInfo:
 
 
 def human_readable(count: int) -> str:
-    """Return a number of bytes as people read it (4.8.0 `MixAll.humanReadableByteCount`, binary units)."""
+    """Return a number of bytes as people read it (`MixAll.humanReadableByteCount`, binary units)."""
     power = 0
     while count >> 10 * (power + 1) and power < len(_UNITS):
         power += 1

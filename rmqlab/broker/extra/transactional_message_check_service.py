@@ -1,6 +1,6 @@
 """Asks producers about half messages that nobody ended.
 
-Source: 4.8.0 `TransactionalMessageCheckService`, `TransactionalMessageServiceImpl.check`, its check listener.
+Source: `TransactionalMessageCheckService`, `TransactionalMessageServiceImpl.check`, its check listener.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Half messages: stored aside until their producer commits them or rolls them back.
 
-Source: 4.8.0 `TransactionalMessageServiceImpl`, `TransactionalMessageBridge`, `EndTransactionProcessor`. Who asks
+Source: `TransactionalMessageServiceImpl`, `TransactionalMessageBridge`, `EndTransactionProcessor`. Who asks
 producers about half messages that nobody ended is the `TransactionalMessageCheckService`.
 """
 

@@ -81,7 +81,7 @@ class CompiledSql92:
 
 
 class ParseCache:
-    """The last results of parsing, refusals included (4.8.0 `SelectorParser.PARSE_CACHE`, 100 of them; row F-73).
+    """The last results of parsing, refusals included (`SelectorParser.PARSE_CACHE`, 100 of them; row F-73).
 
     The oldest unused one goes first. `hits` and `misses` count.
     """

@@ -86,7 +86,7 @@ class ExpressionRefused(BadInput):
 
 
 class MQFilterException(ExpressionRefused):
-    """The broker refuses the expression (4.8.0 `MQFilterException` around what the parser threw).
+    """The broker refuses the expression (`MQFilterException` around what the parser threw).
 
     The explanation has line and column (from 1), what was read there, what could stand there.
     """

@@ -78,7 +78,7 @@ class Property(Node):
 
 
 class Constant(Node):
-    """A literal. TRUE, FALSE and NULL are boolean expressions too (4.8.0 `BooleanConstantExpression`)."""
+    """A literal. TRUE, FALSE and NULL are boolean expressions too (`BooleanConstantExpression`)."""
 
     __slots__ = ("value",)
 
