@@ -1,38 +1,38 @@
-"""The checks of notebook 02: find two tags that collide, say where three messages end, count what arrives."""
+"""The checks of notebook 02: two tags that collide, both tag checks as functions, three wrong rules found."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.errors import BadInput
 from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
-from rmqlab.lab.articles.tag_filter import MESSAGES, TAGS, TagFilter
-from rmqlab.lab.fates import Fate
-from rmqlab.lab.filters.filter_bench import FilterBench
+from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.mutants import OF_FILTERS, broken
+from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
 from rmqlab.message.java import string_hash, trim
-from rmqlab.protocol.subscription_data import TAG
+from rmqlab.rules import DEFAULT_RULES
+from rmqlab.show.tag_rows import tag_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from rmqlab.rules import Rules
+    from rmqlab.show.figure import Picture
 
 KNOWN = frozenset({"Aa", "BB", "AaAa", "BBBB"})
-THREE: Mapping[str, str | None] = {"m1": "BB", "m2": "TagA", "m3": None}
-THREE_SUBSCRIBED = "Aa || TagB"
-PLACES = {
-    "arrives": Fate.DELIVERED,
-    "broker": Fate.DROPPED_BY_BROKER_TAG,
-    "client": Fate.DROPPED_BY_CLIENT,
-}
-COUNTED = ("TagA||TagB", "taga", " || ", "TagC || TagC", "")
+HUNTED = ("moss", "lapis", "flint")
 BY_CODE = "The broker looks the entry's hash code up in the subscription's set of codes (F-57, F-58)."
 BY_TEXT = "What the broker returns, the client compares as text (F-53, F-95)."
 NO_TAG = "A message without a tag has code 0, and * alone lets every code pass (F-56)."
 HASH = "s[0]·31^(n-1) + s[1]·31^(n-2) + … + s[n-1] in 32 bits: that is a tag's hash code (F-50, F-52)."
+TWO_CHECKS = f"{BY_CODE} {BY_TEXT}"
 HINTS = {
     "collide": "Write out the hash of two letters: how much does each letter count?",
-    "three": "Two questions, in this order: does the broker know the tag's code, does the client know its text?",
-    "sixty": "Look at what the subscription string becomes: its tags, one by one, as texts.",
+    "broker": "Which three things let an entry pass? Remember the message whose code is not known.",
+    "client": "When does a client not look at all? What does it do with a message that has no tag?",
+    "hunt": "Compare with the rules of 4.8.0: send tags that collide, no tag, and tags that differ in one letter only.",
 }
 
 
@@ -44,9 +44,7 @@ def collide(answer: Any) -> str:
     if first == second:
         raise CheckFailed("The two are the same tag.", rule="Two different tags may share a hash code (F-52).")
     if KNOWN & {first, second}:
-        raise CheckFailed(
-            "Aa, BB and their doubles are the lesson's.", rule="Find two of your own; the lesson has a hint."
-        )
+        raise CheckFailed("Aa, BB and their doubles are the lesson's. Find two of your own.", rule=HASH)
     for tag in answer:
         if not tag or trim(tag) != tag or "|" in tag:
             raise CheckFailed(
@@ -56,66 +54,96 @@ def collide(answer: Any) -> str:
     if codes[0] != codes[1]:
         lines = [f"entry   {tag!r} has the code {code}" for tag, code in zip(answer, codes, strict=True)]
         raise CheckFailed(HINTS["collide"], problem="Their hash codes differ.", rule=HASH, lines=lines)
-    bench = FilterBench()
-    bench.subscribe("G", first, TAG)
-    for tag in answer:
-        bench.send(tag, tag)
-    fates = [step.fate for step in bench.passage("G").steps]
-    if fates != [Fate.DELIVERED, Fate.DROPPED_BY_CLIENT]:
-        raise CheckFailed(HINTS["collide"], problem=f"The broker and the client say {', '.join(fates)}.", rule=BY_TEXT)
-    told = f"subscribed to {first!r}, the broker returns both and the client drops {second!r}"
-    return f"Both have the code {codes[0]}: {told}."
+    return f"Both have the code {codes[0]}: the broker returns both for {first!r}, and the client drops {second!r}."
 
 
-def three(answer: Any) -> str:
-    """Where each of ``THREE`` ends for ``THREE_SUBSCRIBED``: {name: "arrives", "broker" or "client"}."""
-    if not isinstance(answer, dict) or set(answer) != set(THREE):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, THREE))}.", rule="Each message has one end.")
-    bench = FilterBench()
-    bench.subscribe("G", THREE_SUBSCRIBED, TAG)
-    for name, tag in THREE.items():
-        bench.send(name, tag)
-    for step in bench.passage("G").steps:
-        said = answer[step.name]
-        if said not in PLACES:
+def broker(answer: Any) -> str:
+    """The broker's check, `is_matched_by_consume_queue(subscription, code)`, as a function."""
+    return _rule("is_matched_by_consume_queue", answer, "broker")
+
+
+def client(answer: Any) -> str:
+    """The client's check, `client_keeps(subscription, tag)`, as a function."""
+    return _rule("client_keeps", answer, "client")
+
+
+def _rule(field: str, answer: Any, name: str) -> str:
+    failed = differs_in_a_case(field, answer, hint=HINTS[name])
+    if failed is None:
+        failed = broken_order([_four_messages()], DEFAULT_RULES.replace(**{field: answer}), hint=HINTS[name])
+    if failed is not None:
+        raise failed
+    return "It agrees with 4.8.0 in every case of the real broker, and in every order of the four messages."
+
+
+def _four_messages() -> Lab:
+    """A consumer of `Aa`, and four messages."""
+    lab = Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "Aa"})
+    lab.run(seconds=6)
+    lab.send("T", ["Aa", "BB", "TagA", None])
+    lab.run(seconds=20)
+    return lab
+
+
+def hunt(answer: Any) -> str:
+    """For each wrong set of rules a subscription and a tag that show it, and the name of the rule that is wrong."""
+    if not isinstance(answer, dict) or set(answer) != set(HUNTED):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    for name in HUNTED:
+        _found(name, answer[name])
+    return f"You found all three: {', '.join(f'{name} in {next(iter(_wrong(name)))}' for name in HUNTED)}."
+
+
+def _found(name: str, given: Any) -> None:
+    """A subscription, a tag (or None) and a rule's name."""
+    match given:
+        case (str() as text, str() | None as tag, str() as rule):
+            pass
+        case _:
             raise CheckFailed(
-                f"{step.name}: {said!r} is none of {', '.join(map(repr, PLACES))}.", rule="There are three ends."
+                f'{name}: give a subscription, a tag (or None) and a rule, ("TagA", "TagB", "tags_code").'
             )
-        if PLACES[said] is not step.fate:
-            tag = THREE[step.name]
-            lines = _lines(THREE_SUBSCRIBED, tag)
-            raise CheckFailed(
-                HINTS["three"],
-                problem=f'{step.name} ({tag or "no tag"}) does not end at "{said}".',
-                rule=NO_TAG if tag is None else f"{BY_CODE} {BY_TEXT}",
-                lines=lines,
-            )
-    return "All three end where you said."
+    try:
+        ends = [_end(rules, text, tag) for rules in (DEFAULT_RULES, broken(name))]
+    except BadInput as error:
+        raise CheckFailed(f"{name}: nobody can subscribe {text!r}: {error}.") from error
+    if ends[0] == ends[1]:
+        raise CheckFailed(
+            HINTS["hunt"], rule=TWO_CHECKS, problem=f"{name}: with {text!r} the tag {tag!r} {ends[0]} in both.",
+            picture=_picture(broken(name), text, [tag]),
+        )  # fmt: skip
+    if rule not in _wrong(name):
+        raise CheckFailed(
+            "Your message shows that something is wrong. Which of the rules would give another answer there?",
+            rule=f"{TWO_CHECKS} {NO_TAG}",
+            problem=f"{name}: the tag {tag!r} {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be.",
+            picture=_picture(broken(name), text, [tag]),
+        )
 
 
-def sixty(answer: Any) -> str:
-    """How many of the lesson's sixty messages arrive for each subscription of ``COUNTED``: {subscription: number}."""
-    if not isinstance(answer, dict) or set(answer) != set(COUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, COUNTED))}.", rule="One number each.")
-    tags = TagFilter().sent_tags()
-    for text in COUNTED:
-        data = build_subscription_data(None, "T", text)
-        arrive = sum(both_steps(data, tag).delivered for tag in tags)
-        if answer[text] != arrive:
-            lines = [line for tag in TAGS for line in _lines(text, tag)]
-            raise CheckFailed(
-                HINTS["sixty"], problem=f"{text!r}: not {answer[text]} of {MESSAGES}.", rule=BY_CODE, lines=lines
-            )
-    return "All five are right."
+def _wrong(name: str) -> Sequence[str]:
+    """The rules that are replaced."""
+    if name in OF_FILTERS:
+        return list(OF_FILTERS[name])
+    return [field for field in ("tags_code",) if getattr(broken(name), field) is not getattr(DEFAULT_RULES, field)]
 
 
-def _lines(text: str, tag: str | None) -> list[str]:
-    data = build_subscription_data(None, "T", text)
-    name, code = tag or "no tag", both_steps(data, tag).tags_code
-    return [
-        f"broker  {name}: code {code}; the subscription {data.sub_string!r} has the codes {sorted(data.code_set)}",
-        f"client  {name}: the subscription has the tags {sorted(data.tags_set)}",
-    ]
+def _end(rules: Rules, text: str, tag: str | None) -> str:
+    steps = both_steps(build_subscription_data(None, "T", text), tag, rules)
+    if steps.delivered:
+        return "arrives"
+    return "is dropped by the client" if steps.broker else "is dropped by the broker"
 
 
-CHECKS = {"02-collide": collide, "02-three": three, "02-sixty": sixty}
+def _picture(rules: Rules, text: str, tags: Sequence[str | None]) -> Picture:
+    """What these rules make of the tags."""
+    asked = build_subscription_data(None, "T", text)
+    rows = []
+    for tag in tags:
+        steps = both_steps(asked, tag, rules)
+        rows.append({"tag": tag, "code": steps.tags_code, "broker": steps.broker, "client": steps.client})
+    return tag_checks(rows, asked)
+
+
+CHECKS = {"02-collide": collide, "02-broker": broker, "02-client": client, "02-hunt": hunt}

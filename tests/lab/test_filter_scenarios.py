@@ -8,68 +8,89 @@ from collections import Counter
 
 import pytest
 
+import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.sql_filter import FROM_4X, REFUSED, RULES, SURPRISES, SqlFilter, outcome_of
-from rmqlab.lab.articles.tag_filter import COLLIDING, GROUPS, TagFilter, one_group, subscribed
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.filter_funnel import passage_of
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
+from rmqlab.message.message import Message
 from rmqlab.search.explorer.recorded_outcomes import settings_beside
+from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
 
 def bodies(names):
     return [int(name.split()[-1]) for name in names]
 
 
+def one_consumer_each(groups, tags, **settings):
+    """A group for each subscription, then a message for each tag; who got what in the end."""
+    lab = rmqlab.Lab(topics={"TagFilterTest": 4}, **settings)
+    for group, expression in groups.items():
+        lab.consumer(group, group=group, subscribe={"TagFilterTest": expression})
+    lab.run(seconds=30)
+    lab.send("TagFilterTest", tags)
+    lab.run(seconds=30)
+    return lab
+
+
 @pytest.mark.row("F-01", "F-03", "F-04", "F-05")
 def test_sixty_messages_with_three_tags():
-    run = TagFilter().run()
-    tags = Counter(fate.tag for fate in run.fates if fate.group == "Everything")
-    assert tags == {"TagA": 20, "TagB": 20, "TagC": 20}
-    assert {group: len(passage_of(run, group).delivered) for group in GROUPS} == {
-        "Consumer4x": 40,
-        "Consumer5x": 60,
-        "Everything": 60,
-    }
-    first = passage_of(run, "Consumer4x")
-    assert {step.detail for step in first.steps if step.fate is Fate.DROPPED_BY_BROKER_TAG} == {"TagB"}
+    groups = {"Consumer4x": "TagA || TagC", "Consumer5x": "TagA||TagB||TagC", "Everything": "*"}
+    fates = one_consumer_each(groups, ["TagA", "TagB", "TagC"] * 20).fates()
+    assert Counter(fate.tag for fate in fates.where(group="Everything")) == {"TagA": 20, "TagB": 20, "TagC": 20}
+    arrived = Counter(fate.group for fate in fates.where(fate="delivered"))
+    assert arrived == {"Consumer4x": 40, "Consumer5x": 60, "Everything": 60}
+    assert {fate.tag for fate in fates.where(group="Consumer4x", fate="dropped_by_broker_tag")} == {"TagB"}
 
 
 @pytest.mark.row("F-52", "F-53", "F-56", "F-95")
 def test_colliding_tags_pass_the_broker_and_die_at_the_client():
-    run = TagFilter(groups={"G": COLLIDING[0]}, tags=(*COLLIDING, None), messages=3).run()
-    passage = passage_of(run, "G")
-    fates = [Fate.DELIVERED, Fate.DROPPED_BY_CLIENT, Fate.DROPPED_BY_BROKER_TAG]
-    assert [step.fate for step in passage.steps] == fates
-    assert [step.fate for step in subscribed(COLLIDING[0], [*COLLIDING, None]).passage("G").steps] == fates
+    lab = one_consumer_each({"G": "Aa"}, ["Aa", "BB", None])
+    assert [fate.fate for fate in lab.fates()] == ["delivered", "dropped_by_client", "dropped_by_broker_tag"]
+    assert sum(pull.found for pull in lab.pulls().where(topic="TagFilterTest")) == 2
+
+
+@pytest.mark.row("F-31", "F-51")
+def test_the_broker_holds_the_codes_that_the_client_computed():
+    lab = one_consumer_each({"G": "TagA || TagC"}, [])
+    held = lab.broker.consumer_manager.find_subscription_data("G", "TagFilterTest")
+    assert (held.code_set, held.tags_set) == ({2598919, 2598921}, {"TagA", "TagC"})
+
+
+@pytest.mark.row("F-02")
+def test_a_tag_is_one_property_however_it_is_set():
+    made, later, twice = Message.of("T", b"x", "TagA"), Message.of("T", b"x"), Message.of("T", b"x", "Other")
+    later.tags = twice.tags = "TagA"
+    assert made.properties == later.properties == twice.properties
+    assert made.properties["TAGS"] == "TagA"
+
+
+@pytest.mark.row("F-70")
+def test_an_entry_has_twenty_bytes_whatever_the_tag_is():
+    lab = one_consumer_each({"G": "*"}, ["a", "a" * 100])
+    queue = lab.broker.message_store.find_consume_queue("TagFilterTest", 0)
+    assert len(queue.get_index_buffer(0, 20)) == CQ_STORE_UNIT_SIZE == 20
+    assert MessageStoreConfig().mapped_file_size_consume_queue == 300_000 * 20
 
 
 @pytest.mark.row("S-10")
-def test_the_order_of_tags_loses_nothing():
-    run = one_group("TagA || TagC", "TagC || TagA")
-    assert len(passage_of(run, "G").delivered) == 40
-    assert not [fate for fate in run.fates if fate.lost]
-    run = one_group("TagA || TagC", "TagA")
-    assert [fate for fate in run.fates if fate.lost]
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"groups": {}}, "must not be empty"),
-        ({"tags": ()}, "must not be empty"),
-        ({"messages": 0}, "messages is 0"),
-        ({"messages": 3_000}, "messages is 3000"),
-        ({"queues": 0}, "queues is 0"),
-    ],
-)
-def test_settings_that_cannot_be(settings, problem):
-    with pytest.raises(BadInput, match=problem):
-        TagFilter(**settings).scenario()
+@pytest.mark.parametrize(("second", "loses"), [("TagC || TagA", False), ("TagA", True)])
+def test_the_order_of_tags_loses_nothing(second, loses):
+    lab = rmqlab.Lab(topics={"T": 4})
+    lab.consumer("A", group="G", subscribe={"T": "TagA || TagC"})
+    lab.consumer("B", group="G", subscribe={"T": second})
+    lab.run(seconds=60)
+    lab.send("T", ["TagA", "TagB", "TagC"] * 20)
+    lab.run(seconds=30)
+    assert any(fate.lost for fate in lab.fates()) == loses
+    assert loses or len(lab.fates().where(fate="delivered")) == 40
+    told = rmqlab.lint({"A": {"T": "TagA || TagC"}, "B": {"T": second}})
+    assert str(told.verdict) == ("inconsistent" if loses else "consistent")
 
 
 @pytest.mark.row("F-07", "F-10", "F-11", "F-12")

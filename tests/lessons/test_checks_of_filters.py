@@ -1,4 +1,4 @@
-"""The checks of notebooks 02, 03 and 04: right answers, wrong ones, and the proof that they show."""
+"""The checks of notebooks 03 and 04: right answers, wrong ones, and the proof that they show."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ import rmqlab
 from rmqlab.lab.filters.late_group import BY_SQL, BY_TAG, LESSON, TASK
 from rmqlab.lessons import checks_03, checks_04
 from rmqlab.lessons.check import CheckFailed, checks, judge
-from rmqlab.lessons.checks_02 import COUNTED
 
-ENDS = {"m1": "client", "m2": "broker", "m3": "broker"}
-ARRIVE = {"TagA||TagB": 40, "taga": 0, " || ": 0, "TagC || TagC": 20, "": 60}
 VALUES = {"1": "true", "2": "null", "3": "error", "4": "true", "5": "null", "6": "false"}
 REPAIRED = {
     "not one": "a <> '1' OR a IS NULL",
@@ -31,10 +28,6 @@ def settings(rate, groups, hits):
 
 
 RIGHT = [
-    ("02-collide", ("Ab", "BC")),
-    ("02-collide", ["Shop-Ab", "Shop-BC"]),
-    ("02-three", ENDS),
-    ("02-sixty", ARRIVE),
     ("03-values", VALUES),
     ("03-ten", [0, 6, 8, 9]),
     ("03-repair", REPAIRED),
@@ -45,19 +38,6 @@ RIGHT = [
 ]
 # Every wrong answer with a piece of the problem, of the rule, and of a line that its message must have.
 WRONG = [
-    ("02-collide", "AaBB", "Give two tags", "hash", ""),
-    ("02-collide", ("Ab", "Ab"), "the same tag", "Two different", ""),
-    ("02-collide", ("Aa", "BB"), "the lesson's", "of your own", ""),
-    ("02-collide", ("Ab ", "BC"), "no tag that can be subscribed", "trimmed", ""),
-    ("02-collide", ("", "BC"), "no tag", "trimmed", ""),
-    ("02-collide", ("TagA", "TagB"), "codes differ", "31^(n-1)", "'TagA' has the code 2598919"),
-    ("02-three", {"m1": "client"}, "Give a dict", "one end", ""),
-    ("02-three", ENDS | {"m1": "lost"}, "m1: 'lost' is none of", "three ends", ""),
-    ("02-three", ENDS | {"m1": "broker"}, 'm1 (BB) does not end at "broker"', "as text", "BB: code 2112"),
-    ("02-three", ENDS | {"m2": "client"}, "m2 (TagA)", "set of codes", "has the tags"),
-    ("02-three", ENDS | {"m3": "arrives"}, "m3 (no tag)", "code 0", "no tag: code 0"),
-    ("02-sixty", {}, "Give a dict", "One number", ""),
-    ("02-sixty", dict.fromkeys(COUNTED, 60), "'TagA||TagB': not 60 of 60", "F-57", "TagC: code 2598921"),
     ("03-values", {"1": "true"}, "Give a dict", "four values", ""),
     ("03-values", VALUES | {"1": "maybe"}, "1: 'maybe' is none of", "four values", ""),
     ("03-values", VALUES | {"5": "true"}, "5: NOT (a > 10)", "NOT null is null", "= null"),
@@ -89,7 +69,7 @@ WRONG = [
 
 
 def test_every_check_has_a_right_answer_and_a_wrong_one():
-    every = {name for number in ("02", "03", "04") for name in checks(number)}
+    every = {name for number in ("03", "04") for name in checks(number)}
     assert every == {name for name, _ in RIGHT} == {name for name, *_ in WRONG}
 
 

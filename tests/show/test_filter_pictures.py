@@ -26,7 +26,7 @@ from rmqlab.show.filters.queue_entry import queue_entry
 from rmqlab.show.filters.switch_matrix import switch_matrix
 from rmqlab.show.filters.tag_checks import tag_checks
 from rmqlab.show.filters.truth_table import connective, negation, truth_table, truth_tables
-from rmqlab.show.play.filters import play_bits, play_sql, play_tags, properties_of
+from rmqlab.show.play.filters import play_bits, play_sql, properties_of
 from rmqlab.show.stack import stacked
 
 pytestmark = pytest.mark.slow
@@ -312,7 +312,7 @@ def test_properties_as_they_are_typed(text, properties):
         assert properties_of(text) == properties
 
 
-@pytest.mark.parametrize("play", [play_tags, play_sql, play_bits])
+@pytest.mark.parametrize("play", [play_sql, play_bits])
 def test_controls_begin_with_a_picture(play, capsys):
     play(mode="static")
     with pytest.raises(BadInput, match="mode is 'moving'"):

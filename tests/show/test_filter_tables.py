@@ -1,80 +1,18 @@
-"""The tables of notebooks 02, 03 and 04."""
+"""The tables of notebooks 03 and 04."""
 
 from __future__ import annotations
 
 import pytest
 
 from rmqlab.lab.articles.sql_filter import SqlFilter
-from rmqlab.lab.articles.tag_filter import TagFilter, one_group, subscribed
 from rmqlab.lab.filter_funnel import passage_of
 from rmqlab.lab.filters.class_filter import ClassFilter
 from rmqlab.lab.filters.switch_matrix import switch_matrix
-from rmqlab.message.java import string_hash
-from rmqlab.show.filters import layer_tables, sql_tables, tag_tables
+from rmqlab.show.filters import layer_tables, sql_tables
 
 
 def column(table, number=-1):
     return [row[number] for row in table.rows]
-
-
-@pytest.mark.row("F-03", "F-04", "F-05")
-def test_received_beside_guess_and_article():
-    table = tag_tables.received(TagFilter().run(), {"Consumer4x": 40}, {"Consumer4x": 60})
-    assert table.rows[0] == ("TagA || TagC", 60, 60, 40, 40)
-    assert table.marked == frozenset({0})
-
-
-@pytest.mark.row("F-52", "F-53")
-def test_returned_by_the_broker_and_kept_by_the_client():
-    table = tag_tables.returned(subscribed("Aa", ["Aa", "BB", "TagA", None]).passage("G"), 1)
-    assert table.rows == [("returned by the broker", 1, 2), ("kept by the client", None, 1)]
-    assert table.marked == frozenset({0})
-
-
-@pytest.mark.row("F-50")
-@pytest.mark.parametrize("tag", ["TagA", "", "标签", "😀a", "a" * 40])
-def test_hash_steps_end_at_the_code(tag):
-    table = tag_tables.hash_steps(tag)
-    assert f": {string_hash(tag)}" in table.caption
-    if tag and "😀" not in tag:
-        assert table.rows[-1][-1] == string_hash(tag)
-
-
-@pytest.mark.row("F-06")
-def test_parsed_texts():
-    table = tag_tables.parsed()
-    found = dict(zip(column(table, 0), column(table), strict=True))
-    assert found["null"] == found["''"] == found["'*'"] == "TagA, TagB, no tag"
-    assert found["' || '"] == found["'taga'"] == "nothing"
-    assert found["'||'"] == "refused: subString split error"
-    assert [table.rows[number][0] for number in sorted(table.marked)] == ["' || '", "'taga'"]
-
-
-@pytest.mark.row("F-56", "F-57")
-def test_untagged():
-    assert tag_tables.untagged().rows == [
-        ("'TagA'", 0, "drops it", "drops it", "passes"),
-        ("'*'", 0, "passes", "passes", "passes"),
-        ("' || '", 0, "drops it", "passes", "passes"),
-    ]
-
-
-@pytest.mark.row("F-02", "F-31", "F-70", "F-95")
-def test_other_tables_of_tags():
-    heartbeat = dict(tag_tables.heartbeat("TagA || TagC", "T").rows)
-    assert (heartbeat["codeSet"], heartbeat["tagsSet"]) == ("[2598919, 2598921]", '["TagA", "TagC"]')
-    assert tag_tables.entry_sizes("TagA").rows[0][1:3] == (20, 6_000_000)
-    assert len({str(sorted(eval(text).items())) for text in column(tag_tables.ways_to_tag("TagA"))}) == 1  # noqa: S307
-    assert column(tag_tables.clients(["TagA||TagB"], ["TagA", "TagC"])) == ["yes"]
-    assert column(tag_tables.client_check("Aa", ["Aa", "BB", None]), 2) == ["passes", "drops it", "drops it"]
-
-
-@pytest.mark.row("S-10")
-def test_tag_order():
-    first, second = "TagA || TagC", "TagC || TagA"
-    table = tag_tables.tag_order(first, second, one_group(first, second), "G")
-    assert column(table)[1:] == ["the same", "40 of 60 arrive, 0 lost"]
-    assert column(table)[0].startswith("spelling of T")
 
 
 @pytest.mark.row("F-11", "F-12")

@@ -1,4 +1,4 @@
-"""The controls of notebooks 02, 03 and 04: tags through both checks, expressions on messages, bits of many groups."""
+"""The controls of notebooks 03 and 04: expressions on messages, bits of many groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rmqlab.show.explore import ChoiceControl, Mode, Text, explore
 from rmqlab.show.filters.bit_array import bit_array
 from rmqlab.show.filters.expression_tree import expression_tree
 from rmqlab.show.filters.false_hits import false_hits
-from rmqlab.show.filters.tag_checks import tag_checks
 from rmqlab.show.filters.truth_table import truth_table
 from rmqlab.show.stack import stacked
 
@@ -20,23 +19,9 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.tokens import Version
     from rmqlab.show.figure import Picture
 
-NO_TAG = "-"
-MOST_TAGS = 12
 SHARES = {"none": 0.0, "a quarter": 0.25, "half": 0.5, "all but one": 1.0}
 VERSIONS: dict[str, Version] = {"4.8.0": "4.8.0", "5.3.3": "5.3.3"}
 TRIALS = 3
-
-
-def play_tags(
-    *, mode: Mode = "live", subscription: str = "Aa || TagA", tags: str = f"Aa, BB, TagA, TagB, {NO_TAG}"
-) -> None:
-    """Any subscription against any tags; "-" among the tags is a message without one."""
-    explore(_tags, mode=mode, subscription=Text("Subscription", subscription), tags=Text("Messages' tags", tags))
-
-
-def _tags(*, subscription: str, tags: str) -> Picture:
-    named = [tag.strip() for tag in tags.split(",")][:MOST_TAGS]
-    return tag_checks(subscription, [None if tag in {"", NO_TAG} else tag for tag in named])
 
 
 def play_sql(*, mode: Mode = "live", expression: str = FROM_4X, message: str = "TAGS=TagB a=4") -> None:
