@@ -160,7 +160,7 @@ VERBS = {
         checkout=True,
     ),
     "notebook": Verb(
-        "open JupyterLab on notebooks/",
+        "open JupyterLab on your own copy of the lessons",
         {0: "it ended well", 1: "a cell failed, or JupyterLab did"},
         "notebook --no-browser",
         extras=("notebook", "spark", "java"),

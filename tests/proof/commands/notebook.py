@@ -1,4 +1,4 @@
-"""The verb `notebook`: JupyterLab on the folder notebooks/; also runs notebooks anew and generates the exercises."""
+"""The verb `notebook`: JupyterLab on a learner's copy of the lessons; also runs notebooks anew and makes exercises."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import folder
 from rmqlab.commands.output import text_stream, write_json
+from tests.proof.learner_copy import FOLDER, INDEX, learner_folder, make_copy
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -18,24 +19,39 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: those it does not know go to JupyterLab."""
+    parser.add_argument("--folder", default=FOLDER, metavar="NAME", help=f"of your copy, beside notebooks/ ({FOLDER})")
+    parser.add_argument("--read", action="store_true", help="open the lessons as they ran, in notebooks/, to read them")
     parser.add_argument("--execute", nargs="+", type=Path, metavar="FILE", help="run these notebooks, write them clean")
     parser.add_argument(
         "--exercises", action="store_true", help="generate notebooks/exercises from notebooks/solutions"
     )
-    parser.epilog = "Every other argument goes to JupyterLab: --no-browser, --port 8899, --allow-root, ..."
+    parser.epilog = (
+        f"Your copy, {FOLDER}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
+        "Every other argument goes to JupyterLab: --no-browser, --port 8899, --allow-root, ..."
+    )
 
 
 def run(args: Namespace) -> int:
     """Run JupyterLab until it is stopped and return its exit status; or write notebooks: 0, or 1 if a cell failed.
 
-    The notebooks of this tree are marked as trusted first: who runs its code trusts them too, and JupyterLab shows no
-    picture of an untrusted one until it has been run.
+    The notebooks that it opens are marked as trusted first: who runs this tree's code trusts them too, and JupyterLab
+    shows no picture of an untrusted one until it has been run. Its root is the tree, so that links to data/ lead there.
     """
     notebooks = folder("notebooks")
     if args.execute or args.exercises:
         return _write(args, notebooks)
-    _trust(notebooks)
-    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={notebooks}", *args.rest]
+    if args.read:
+        opened = next(iter(sorted(notebooks.glob("*.ipynb"))), notebooks)
+    else:
+        copied = make_copy(notebooks, learner_folder(notebooks.parent, args.folder))
+        opened = copied.folder / INDEX
+        print(f"your lessons: {copied.folder} ({len(copied.written)} new files)", file=text_stream(args))
+    _trust(opened.parent)
+    root = notebooks.parent
+    command = [
+        sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
+        f"--LabApp.default_url=/lab/tree/{opened.relative_to(root).as_posix()}", *args.rest,
+    ]  # fmt: skip
     status = subprocess.call(command)  # noqa: S603 - our own interpreter, arguments of the person at the terminal
     write_json({"command": command[1:], "status": status}, args.json)
     return status

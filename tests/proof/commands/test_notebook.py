@@ -19,10 +19,12 @@ SOLVED = "# begin solution\nprint(2)\n# otherwise\n# print(...)\n# end solution"
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    monkeypatch.setattr(verb, "folder", lambda _: tmp_path)
+    notebooks = tmp_path / "notebooks"
+    monkeypatch.setattr(verb, "folder", lambda _: notebooks)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
-    write(tmp_path / "solutions" / "01.ipynb", new_notebook(cells=[new_code_cell(SOLVED, id="task")]))
-    return tmp_path
+    write(notebooks / "solutions" / "01.ipynb", new_notebook(cells=[new_code_cell(SOLVED, id="task")]))
+    write(notebooks / "01.ipynb", new_notebook(cells=[new_code_cell("1 + 1", id="one")]))
+    return notebooks
 
 
 def test_notebooks_are_run_anew_and_exercises_made(tree, capsys):
@@ -48,12 +50,34 @@ def test_a_file_that_is_no_notebook(tree, capsys):
     assert "x.ipynb: not a notebook" in capsys.readouterr().err
 
 
-def test_jupyterlab_opens_the_folder_with_its_notebooks_trusted(tree, monkeypatch):
+@pytest.fixture
+def commands(monkeypatch):
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command: commands.append(command) or 3)
+    return commands
+
+
+def test_jupyterlab_opens_the_index_of_a_trusted_copy(tree, commands):
     assert main(["notebook", "--port", "8899"]) == 3
-    assert commands[0][1:] == ["-m", "jupyterlab", f"--ServerApp.root_dir={tree}", "--port", "8899"]
-    assert NotebookNotary().check_signature(read(tree / "solutions" / "01.ipynb"))
+    root, opened = f"--ServerApp.root_dir={tree.parent}", "--LabApp.default_url=/lab/tree/my-lessons/00_index.ipynb"
+    assert commands[0][1:] == ["-m", "jupyterlab", root, opened, "--port", "8899"]
+    for name in ("00_index.ipynb", "01.ipynb"):
+        assert NotebookNotary().check_signature(read(tree.parent / "my-lessons" / name))
+
+
+def test_jupyterlab_opens_another_folder_or_what_ran(tree, commands):
+    assert main(["notebook", "--folder", "class"]) == 3
+    assert commands[0][4] == "--LabApp.default_url=/lab/tree/class/00_index.ipynb"
+    assert main(["notebook", "--read"]) == 3
+    assert commands[1][4] == "--LabApp.default_url=/lab/tree/notebooks/01.ipynb"
+    assert NotebookNotary().check_signature(read(tree / "01.ipynb"))
+
+
+@pytest.mark.parametrize(("name", "text"), [("a/b", "does not lie beside"), ("..", "does not"), ("notebooks", "holds")])
+def test_a_folder_that_cannot_be_a_copy_is_named(tree, commands, capsys, name, text):
+    assert main(["notebook", "--folder", name]) == 2
+    assert text in capsys.readouterr().err
+    assert not commands
 
 
 def test_strict_comparison_leaves_exercises_out():

@@ -1,0 +1,184 @@
+"""A learner's copy of the lessons: without outputs, guesses still open, in a folder of its own that git does not see.
+
+What a learner has there is never written over. An index lesson, 00_index.ipynb, leads to the lessons.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.lessons.notebooks import Notebook, clean, read, tags, write
+
+FOLDER = "my-lessons"
+INDEX = "00_index.ipynb"
+GUESS = "guess"
+STATE = """\
+import json, pathlib, rmqlab
+
+rows = []
+for path in sorted(pathlib.Path("exercises").glob("*.ipynb")):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    tasks = [cell for cell in cells if "rmqlab.check(" in "".join(cell["source"])]
+    done = sum(": right. " in json.dumps(cell["outputs"]) for cell in tasks)
+    rows.append({"tasks": path.stem, "done": f"{done} of {len(tasks)}"})
+rmqlab.show.table("Your tasks, as saved", rows)"""
+ABOUT = """\
+# Lessons on RocketMQ's subscriptions, filters and heartbeats · 课程目录
+
+Begin with [01](01_eight_messages.ipynb). Each lesson asks for a guess first: enter it where `...` stands, then run on.
+Change what you like: this folder is your own copy, and it is never written over. To get a lesson anew, rename your file
+or delete it, and start `./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here.
+
+| lesson | question | minutes | tasks | done |
+|---|---|---|---|---|
+"""
+OLDER_MARK = "\\*"
+OLDER = f"\n{OLDER_MARK} The lesson has changed since this copy was made.\n"
+HOW = "Tasks count as done when they were right in the saved file. Save your tasks, then run this cell."
+
+
+class Copied(NamedTuple):
+    """The folder, and the files written into it now."""
+
+    folder: Path
+    written: list[Path]
+
+
+def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
+    """Where a learner's copy lies: beside notebooks/, so that ../data is the same from both.
+
+    Raises:
+        BadInput: it is another folder's child, or a folder that belongs to the project.
+    """
+    root = root.resolve()
+    path = (root / name).resolve()
+    if path.parent != root:
+        raise BadInput(f"{path} does not lie beside notebooks/: name a folder in {root}, such as {FOLDER}")
+    if path.exists() and not (path / INDEX).exists() and (not path.is_dir() or any(path.iterdir())):
+        raise BadInput(f"{path} holds something else than a learner's copy: name a new folder, such as {FOLDER}")
+    return path
+
+
+def make_copy(notebooks: Path, folder: Path) -> Copied:
+    """Copy the lessons and tasks that `folder` does not have yet, and write its index anew."""
+    written = []
+    for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
+        path = folder / source.relative_to(notebooks)
+        if not path.exists():
+            write(path, learners(read(source)))
+            written.append(path)
+    folder.mkdir(exist_ok=True)
+    for source in (notebooks / "glossary.md",):
+        if source.is_file():
+            shutil.copyfile(source, folder / source.name)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    index = folder / INDEX
+    if not index.exists() or _untouched(read(index)):
+        write(index, index_lesson(notebooks, folder))
+    return Copied(folder, written)
+
+
+def learners(lesson: Notebook) -> Notebook:
+    """The lesson without outputs, its guesses open."""
+    mine = clean(lesson)
+    for cell in mine["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+            if GUESS in tags(cell):
+                cell["source"] = open_guess(cell["source"])
+    mine["metadata"]["rmqlab"] = {"made_of": digest(lesson)}
+    return mine
+
+
+def open_guess(source: str) -> str:
+    """The source with `...` for each value that is given to `rmqlab.guess`; comments stay.
+
+    >>> open_guess("mine = rmqlab.guess(A=4, B=[1, 2])  # numbers")
+    'mine = rmqlab.guess(A=..., B=...)  # numbers'
+    """
+    data = source.encode()
+    starts = [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    calls = (one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Call))
+    values: list[Any] = [
+        keyword.value
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == GUESS
+        for keyword in call.keywords
+    ]
+    for value in sorted(values, key=lambda one: (one.lineno, one.col_offset), reverse=True):
+        begin, end = (
+            starts[line - 1] + column
+            for line, column in ((value.lineno, value.col_offset), (value.end_lineno, value.end_col_offset))
+        )
+        data = data[:begin] + b"..." + data[end:]
+    return data.decode()
+
+
+def digest(notebook: Notebook) -> str:
+    """What stands in its cells, as a short name."""
+    sources = [[cell["cell_type"], "".join(cell["source"])] for cell in notebook["cells"]]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
+
+
+def index_lesson(notebooks: Path, folder: Path) -> Notebook:
+    """The index: each lesson with its question, its minutes, and how many of its tasks are done."""
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+    rows, changed = [], False
+    for source in sorted(notebooks.glob("*.ipynb")):
+        header = "".join(read(source)["cells"][0]["source"])
+        older = _is_older(source, folder / source.name)
+        exercise = next((folder / "exercises").glob(f"{source.stem}*.ipynb"), None)
+        done, tasks = (0, 0) if exercise is None else tasks_done(read(exercise))
+        link = "" if exercise is None else f"[{tasks} tasks](exercises/{exercise.name})"
+        title = _first(r"^# (.+)$", header) or source.stem
+        question = _first(r"\*\*Question:\*\* (.+)$", header).replace("|", r"\|")
+        minutes = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", _first(r"^\| Minutes \| (.+) \|$", header))
+        lesson = f"[{title}]({source.name}){OLDER_MARK if older else ''}"
+        rows.append(f"| {lesson} | {question} | {minutes} | {link} | {_state(done, tasks)} |")
+        changed = changed or older
+    cells = [
+        new_markdown_cell(ABOUT + "\n".join(rows) + "\n" + (OLDER if changed else ""), id="lessons"),
+        new_markdown_cell(HOW, id="how"),
+        new_code_cell(STATE, id="state"),
+    ]
+    index = clean(new_notebook(cells=cells))
+    index["metadata"]["rmqlab"] = {"made_of": digest(index)}
+    return index
+
+
+def tasks_done(exercise: Notebook) -> tuple[int, int]:
+    """How many tasks of a saved exercise are right, and how many there are."""
+    tasks = [cell for cell in exercise["cells"] if "rmqlab.check(" in cell["source"] and cell["cell_type"] == "code"]
+    return sum(": right. " in json.dumps(cell["outputs"]) for cell in tasks), len(tasks)
+
+
+def _state(done: int, tasks: int) -> str:
+    return "" if not tasks else "all" if done == tasks else f"{done} of {tasks}"
+
+
+def _first(pattern: str, text: str) -> str:
+    found = re.search(pattern, text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _made_of(notebook: Notebook) -> str | None:
+    made: str | None = notebook["metadata"].get("rmqlab", {}).get("made_of")
+    return made
+
+
+def _untouched(notebook: Notebook) -> bool:
+    return _made_of(notebook) == digest(notebook)
+
+
+def _is_older(source: Path, mine: Path) -> bool:
+    return mine.exists() and _made_of(read(mine)) not in {None, digest(read(source))}

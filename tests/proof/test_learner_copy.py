@@ -1,0 +1,136 @@
+"""A learner's copy: guesses open, nothing written over, tracked files as they were; the guess stops what is below."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+
+import pytest
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from rmqlab.checkout import ROOT
+from rmqlab.lessons.notebooks import execute, read, tags, write
+from tests.proof import learner_copy
+from tests.proof.learner_copy import INDEX, index_lesson, learners, make_copy, open_guess
+
+HEADER = """# 01 Eight · 八
+**Question:** Who gets what?
+
+| | |
+|---|---|
+| Minutes | 20, then 10 for the [tasks](exercises/01_tasks.ipynb) |"""
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+GUESSED = [path for path in LESSONS if any("guess" in tags(cell) for cell in read(path)["cells"])]
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """One lesson that asks for a guess, and its task."""
+    cells = [
+        new_markdown_cell(HEADER, id="header"),
+        new_code_cell("import rmqlab\nprint('before')", id="before", execution_count=1),
+        new_code_cell("mine = rmqlab.guess(A=4, B=4)", id="guess", metadata={"tags": ["guess"]}, execution_count=2),
+        new_code_cell("print('the answer')", id="run", outputs=[new_output("stream", text="the answer\n")]),
+    ]
+    write(tmp_path / "notebooks" / "01_eight.ipynb", new_notebook(cells=cells))
+    task = new_code_cell('answer = ...\nrmqlab.check("01-predict", answer)', id="task")
+    write(tmp_path / "notebooks" / "exercises" / "01_eight_tasks.ipynb", new_notebook(cells=[task]))
+    (tmp_path / "notebooks" / "glossary.md").write_text("words")
+    return tmp_path
+
+
+def test_a_copy_has_open_guesses_and_no_outputs(tree):
+    copied = make_copy(tree / "notebooks", tree / "my-lessons")
+    assert [path.name for path in copied.written] == ["01_eight.ipynb", "01_eight_tasks.ipynb"]
+    mine = read(tree / "my-lessons" / "01_eight.ipynb")
+    assert mine["cells"][2]["source"] == "mine = rmqlab.guess(A=..., B=...)"
+    assert not any(cell.get("outputs") for cell in mine["cells"])
+    assert (tree / "my-lessons" / "glossary.md").exists()
+
+
+def test_what_a_learner_has_is_never_written_over(tree):
+    path = tree / "my-lessons" / "01_eight.ipynb"
+    make_copy(tree / "notebooks", path.parent)
+    write(path, new_notebook(cells=[new_code_cell("my own", id="own")]))
+    (path.parent / "exercises" / "01_eight_tasks.ipynb").unlink()
+    copied = make_copy(tree / "notebooks", path.parent)
+    assert [one.name for one in copied.written] == ["01_eight_tasks.ipynb"]
+    assert read(path)["cells"][0]["source"] == "my own"
+
+
+def test_the_index_leads_to_lessons_and_says_what_is_done(tree):
+    folder = tree / "my-lessons"
+    make_copy(tree / "notebooks", folder)
+    text = read(folder / INDEX)["cells"][0]["source"]
+    row = "| [01 Eight · 八](01_eight.ipynb) | Who gets what? | 20, then 10 for the tasks | "
+    assert row + "[1 tasks](exercises/01_eight_tasks.ipynb) | 0 of 1 |" in text
+    task = read(folder / "exercises" / "01_eight_tasks.ipynb")
+    right = new_output("execute_result", data={"text/plain": "01-predict: right. All."})
+    task["cells"][0]["outputs"] = [right]
+    write(folder / "exercises" / "01_eight_tasks.ipynb", task)
+    make_copy(tree / "notebooks", folder)
+    index = read(folder / INDEX)
+    assert "| all |" in index["cells"][0]["source"]
+    assert "1 of 1" in str(execute(index, folder)["cells"][2]["outputs"])
+
+
+def test_an_index_with_notes_of_ones_own_stays(tree):
+    folder = tree / "my-lessons"
+    make_copy(tree / "notebooks", folder)
+    index = read(folder / INDEX)
+    index["cells"][1]["source"] = "note"
+    write(folder / INDEX, index)
+    make_copy(tree / "notebooks", folder)
+    assert read(folder / INDEX)["cells"][1]["source"] == "note"
+
+
+def test_a_lesson_that_changed_since_is_marked(tree):
+    folder, source = tree / "my-lessons", tree / "notebooks" / "01_eight.ipynb"
+    make_copy(tree / "notebooks", folder)
+    lesson = read(source)
+    lesson["cells"][1]["source"] = "print('anew')"
+    write(source, lesson)
+    assert "(01_eight.ipynb)\\*" in index_lesson(tree / "notebooks", folder)["cells"][0]["source"]
+
+
+def test_running_all_stops_at_the_guess_and_goes_on_after_it(tree):
+    mine = learners(read(tree / "notebooks" / "01_eight.ipynb"))
+    with pytest.raises(CellExecutionError, match="Enter your guess first: A, B"):
+        execute(mine, tree)
+    mine["cells"][2]["source"] = "mine = rmqlab.guess(A=2, B=0)"
+    assert execute(mine, tree)["cells"][3]["outputs"][0]["text"] == "the answer\n"
+
+
+@pytest.mark.parametrize("path", GUESSED, ids=lambda path: path.stem)
+def test_a_fresh_copy_of_a_lesson_shows_nothing_below_its_guess(path):
+    mine = learners(read(path))
+    with pytest.raises(CellExecutionError, match="Enter your guess first"):
+        execute(mine, path.parent)
+
+
+def test_tracked_files_stay_clean():
+    """git sees nothing of a copy, wherever it lies: it ignores itself."""
+    told = subprocess.run(["git", "check-ignore", "-q", "my-lessons/x.ipynb"], cwd=ROOT, check=False)
+    assert told.returncode == 0
+
+
+def test_a_copy_ignores_itself(tree):
+    subprocess.run(["git", "init", "-q", str(tree)], check=True)
+    make_copy(tree / "notebooks", tree / "class")
+    told = subprocess.run(["git", "status", "--porcelain"], cwd=tree, capture_output=True, text=True, check=True)
+    assert "class" not in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "opened"),
+    [
+        ("rmqlab.guess(A=4)", "rmqlab.guess(A=...)"),
+        ("x = 1\nmine = rmqlab.guess(\n    A=[1, 2],  # 消息\n    B={'x': 5},\n)", None),
+        ("mine = guess_of(4)", "mine = guess_of(4)"),
+    ],
+)
+def test_guesses_are_opened(source, opened):
+    expected = "x = 1\nmine = rmqlab.guess(\n    A=...,  # 消息\n    B=...,\n)" if opened is None else opened
+    assert open_guess(source) == expected
+    assert doctest.testmod(learner_copy).failed == 0
