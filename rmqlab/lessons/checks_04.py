@@ -1,127 +1,161 @@
-"""The checks of notebook 04: where six messages stop, a group that layer 1 is wrong about, settings for 200 groups."""
+"""The checks of notebook 04: where six messages stop, the positions of a bloom filter, a broken rule, settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
 
-from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BloomFilter, BloomFilterError
-from rmqlab.lab.bloom.rates import counted, theory
-from rmqlab.lab.filters.filter_bench import TOPIC
-from rmqlab.lab.filters.late_group import TASK
+from rmqlab.checkout import folder
+from rmqlab.errors import BadInput
+from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter
+from rmqlab.filter.murmur3 import murmur3_128
+from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.protocol.subscription_data import TAG
+from rmqlab.lessons.rule_cases import Case
+from rmqlab.lessons.rule_judge import differs_in_a_case
+from rmqlab.message.java import to_utf8
+from rmqlab.rules import DEFAULT_RULES, Rules
 
-if TYPE_CHECKING:
-    from rmqlab.lab.filter_funnel import Passage, Step
-
-PLACES = ("layer 1", "layer 2", "client", "arrives")
-MATCHING = tuple(f"CID_{number:02d}" for number in range(32))
-GROUPS, MOST_BYTES, MOST_RATE, NEAR = 200, 170, 0.05, 0.02
-BY_BITS = "Layer 1 drops what lacks one of the group's bits, and lets pass what it cannot judge (F-59..F-62)."
-BY_LAYER_2 = "Layer 2 evaluates the expression on the message; only true passes (F-65)."
-BY_TEXT = "TAG subscriptions pass layer 2 untouched; the client compares the text (F-53, F-64)."
-FALSE_HIT = "A false hit: every bit of the group was set by others, though it did not match (F-62, F-77)."
-RATE = "After n groups a bit is 0 with the chance (1 - 1/m)^(k·n); a false hit needs k bits that are 1 (F-76)."
-HINTS = {
-    "one_stage": "Go through the places in order: what can each one see of the message?",
-    "false_hit": "Which bits must be set for layer 1 to let a message pass, and who may have set them?",
-    "settings": "Two things pull against each other: the bytes a message carries, and how many bits are still 0.",
+BOTH: Final[dict[str, Any]] = {"enableCalcFilterBitMap": True, "enableConsumeQueueExt": True}
+CONDITION: Final = "a BETWEEN 3 AND 7 OR TAGS = 'TagC'"
+# Tag and property a of the messages stored before the group subscribes, and after.
+EARLY: Final = (("Aa", "5"), ("TagB", "9"), (None, "x"))
+LATE: Final = (("TagC", "8"), ("TagC", "4.0"), ("BB", "7"))
+PLACES: Final = {
+    "delivered": "arrives", "dropped_by_broker_bitmap": "layer 1", "dropped_by_broker_sql": "layer 2",
+}  # fmt: skip
+REWRITTEN: Final[Mapping[str, Callable[..., Any]]] = {
+    "is_hit": lambda positions, is_set: is_set(positions[0]),
+    "bit_positions": lambda hash64, k, m: [(hash64 + i * 31) % m for i in range(k)],
+    "is_matched_by_commit_log": lambda value: value is not False,
 }
+"""The three rules as the exercise has them; one of them changes what a group receives."""
+GROUPS, MOST_BYTES, MOST_RATE = 200, 170, 0.05
+LAYERS = "Layer 1 lets pass what it cannot judge, layer 2 lets only true pass (F-59..F-62, F-65)."
+RESULT = "A rule is broken for a group if the group receives other messages with it."
+RATE = "After n groups a bit is 0 with the chance (1 - 1/m)^(k*n); a false hit needs k bits that are 1 (F-76)."
 
 
 def stages(answer: Any) -> str:
-    """Where each of the six messages stops for each group: {group: {message: place}}."""
-    passages = TASK.passages()
-    names = [passage.group for passage in passages]
-    if not isinstance(answer, dict) or set(answer) != set(names):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, names))}.", rule="Two groups, six messages.")
-    for passage in passages:
-        said = answer[passage.group]
-        if not isinstance(said, dict) or set(said) != {step.name for step in passage.steps}:
-            raise CheckFailed(f"{passage.group}: give a place for m0 to m5.", rule=f"Places: {', '.join(PLACES)}.")
-        for step in passage.steps:
-            _one_stage(passage, step, said[step.name])
-    return "All twelve stop, or arrive, where you said."
-
-
-def _one_stage(passage: Passage, step: Step, said: object) -> None:
-    found = "arrives" if step.stage is None else str(step.stage)
-    if said not in PLACES:
+    """Where each of the six messages stops: {message: place}."""
+    names = [f"m{number}" for number in range(len(EARLY + LATE))]
+    if not isinstance(answer, Mapping) or set(answer) != set(names):
+        raise CheckFailed("Give a dict with a place for each of m0 to m5.")
+    found = _stages()
+    for name in names:
+        if answer[name] not in PLACES.values():
+            raise CheckFailed(f"{name}: {answer[name]!r} is none of {', '.join(sorted(PLACES.values()))}.")
+    wrong = [name for name in names if answer[name] != found[name]]
+    if wrong:
+        side = "before" if wrong[0] in names[: len(EARLY)] else "after"
         raise CheckFailed(
-            f"{step.name}: {said!r} is none of {', '.join(PLACES)}.", rule="A message stops at one place."
+            "For each message ask: was the group known when it was stored? Which value had the condition then?",
+            rule=LAYERS,
+            problem=f"{wrong[0]} does not end there.",
+            lines=[f"broker  stores {wrong[0]} {side} it knows the group; the group wants {CONDITION}"],
         )
-    if said != found:
-        rule = BY_TEXT if passage.kind == TAG else f"{BY_BITS} {BY_LAYER_2}"
-        line = f"broker  {passage.group} subscribes {passage.subscription}; {step.name} has {step.detail}"
+    return "All six stop, or arrive, where you said."
+
+
+def _stages() -> dict[str, str]:
+    lab = Lab(topics={"T": 1}, **BOTH)
+    _send(lab, EARLY, 0)
+    lab.run(seconds=1)
+    lab.consumer("S", group="BY_SQL", sql92={"T": CONDITION}, consume_from="first")
+    lab.run(seconds=1)
+    _send(lab, LATE, len(EARLY))
+    lab.run(seconds=30)
+    return {fate.body: PLACES[fate.fate] for fate in lab.fates()}
+
+
+def _send(lab: Lab, messages: Sequence[tuple[str | None, str]], first: int) -> None:
+    bodies = [f"m{first + number}" for number in range(len(messages))]
+    lab.send("T", [tag for tag, _ in messages], bodies=bodies, properties=[{"a": a} for _, a in messages])
+
+
+def positions(answer: Any) -> str:
+    """A `bit_positions` of the learner's, judged by what the real filter answered."""
+    cases = _recorded()
+    failed = differs_in_a_case(
+        "bit_positions",
+        answer,
+        cases,
+        hint="Follow one number by hand: cut the hash in two, add, cut to 32 bits, look at the sign, divide.",
+    )
+    if failed is not None:
+        raise failed
+    return f"All {len(cases)} keys have the positions that the real filter gave them."
+
+
+def _recorded() -> list[Case]:
+    """Hash, k and m of the recorded keys with their positions, the easy ones first."""
+    found = []
+    for line in (folder("data") / "golden" / "vectors" / "bloom.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        if case["kind"] == "positions" and case["ok"]:
+            hash64 = murmur3_128(to_utf8(case["key"]))[0]
+            found.append(Case((hash64, case["k"], case["m"]), case["positions"]))
+    return sorted(found, key=lambda case: (case.args[1], case.args[0]))
+
+
+def hunt(answer: Any) -> str:
+    """The broken one of ``REWRITTEN``, and a condition and properties that show it."""
+    keys = ("rule", "condition", "properties")
+    if not isinstance(answer, Mapping) or set(answer) != set(keys):
+        raise CheckFailed('Give {"rule": name, "condition": SQL92, "properties": {name: text}}.')
+    name, condition, properties = (answer[key] for key in keys)
+    if name not in REWRITTEN:
+        raise CheckFailed(f"{name!r} is none of the three: {', '.join(REWRITTEN)}.")
+    sound = _received(DEFAULT_RULES, condition, properties)
+    broken = _received(DEFAULT_RULES.replace(**{name: REWRITTEN[name]}), condition, properties)
+    if [one == "delivered" for one in sound] == [one == "delivered" for one in broken]:
         raise CheckFailed(
-            HINTS["one_stage"], problem=f"{step.name} for {passage.group}: not {said}.", rule=rule, lines=[line]
+            "Ask of each rule: who corrects it when it is wrong? Then try a message that only that rule judges.",
+            rule=f"{RESULT} {LAYERS}",
+            problem=f"with {name} rewritten the group receives the same.",
+            lines=[
+                f"message stored {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}"
+                for when, before, after in zip(("before", "after"), sound, broken, strict=True)
+            ],
         )
+    return f"4.8.0: {', '.join(sound)}. With {name} rewritten: {', '.join(broken)}."
 
 
-def false_hit(answer: Any) -> str:
-    """The name of a group that is none of ``MATCHING`` and finds all its bits set by them."""
-    if not isinstance(answer, str) or not answer:
-        raise CheckFailed("Give the name of a group.", rule=FALSE_HIT)
-    if answer in MATCHING:
-        raise CheckFailed(HINTS["false_hit"], problem=f"{answer} is one of the groups that match.", rule=FALSE_HIT)
-    bloom, bits = _array()
-    positions = bloom.calc_bit_positions(f"{answer}#{TOPIC}")
-    zeros = [position for position in positions if not bits.get_bit(position)]
-    if zeros:
-        lines = [f"layer 1  {answer} looks at bits {positions}; not set: {zeros}"]
-        raise CheckFailed(
-            HINTS["false_hit"],
-            problem=f"Layer 1 is right about {answer}: it drops the message.",
-            rule=FALSE_HIT,
-            lines=lines,
-        )
-    return f"{answer} looks at bits {positions}; all are set, and none by it."
-
-
-def _array() -> tuple[BloomFilter, BitsArray]:
-    """The bits of a message that all of ``MATCHING`` match, with 4.8.0's settings."""
-    bloom = BloomFilter.create_by_fn(20, 32)
-    bits = BitsArray.of_length(bloom.m)
-    for group in MATCHING:
-        bloom.hash_to(f"{group}#{TOPIC}", bits)
-    return bloom, bits
+def _received(rules: Rules, condition: str, properties: Mapping[str, str]) -> list[str]:
+    """What becomes of a message that is stored before a group subscribes, and of the same stored after."""
+    lab = Lab(topics={"T": 1}, rules=rules, **BOTH)
+    lab.send("T", properties=properties)
+    lab.run(seconds=1)
+    lab.consumer("C", group="G", sql92={"T": condition}, consume_from="first")
+    lab.run(seconds=1)
+    lab.send("T", properties=properties)
+    lab.run(seconds=30)
+    return [fate.fate for fate in islice(lab.fates(), 2)]
 
 
 def settings(answer: Any) -> str:
-    """Settings for ``GROUPS`` groups that all match, and the rate to expect: (error rate %, expected groups, rate)."""
-    form = 'Give {"maxErrorRateOfBloomFilter": …, "expectConsumerNumUseFilter": …, "false_hits": …}, the last 0 to 1.'
-    keys = ("maxErrorRateOfBloomFilter", "expectConsumerNumUseFilter", "false_hits")
+    """The two settings of the bloom filter, by their names, for ``GROUPS`` groups that all match."""
+    keys = ("maxErrorRateOfBloomFilter", "expectConsumerNumUseFilter")
     if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(form, rule=RATE)
-    error_rate, expected, said = (answer[key] for key in keys)
+        raise CheckFailed(f"Give a dict with the keys {' and '.join(keys)}.")
     try:
-        bloom = BloomFilter.create_by_fn(error_rate, expected)
-    except (BloomFilterError, TypeError) as error:
+        bloom = BloomFilter.create_by_fn(*(answer[key] for key in keys))
+    except (BadInput, TypeError) as error:
+        hint = f"The broker would not start: {error}."
+        raise CheckFailed(hint, rule="1 to 99 %, one group or more (F-76).") from None
+    size, rate = bloom.m // BITS_PER_BYTE, (1 - (1 - 1 / bloom.m) ** (bloom.k * GROUPS)) ** bloom.k
+    too_much = [f"{size} bytes a message are more than {MOST_BYTES}"] if size > MOST_BYTES else []
+    too_often = [f"{rate:.2%} false hits are more than {MOST_RATE:.0%}"] if rate > MOST_RATE else []
+    if too_much or too_often:
         raise CheckFailed(
-            f"The broker would not start: {error}.", rule="1 to 99 %, one group or more (F-76)."
-        ) from None
-    size, by_theory = bloom.m // BITS_PER_BYTE, theory(bloom, GROUPS)
-    lines = [f"broker  k = {bloom.k} bits a group, m = {bloom.m} bits = {size} bytes for every message"]
-    if size > MOST_BYTES:
-        raise CheckFailed(
-            HINTS["settings"],
-            problem=f"{size} bytes a message are more than {MOST_BYTES}.",
-            rule="m grows with expected groups.",
-            lines=lines,
-        )
-    if by_theory > MOST_RATE:
-        problem = f"{by_theory:.1%} false hits with {GROUPS} matching groups are more than {MOST_RATE:.0%}."
-        raise CheckFailed(HINTS["settings"], problem=problem, rule=RATE, lines=lines)
-    seen = counted(bloom, GROUPS, 4)
-    if not isinstance(said, (int, float)) or abs(said - seen) > NEAR:
-        raise CheckFailed(
-            HINTS["settings"],
-            problem=f"You expect {said} false hits; that is not what is counted.",
+            "Two things pull against each other: the bytes that a message carries, and the bits that are still 0.",
             rule=RATE,
-            lines=lines,
+            problem=f"{' and '.join(too_much + too_often)}.",
+            lines=[f"broker  k = {bloom.k} bits a group, m = {bloom.m} bits = {size} bytes for every message"],
         )
-    return f"{size} bytes a message, {seen:.1%} false hits counted, {by_theory:.1%} by theory."
+    return f"{size} bytes a message, {rate:.1%} false hits by theory."
 
 
-CHECKS = {"04-stages": stages, "04-false-hit": false_hit, "04-settings": settings}
+CHECKS = {"04-stages": stages, "04-positions": positions, "04-hunt": hunt, "04-settings": settings}

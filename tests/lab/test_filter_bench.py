@@ -1,4 +1,4 @@
-"""The broker on the bench, and what is measured on it: passages, switches, the life of filter data, calls."""
+"""The broker on the bench, and what is measured on it: passages and calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.filter_funnel import Stage
 from rmqlab.lab.filters.call_trace import trace, traced_filtering
 from rmqlab.lab.filters.filter_bench import EPOCH_MS, FilterBench, Switches
-from rmqlab.lab.filters.filter_life import FIRST, GROUP, SECOND, filter_life, ground_of
-from rmqlab.lab.filters.late_group import LESSON
-from rmqlab.lab.filters.switch_matrix import switch_matrix
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
 
@@ -99,66 +96,6 @@ def test_what_the_broker_refuses_is_said():
         bench.passage("G")
     with pytest.raises(BadInput, match="group 'H' has not subscribed; those that have: G"):
         bench.passage("H")
-
-
-@pytest.mark.row("F-08", "F-09", "F-48", "F-49", "F-92")
-def test_the_switches_move_work_and_never_the_result():
-    cells = switch_matrix(10)
-    assert [(cell.at_write, cell.on_pull) for cell in cells] == [(0, 20), (0, 20), (20, 20), (20, 8)]
-    assert [cell.dropped_by_layer_1 for cell in cells] == [0, 0, 0, 12]
-    assert [cell.ext_bytes for cell in cells] == [0, 10 * 20, 0, 10 * 34]
-    assert all(cell.delivered == cells[0].delivered for cell in cells)
-    assert cells[0].delivered == {"CID_A": ["m6", "m7", "m8", "m9"], "CID_B": ["m0", "m3", "m6", "m9"]}
-    assert cells[3].matching("m7") == {"CID_A": True, "CID_B": False}
-    assert cells[3].evaluations == 28
-
-
-@pytest.mark.row("F-29", "F-36", "F-43", "F-45", "F-46", "F-60")
-def test_the_life_of_filter_data():
-    life = filter_life()
-    held = {moment.text: moment.held for moment in life.moments if not moment.message}
-    texts = list(held)
-    born, beat, anew, gone, back, loaded, again, _, removed = (held[text] for text in texts)
-    assert (born.expression, born.born, born.dead) == (FIRST, 10_000, None)
-    assert beat == born
-    assert (anew.expression, anew.born, anew.version) == (SECOND, 30_000, 30_000)
-    assert gone.dead == 40_000
-    assert back == anew
-    assert loaded.dead == 30_000  # half a minute before the restart, but not before it was born
-    assert again == anew
-    assert removed is None
-    bits = {moment.message: moment.bit for moment in life.moments if moment.message}
-    assert bits == {"m0": False, "m1": True, "m2": False, "m3": False, "m4": True, "m5": True}
-    grounds = [(one.message, one.ground.partition(":")[0], one.end) for one in life.judged]
-    assert grounds == [
-        ("m0", "stored before the data was born", "arrives"),
-        ("m1", "stored before the data was born", "stops at layer 2"),
-        ("m2", "stored before the data was born", "stops at layer 2"),
-        ("m3", "a bit of it is 0", "stops at layer 1"),
-        ("m4", "all its bits are set", "arrives"),
-    ]
-    assert [one.passed for one in life.judged] == [True, True, True, False, True]
-
-
-@pytest.mark.row("F-59", "F-60", "F-61")
-def test_grounds_of_layer_1_agree_with_the_filter():
-    bench = FilterBench(BOTH)
-    bench.subscribe(GROUP, FIRST)
-    data = bench.data_of(GROUP)
-    assert ground_of(None, None, lambda _: True) == "no filter data: passes"
-    assert ground_of(data, None, lambda _: True) == "no unit in the extension: passes"
-    bench.pass_time(1)
-    bench.send("m0", a="1")
-    unit = bench.entry(0).unit
-    unit.filter_bit_map = unit.filter_bit_map[1:]
-    assert ground_of(data, unit, lambda _: False) == "no bitmap of the right length: passes"
-
-
-@pytest.mark.row("F-60")
-def test_a_group_that_comes_late_is_not_judged_by_old_bits():
-    by_tag, by_sql = LESSON.passages()
-    assert [str(step.stage) for step in by_sql.steps] == ["layer 2", "None", "None", "layer 1", "None", "layer 1"]
-    assert [str(step.stage) for step in by_tag.steps] == ["None", "client", "None", "layer 1", "None", "layer 1"]
 
 
 @pytest.mark.row("F-76", "F-77")

@@ -1,12 +1,11 @@
-"""The checks of notebooks 03 and 04: right answers, wrong ones, and the proof that they show."""
+"""The checks of notebook 03: right answers, wrong ones, and the proof that they show."""
 
 from __future__ import annotations
 
 import pytest
 
 import rmqlab
-from rmqlab.lab.filters.late_group import BY_SQL, BY_TAG, LESSON, TASK
-from rmqlab.lessons import checks_03, checks_04
+from rmqlab.lessons import checks_03
 from rmqlab.lessons.check import CheckFailed, checks, judge
 
 VALUES = {"1": "true", "2": "null", "3": "error", "4": "true", "5": "null", "6": "false"}
@@ -17,24 +16,11 @@ REPAIRED = {
     "tags": "TAGS IN ('TagA', 'TagB')",
     "open": "state <> 'closed' OR state IS NULL",
 }
-STAGES = {
-    BY_TAG: {"m0": "client", "m1": "layer 1", "m2": "layer 1", "m3": "arrives", "m4": "arrives", "m5": "arrives"},
-    BY_SQL: {"m0": "arrives", "m1": "layer 2", "m2": "layer 2", "m3": "arrives", "m4": "layer 1", "m5": "arrives"},
-}
-
-
-def settings(rate, groups, hits):
-    return {"maxErrorRateOfBloomFilter": rate, "expectConsumerNumUseFilter": groups, "false_hits": hits}
-
 
 RIGHT = [
     ("03-values", VALUES),
     ("03-ten", [0, 6, 8, 9]),
     ("03-repair", REPAIRED),
-    ("04-stages", STAGES),
-    ("04-false-hit", "G13"),
-    ("04-settings", settings(4, 200, 0.04)),
-    ("04-settings", settings(5, 210, 0.04)),
 ]
 # Every wrong answer with a piece of the problem, of the rule, and of a line that its message must have.
 WRONG = [
@@ -49,27 +35,11 @@ WRONG = [
     ("03-repair", {}, "Give a dict", "Five", ""),
     ("03-repair", REPAIRED | {"price": "price > '100'"}, "price: the broker refuses it", "decimals", ""),
     ("03-repair", REPAIRED | {"tags": "TAGS LIKE 'Tag%'"}, "tags: the broker ignores", "TagA or TagB", "TAGS"),
-    ("04-stages", {}, "Give a dict", "six messages", ""),
-    ("04-stages", STAGES | {BY_TAG: {"m0": "client"}}, "a place for m0 to m5", "Places", ""),
-    ("04-stages", STAGES | {BY_TAG: STAGES[BY_TAG] | {"m0": "lost"}}, "'lost' is none", "one place", ""),
-    ("04-stages", STAGES | {BY_TAG: STAGES[BY_TAG] | {"m0": "arrives"}}, "m0 for BY_TAG", "the text", "Aa, a=5"),
-    ("04-stages", STAGES | {BY_SQL: STAGES[BY_SQL] | {"m2": "layer 1"}}, "m2 for BY_SQL", "only true", "no tag, a=x"),
-    ("04-stages", STAGES | {BY_SQL: STAGES[BY_SQL] | {"m4": "arrives"}}, "m4 for BY_SQL", "cannot judge", "a=4.0"),
-    ("04-false-hit", 5, "Give the name", "false hit", ""),
-    ("04-false-hit", "CID_00", "one of the groups that match", "false hit", ""),
-    ("04-false-hit", "G0", "Layer 1 is right about G0", "false hit", "not set"),
-    ("04-settings", {}, "Give {", "k bits", ""),
-    ("04-settings", settings(0, 200, 0.0), "would not start", "1 to 99", ""),
-    ("04-settings", settings("5", 200, 0.0), "would not start", "1 to 99", ""),
-    ("04-settings", settings(1, 200, 0.01), "240 bytes a message", "m grows", "k = 7"),
-    ("04-settings", settings(5, 200, 0.05), "5.1% false hits", "k·n", "156 bytes"),
-    ("04-settings", settings(4, 200, 0.4), "You expect 0.4", "k·n", "168 bytes"),
-    ("04-settings", settings(4, 200, "few"), "You expect few", "k·n", "168 bytes"),
 ]  # fmt: skip
 
 
 def test_every_check_has_a_right_answer_and_a_wrong_one():
-    every = {name for number in ("03", "04") for name in checks(number)}
+    every = set(checks("03"))
     assert every == {name for name, _ in RIGHT} == {name for name, *_ in WRONG}
 
 
@@ -98,10 +68,3 @@ def test_every_broken_expression_is_broken(name):
 def test_a_repair_that_lets_too_much_through_is_noticed():
     with pytest.raises(CheckFailed, match=r"tags: a message with TAGS='TagC' passes, and should not"):
         judge("03-repair", REPAIRED | {"tags": "TAGS IN ('TagA', 'TagB', 'TagC')"})
-
-
-def test_the_task_is_not_the_lesson():
-    assert TASK != LESSON
-    ends = [[str(step.stage) for passage in one.passages() for step in passage.steps] for one in (LESSON, TASK)]
-    assert all({"layer 1", "layer 2", "client", "None"} == set(found) for found in ends)
-    assert len(checks_04.MATCHING) == 32

@@ -8,25 +8,17 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.lab.filters.filter_bench import FilterBench, Switches
-from rmqlab.lab.filters.filter_life import filter_life as live
-from rmqlab.lab.filters.late_group import LESSON
-from rmqlab.lab.filters.switch_matrix import switch_matrix as four_ways
 from rmqlab.show import branches
 from rmqlab.show.branches import Branch
 from rmqlab.show.filters import hierarchies
-from rmqlab.show.filters.bit_array import MOST_GROUPS, bit_array
 from rmqlab.show.filters.expression_tree import KINDS, MOST_NODES, expression_tree
-from rmqlab.show.filters.false_hits import false_hits
-from rmqlab.show.filters.filter_life import filter_life
 from rmqlab.show.filters.funnel import funnel, where_stopped
 from rmqlab.show.filters.queue_entry import queue_entry
-from rmqlab.show.filters.switch_matrix import switch_matrix
 from rmqlab.show.filters.tag_checks import tag_checks
 from rmqlab.show.filters.truth_table import connective, negation, truth_table, truth_tables
-from rmqlab.show.play.filters import play_bits, play_sql, properties_of
+from rmqlab.show.play.filters import play_sql, properties_of
 from rmqlab.show.stack import stacked
 
 pytestmark = pytest.mark.slow
@@ -190,7 +182,16 @@ def test_tags_through_both_checks():
 
 @pytest.mark.row("F-62", "F-65", "F-95")
 def test_the_funnel_counts_and_the_grid_names():
-    passages = LESSON.passages()
+    bench = FilterBench(Switches(calc_bit_map=True, queue_ext=True))
+    bench.subscribe("BY_TAG", "Aa || TagA", "TAG")
+    for name, tag, a in (("m0", "TagA", "1"), ("m1", "BB", "9")):
+        bench.send(name, tag, a=a)
+    bench.pass_time(1_000)
+    bench.subscribe("BY_SQL", "a > 5")
+    bench.pass_time(1_000)
+    for name, tag, a in (("m2", "TagA", "9"), ("m3", None, "1"), ("m4", "Aa", "6"), ("m5", "TagB", "5.5")):
+        bench.send(name, tag, a=a)
+    passages = [bench.passage("BY_TAG"), bench.passage("BY_SQL")]
     assert cells(funnel(passages)) == [
         ("BY_TAG", "Aa || TagA", "6", "2", "0", "1", "3"),
         ("BY_SQL", "a > 5", "6", "2", "1", "0", "3"),
@@ -200,50 +201,6 @@ def test_the_funnel_counts_and_the_grid_names():
     assert words(grid).count("✗") == 6
     assert cells(grid)[0] == ("m0", "TagA, a=1", "arrives", "stops at layer 2: it reads the message")
     assert funnel([]).table.rows == []
-
-
-@pytest.mark.row("F-49")
-def test_the_four_ways_of_the_switches():
-    picture = switch_matrix(four_ways(10))
-    assert cells(picture)[-1] == ("on", "on", "20", "12", "8", "340", "8")
-    assert "Each of the four delivers the same 8 messages." in words(picture)
-
-
-@pytest.mark.row("F-77", "F-82")
-def test_bits_of_groups_and_false_hits():
-    bloom = BloomFilter.create_by_fn(20, 32)
-    picture = bit_array(bloom, TOPIC, {"CID_A": True, "CID_B": False})
-    assert cells(picture) == [
-        ("CID_A", "yes", "12, 44, 42", "passes it"),
-        ("CID_B", "no", "99, 19, 92", "drops it"),
-    ]
-    assert "112 bits = 14 bytes, 3 of them set" in words(picture)
-    groups = {f"CID_{number:02d}": True for number in range(32)} | {"G13": False}
-    picture = bit_array(bloom, TOPIC, groups)
-    assert cells(picture)[-1][-1] == "passes it: a false hit"
-    assert picture.table.marked == frozenset({32})
-    assert "G13" in words(picture)
-    assert f"… and {33 - MOST_GROUPS} more groups" in words(picture)
-    huge = bit_array(BloomFilter.create_by_fn(1, 200), TOPIC, {"CID_A": True})
-    assert any(text.startswith("… and") and text.endswith("more bits") for text in words(huge))
-
-
-@pytest.mark.row("F-76")
-def test_false_hits_at_the_configured_number():
-    picture = false_hits(20, 32, matching=50)
-    (row,) = [one for number, one in enumerate(cells(picture)) if number in picture.table.marked]
-    assert row[:2] == ("32", "19.2 %")
-    assert "here: 50 groups" in words(picture)
-    assert "configured: 20 %" in words(picture)
-
-
-@pytest.mark.row("F-43", "F-46")
-def test_the_life_of_filter_data_moment_by_moment():
-    picture = filter_life(live())
-    assert len(cells(picture)) == 15
-    assert any("DEAD since" in text for text in words(picture))
-    assert words(picture).count("set") == 3
-    assert cells(picture)[-1][1:3] == ("24 h later: removed", "none")
 
 
 @pytest.mark.row("F-33", "F-67", "F-69", "F-74")
@@ -312,7 +269,7 @@ def test_properties_as_they_are_typed(text, properties):
         assert properties_of(text) == properties
 
 
-@pytest.mark.parametrize("play", [play_sql, play_bits])
+@pytest.mark.parametrize("play", [play_sql])
 def test_controls_begin_with_a_picture(play, capsys):
     play(mode="static")
     with pytest.raises(BadInput, match="mode is 'moving'"):
@@ -320,7 +277,7 @@ def test_controls_begin_with_a_picture(play, capsys):
 
 
 def test_controls_of_expressions_take_both_versions():
-    from rmqlab.show.play.filters import _bits, _sql
+    from rmqlab.show.play.filters import _sql
 
     old = _sql(expression="a CONTAINS 'x'", message="a=xy", version="4.8.0")
     new = _sql(expression="a CONTAINS 'x'", message="a=xy", version="5.3.3")
@@ -328,5 +285,3 @@ def test_controls_of_expressions_take_both_versions():
     assert "true: the broker returns" in new.alt
     with pytest.raises(BadInput, match="is no property"):
         _sql(expression="a = 1", message="a", version="4.8.0")
-    few = _bits(error_rate=50, expected=1, groups=2, share=1.0)
-    assert few.alt.startswith("1 of 2 groups match")
