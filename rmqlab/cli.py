@@ -116,6 +116,7 @@ def _quiet_interrupt() -> Iterator[None]:
 
 def _run(verb: str, rest: list[str]) -> int:
     """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
+    from rmqlab.commands.formats import FORMATS, add_example
     from rmqlab.commands.output import check_target, only_json
 
     module = import_module(f"{VERBS[verb].package}.{verb}")
@@ -131,6 +132,8 @@ def _run(verb: str, rest: list[str]) -> int:
         help="write the result as JSON to FILE ('-': to standard output, all text goes to standard error then)",
     )
     module.add_arguments(parser)
+    if verb in FORMATS:
+        add_example(parser, verb)
     parser.epilog = _ending(verb, parser.epilog)
     args, unknown = parser.parse_known_args(rest)
     args.rest = unknown

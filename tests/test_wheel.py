@@ -70,6 +70,8 @@ def run(installed, *arguments):
         (["explore", "one.jsonl", "--budget", "5", "--picture", "one.svg"], "one: 2 outcomes"),
         (["serve", "--help"], "usage: rmqlab serve"),
         (["audit", "--help"], "usage: rmqlab audit"),
+        (["simulate", "--example"], "# Scenario"),
+        (["lint", "--example"], "# Members of a group"),
     ],
 )
 def test_what_works_with_the_core_alone(installed, arguments, says):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Start, Stop
 
@@ -113,7 +113,9 @@ def property_named(name: str, scenario: Scenario) -> RunProperty:
     """
     known = BUILT_IN | _receiving(scenario)
     if name not in known:
-        raise BadInput(f"no property {name!r}; for this scenario there are: {', '.join(known)}")
+        raise BadInput(
+            f"no property {name!r}{did_you_mean(name, known)}; for this scenario there are: {', '.join(known)}"
+        )
     return known[name]
 
 

@@ -12,7 +12,7 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.runtime.schedule import SeededChooser, Timing
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def checked_vary(names: Sequence[str]) -> tuple[str, ...]:
     """
     for name in names:
         if name not in ASSUMED:
-            raise BadInput(f"vary {name!r}: there are {', '.join(ASSUMED)}")
+            raise BadInput(f"vary {name!r}{did_you_mean(name, ASSUMED)}; there are {', '.join(ASSUMED)}")
     return tuple(name for name in ASSUMED if name in names)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_lines, read_text
 from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.filter.sql92.doctor import looks_like_sql92
@@ -162,7 +162,10 @@ def _of_value(groups: Groups, value: Any, where: str) -> None:
         _of_beat(groups, beat)
     else:
         known = ", ".join(sorted(value)[:6]) or "none"
-        raise BadInput(f"{where}: fields {known}; a group has members, a heartbeat consumerDataSet, a scenario steps")
+        meant = next(filter(None, (did_you_mean(name, ("members", "consumerDataSet", "steps")) for name in value)), "")
+        raise BadInput(
+            f"{where}: fields {known}; a group has members, a heartbeat consumerDataSet, a scenario steps{meant}"
+        )
 
 
 def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
@@ -202,7 +205,9 @@ def _member(value: Any, where: str) -> LintMember:
 def _refuse_unknown(value: dict[str, Any], known: Iterable[str], where: str) -> None:
     unknown = [name for name in value if name not in known]
     if unknown:
-        raise BadInput(f"{where}: unknown field {unknown[0]!r}; there are {', '.join(known)}")
+        raise BadInput(
+            f"{where}: unknown field {unknown[0]!r}; there are {', '.join(known)}{did_you_mean(unknown[0], known)}"
+        )
 
 
 def _of_beat(groups: Groups, beat: HeartbeatData) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, Simulation, simulate
 from rmqlab.runtime.schedule import ScheduledChooser
@@ -181,7 +181,7 @@ def procedures_named(names: Sequence[str | Procedure] | None) -> list[Procedure]
     found = []
     for name in names or known:
         if isinstance(name, str) and name not in known:
-            raise BadInput(f"no procedure {name!r}; there are: {', '.join(known)}")
+            raise BadInput(f"no procedure {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
         found.append(known[name] if isinstance(name, str) else name)
     return found
 

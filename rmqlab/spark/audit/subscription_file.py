@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.errors import did_you_mean
 from rmqlab.lab.replay.frames import frames_folder
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rmqlab.spark.audit.subscriptions import Key
 
 
+FIELDS = ("group", "topic", "type", "expr", "client", "until", "post", "held", "from", "clients", "strategy", "reset")
 RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 
@@ -40,6 +42,7 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
     reset: dict[Key, tuple[int, ...]] = {}
     for place, line in lines:
         try:
+            _refuse_misspelled(line)
             if "clients" in line:
                 clients = tuple(sorted(map(str, line["clients"])))
                 strategy = str(line.get("strategy", AVG))
@@ -66,8 +69,16 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
     return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), reset)
 
 
+def _refuse_misspelled(line: dict[str, Any]) -> None:
+    """A field that is nearly one of ours: taken as none, it would leave something unknown in silence."""
+    for name in line:
+        meant = did_you_mean(name, FIELDS) if name not in FIELDS else ""
+        if meant:
+            raise ValueError(f"there is no field {name!r} here{meant}")
+
+
 def _kind(line: dict[str, Any]) -> str:
     kind = str(line.get("type", TAG))
     if kind not in {TAG, SQL92}:
-        raise ValueError(f"type {kind!r} is neither {TAG} nor {SQL92}")
+        raise ValueError(f"type {kind!r} is neither {TAG} nor {SQL92}{did_you_mean(kind, (TAG, SQL92))}")
     return kind
