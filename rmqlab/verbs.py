@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.cluster import cluster_of
+from rmqlab.errors import BadInput
 from rmqlab.lab.results import LabResult
-from rmqlab.lab.scenario_inputs import as_scenario
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rmqlab.filter.sql92.answer import Sql92
     from rmqlab.lab.articles.experiments import Result
     from rmqlab.lab.replay.replay import ReplayResult
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    scenario: Scenario | Mapping[str, Any] | str,
+    scenario: Scenario | Mapping[str, Any] | str | Path,
     *,
     seed: int | None = None,
     schedule: Schedule | None = None,
@@ -34,9 +32,9 @@ def simulate(
 ) -> LabResult:
     """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
 
-    `scenario` is one from `Lab.scenario()`, or its JSON as a dict or a text. With a `seed` delays are drawn from it,
-    with a `schedule` a run is repeated. `rules` are those of broker and clients, `settings` the broker's by
-    RocketMQ's names.
+    `scenario` is one from `Lab.scenario()`, its JSON as a dict or a text, or a file (`FILE#ID` chooses one). With a
+    `seed` delays are drawn from it, with a `schedule` a run is repeated. `rules` are those of broker and clients,
+    `settings` the broker's by RocketMQ's names; without any, a broker.conf beside the file counts.
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "send", "at": 5000, "topic": "T", "messages": [{"body": "one", "tag": "a"}]},
@@ -49,18 +47,20 @@ def simulate(
     """
     from rmqlab.lab.simulate import simulate as run
     from rmqlab.runtime.schedule import ScheduledChooser
+    from rmqlab.search.explorer.recorded_outcomes import scenario_and_settings
     from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
-    one, chosen = as_scenario(scenario), {}
+    one, cluster = scenario_and_settings(scenario, settings, rules)
+    chosen: dict[str, Any] = {}
     if schedule is not None:
         chosen = {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
     elif seed is not None:
         chosen = {"chooser": RaceChooser(seed), "timing": race_timing(one)}
-    return LabResult(run(one, cluster=cluster_of(settings, rules), **chosen))
+    return LabResult(run(one, cluster=cluster, **chosen))
 
 
 def explore(
-    scenario: Scenario | Mapping[str, Any] | str,
+    scenario: Scenario | Mapping[str, Any] | str | Path,
     *,
     budget: int = 2_000,
     rules: Rules = DEFAULT_RULES,
@@ -79,8 +79,10 @@ def explore(
         BadInput: it is no scenario, or a setting is unknown.
     """
     from rmqlab.search.explorer.explore import Explorer
+    from rmqlab.search.explorer.recorded_outcomes import scenario_and_settings
 
-    return Explorer(as_scenario(scenario), budget=budget, cluster=cluster_of(settings, rules)).explore()
+    chosen, cluster = scenario_and_settings(scenario, settings, rules)
+    return Explorer(chosen, budget=budget, cluster=cluster).explore()
 
 
 def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> GroupLint:
@@ -102,7 +104,12 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     from rmqlab.search.plan.change import parse_subscription
 
     compared = LintGroup(group)
+    right = '{"A": {"T": "tagA"}, "B": {"T": "tagB"}}'
+    if not isinstance(members, Mapping):
+        raise BadInput(f"lint: members are {members!r}; right is client, topic and expression: {right}")
     for who, wishes in members.items():
+        if not isinstance(wishes, Mapping):
+            raise BadInput(f"lint: {who} subscribes {wishes!r}; right is client, topic and expression: {right}")
         asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
         compared.hear(LintMember(who, {topic: build(topic, one.expr, one.type) for topic, one in asked.items()}))
     return compare(compared)
@@ -138,7 +145,6 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
     Raises:
         BadInput: the version is unknown, or a property is no text.
     """
-    from rmqlab.errors import BadInput
     from rmqlab.filter.sql92 import VERSIONS
     from rmqlab.filter.sql92.answer import answer
 

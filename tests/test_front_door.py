@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -214,6 +215,15 @@ def test_scenarios_and_recordings_open_as_labs(golden, lab):
     assert [row.body for row in recorded.messages()] == [f"MsgStr{n}" for n in range(8)]
 
 
+def test_a_file_of_scenarios_runs_with_the_settings_beside_it(golden):
+    recorded = golden / "broker-4.8.0" / "noprop"
+    (first, *_) = (recorded / "scenarios.jsonl").read_text(encoding="utf-8").splitlines()
+    name = json.loads(first)["id"]
+    ran = rmqlab.simulate(recorded / f"scenarios.jsonl#{name}")
+    assert ran.lines() == rmqlab.simulate(json.loads(first), enablePropertyFilter=False).lines()
+    assert rmqlab.explore(f"{recorded}/scenarios.jsonl#{name}", budget=3).outcomes
+
+
 def test_tables_are_frames_when_asked(lab):
     frame = lab.messages().frame()
     assert list(frame.columns) == ["n", "t", "topic", "queue", "offset", "body", "tag", "msgId", "offsetMsgId"]
@@ -322,6 +332,9 @@ def test_questions():
         (lambda lab: lab.consumer("C", group="G", subscribe="T"), "C subscribes 'T'; right is topic and expression"),
         (lambda lab: lab.consumer("C", group="G", subscribe={"T": 3}), "C subscribes {'T': 3}; right is topic"),
         (lambda lab: lab.run(seconds="x"), "run: 'x' is no time; right is a number"),
+        (lambda lab: rmqlab.lint({"A": "tagA"}), "lint: A subscribes 'tagA'; right is client, topic and expression"),
+        (lambda lab: rmqlab.lint("A"), "lint: members are 'A'; right is client, topic and expression"),
+        (lambda lab: rmqlab.simulate("nope.jsonl"), "nope.jsonl"),
     ],
 )
 def test_what_is_of_the_wrong_type_is_told(lab, call, said):

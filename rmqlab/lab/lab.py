@@ -18,7 +18,7 @@ from rmqlab.lab.facts import SCENARIO, fact_in_words
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.results import FrameRecord, LabResult, Records, name_of
-from rmqlab.lab.scenario_inputs import as_scenario, checked
+from rmqlab.lab.scenario_inputs import checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
@@ -107,14 +107,9 @@ class Lab(LabSteps):
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated.
         """
-        from rmqlab.lab.scenario_inputs import chosen_scenario
-        from rmqlab.search.explorer.recorded_outcomes import settings_beside
+        from rmqlab.search.explorer.recorded_outcomes import scenario_and_settings
 
-        cluster = cluster_of({})
-        if isinstance(scenario, Path) or (isinstance(scenario, str) and not scenario.lstrip().startswith("{")):
-            path, scenario = chosen_scenario(str(scenario))
-            cluster = settings_beside(path.parent)
-        given = as_scenario(scenario)
+        given, cluster = scenario_and_settings(scenario, {})
         lab = cls.__new__(cls)
         lab.seed = None
         lab._repeat(given, cluster, until)  # noqa: SLF001 - a lab opens a lab

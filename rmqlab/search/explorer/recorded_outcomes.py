@@ -10,22 +10,24 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import FILE_NAME, ClusterConfig, read_cluster_config
+from rmqlab.lab.cluster import FILE_NAME, ClusterConfig, cluster_of, read_cluster_config
 from rmqlab.lab.run import Event, Outcome
 from rmqlab.lab.scenario import Scenario, read_scenarios, refusal_of
+from rmqlab.lab.scenario_inputs import as_scenario, chosen_scenario
 from rmqlab.lab.simulate import simulate
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rmqlab.lab.run import Run
     from rmqlab.lab.simulate import ClientSettings
@@ -154,6 +156,20 @@ class RecordedComparison:
             for one in self.survey.reached.values()
         ]
         return result | {"runs": self.survey.runs, "outcomes": outcomes}
+
+
+def scenario_and_settings(
+    given: Scenario | Mapping[str, Any] | str | Path, settings: Mapping[str, object], rules: Rules = DEFAULT_RULES
+) -> tuple[Scenario, ClusterConfig]:
+    """A scenario that a caller gave, and the cluster that runs it: with these settings, else those beside its file.
+
+    Raises:
+        BadInput: it is no scenario, no file, or a setting is unknown.
+    """
+    if not (isinstance(given, Path) or (isinstance(given, str) and not given.lstrip().startswith("{"))):
+        return as_scenario(given), cluster_of(settings, rules)
+    path, scenario = chosen_scenario(str(given))
+    return scenario, cluster_of(settings, rules) if settings else replace(settings_beside(path.parent), rules=rules)
 
 
 def settings_beside(folder: Path) -> ClusterConfig:
