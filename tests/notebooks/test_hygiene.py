@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 
 import pytest
 
@@ -184,3 +185,78 @@ def test_lesson_takes_parameters(name):
 def test_glossary_has_both_languages():
     assert len(GLOSSARY) > 70
     assert not [term for term, chinese in GLOSSARY.items() if not re.search(r"[\u4e00-\u9fff]", chinese)]
+
+
+# The open lab: an experiment's code stands in the cells. These bounds only go down.
+CLOSED, DEEP_IMPORTS, ONE_LINE_SHARE = 11, 79, 0.56
+IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+(\w+))?", re.MULTILINE)
+MAY_IMPORT = {"rmqlab", "pandas", "pyspark", *sys.stdlib_module_names}
+WITH_A_RULE = [name for name in LESSONS if name[:2] <= "10"]
+
+
+def imported(name):
+    """What a notebook imports: dotted names, `from rmqlab import x` as rmqlab.x."""
+    for cell in code_cells(load(name)):
+        for module, one in IMPORTS.findall(cell["source"]):
+            yield f"{module}.{one}" if module == "rmqlab" and one else module
+
+
+def is_open(name):
+    """Whether a lesson was rewritten: it needs the front door alone."""
+    return not any(module.startswith("rmqlab.") for module in imported(name))
+
+
+def tasks_of(name):
+    return f"solutions/{name.removesuffix('.ipynb')}_tasks.ipynb"
+
+
+OPEN = [name for name in LESSONS if is_open(name)]
+
+
+def test_closed_lessons_become_fewer():
+    assert len(LESSONS) - len(OPEN) <= CLOSED
+    assert sum(module.startswith("rmqlab.") for name in LESSONS for module in imported(name)) <= DEEP_IMPORTS
+
+
+def test_at_most_a_third_of_the_cells_has_one_line():
+    cells = [cell["source"] for name in LESSONS for cell in code_cells(load(name))]
+    short = [source for source in cells if len(source.strip().splitlines()) <= 1 and "import" not in source]
+    assert len(short) / len(cells) <= ONE_LINE_SHARE
+    # in a lesson that was rewritten, less than half
+    for name in OPEN:
+        sources = [cell["source"] for cell in code_cells(load(name))]
+        short = [one for one in sources if len(one.strip().splitlines()) <= 1 and "import" not in one]
+        assert len(short) <= len(sources) / 2, f"{name}: {len(short)} of {len(sources)} cells have one line"
+
+
+@pytest.mark.parametrize("name", [*OPEN, *map(tasks_of, OPEN)])
+def test_open_lesson_needs_the_front_door_alone(name):
+    assert {module.partition(".")[0] for module in imported(name)} <= MAY_IMPORT
+    assert not [module for module in imported(name) if module.startswith("rmqlab.")]
+
+
+@pytest.mark.parametrize("name", [name for name in OPEN if name in WITH_A_RULE])
+def test_open_lesson_shows_its_rule_and_replaces_it(name):
+    source = "\n".join(cell["source"] for cell in code_cells(load(name)))
+    assert re.search(r"RULES\[[^]]+\]\.source\(|\brules\.source\(|\.source\(", source), "the rule is not shown"
+    assert re.search(r"\.replace\(\s*\w+=", source), "the rule is not replaced"
+
+
+@pytest.mark.parametrize("name", [name for name in OPEN if name in WITH_A_RULE])
+def test_a_task_asks_for_a_rule(name):
+    """In one task at least the learner writes a function, which the check is given."""
+    cells = [cell["source"] for cell in code_cells(load(tasks_of(name)))]
+    written = {name for source in cells for name in re.findall(r"^def (\w+)\(", source, re.MULTILINE)}
+    checked = re.findall(r"rmqlab\.check\(\s*\"[^\"]+\",\s*(.+)\)", "\n".join(cells))
+    assert [answer for answer in checked if any(re.search(rf"\b{one}\b", answer) for one in written)], checked
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_lesson_locks_its_guess(name):
+    """The cell tagged `guess` calls `rmqlab.guess`, so that a learner's copy stops there; no picture stands above it."""
+    cells = code_cells(load(name))
+    tagged = [number for number, cell in enumerate(cells) if "guess" in cell["metadata"].get("tags", ())]
+    assert tagged
+    assert all("rmqlab.guess(" in cells[number]["source"] for number in tagged)
+    above = [output for cell in cells[: tagged[0]] for output in cell["outputs"]]
+    assert not [output for output in above if SVG in output.get("data", {})]
