@@ -1,134 +1,196 @@
-"""The checks of notebook 06: how A's going is noticed, who is told nothing, periods for a detection within 20 s."""
+"""The checks of notebook 06: the rule that forgets a member, periods within a budget, two broken brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
-from rmqlab.lab.groups.disappearance import Disappearance, Disappeared, delays
-from rmqlab.lab.groups.notices import CAUSES, notices
+from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.mutants import OF_GROUPS, broken
+from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
+from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.show.clock_lanes import clock_lane
 
-# Task 1: each way with settings of its own; a beat leaves A at 31 s and 61 s.
-GOINGS: dict[str, dict[str, Any]] = {
-    "pause of 100 s, 5 s after a beat": {"way": "long pause", "at_ms": 36_000, "for_ms": 100_000},
-    "pause of 140 s, 5 s after a beat": {"way": "long pause", "at_ms": 36_000, "for_ms": 140_000},
-    "process killed": {"way": "process killed"},
-    "machine gone": {"way": "machine gone"},
-    "three beats lost": {"way": "beats get lost", "lost_beats": 3},
-    "five beats lost": {"way": "beats get lost", "lost_beats": 5},
-}
-NOTICED = ("at once", "by a scan", "never")
+if TYPE_CHECKING:
+    from rmqlab.lab.run import Run
+    from rmqlab.show.figure import Picture
+
+    Row = tuple[str, float, str]
+
 WITHIN_S, CLIENTS, LOST_IN_A_ROW, MOST_BEATS = 20, 10_000, 2, 4_000
+PERIODS = ("heartbeat_period_ms", "channel_expired_ms", "scan_period_ms", "rebalance_period_ms")
 TRIALS = 12
-SILENCE = "A scan forgets a client whose last heartbeat is older than 120 s (H-40, H-41)."
-CLOSED = "The operating system closes a dead process's connections, and the broker hears of that at once (H-44)."
-EVENTS = "A member or a topic that comes or goes is told; another tag, or a silence, is not (H-30, H-35, H-43)."
-WORST = "The worst case is expiry + scan + rebalance after the last heartbeat (H-46, H-48)."
+HUNTED = ("kelp", "larch")
+SUSPECTS = ("update_channel", "update_subscription", "is_notified", "is_expired", "allocate")
+BY_HAND = "Try your function by hand: no silence, a very long one, one that is just as long as the expiry."
+WORST = "From the last heartbeat it takes up to the expiry, a scan and a rebalance (H-46, H-48)."
 LOST = "Beats lost in a row leave the last one that was heard (n + 1) periods old (H-41)."
-HINTS = {
-    "noticed_how": "When was the last heartbeat heard, is the connection closed, and when does a scan look?",
-    "not_told": "What makes the broker tell the members, and what changes besides that?",
-    "periods": "Add up the worst case: what must pass between the last heartbeat and the new owner?",
-}
+COST = "Each client sends a heartbeat in each period (H-51)."
+TELLS = "A broken rule shows in what the group does: who is forgotten when, and who is told when (H-30, H-37, H-41)."
 
 
-def noticed_how(answer: Any) -> str:
-    """For each going of ``GOINGS``: "at once", "by a scan" or "never"."""
-    if not isinstance(answer, Mapping) or set(answer) != set(GOINGS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, GOINGS))}.", rule="One way each.")
-    for name, settings in GOINGS.items():
-        said, found = answer[name], Disappearance(**settings).run()
-        here = _how(found)
-        if said not in NOTICED:
-            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(NOTICED)}.", rule="Each is noticed one way.")
-        if said != here:
-            lines = [
-                f"broker  last heartbeat heard {(found.moment - found.last_heard) / 1_000:.1f} s before",
-            ]
-            raise CheckFailed(
-                HINTS["noticed_how"],
-                problem=f"{name}: not {said}.",
-                rule=f"{CLOSED} {SILENCE}",
-                lines=lines,
-            )
-    return f"All {len(GOINGS)} are noticed as you said."
+def group(rules: Rules = DEFAULT_RULES, *, wait_ms: int = 0, second_ms: int = 500, at_ms: int = 45_000) -> Lab:
+    """A and B share four queues, as in the lesson."""
+    lab = Lab(topics={"T": 4}, rules=rules)
+    lab.run(ms=wait_ms)
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.run(ms=second_ms)
+    lab.consumer("B", group="G", subscribe={"T": "*"})
+    lab.run(ms=at_ms - second_ms)
+    return lab
 
 
-def _how(found: Disappeared) -> str:
-    if found.noticed is None:
-        return "never"
-    return "by a scan" if found.by_scan else "at once"
+def marks(lab: Lab) -> list[Row]:
+    """Who, when (ms since A disappeared, else since the first start), what."""
+    events = lab.events()
+    zero = [*events.where(ev="control"), *events.where(ev="starting")][0].t
+    rows = [(one.who, one.t - zero, "heartbeat") for one in lab.heartbeats()]
+    rows += [(one.who, one.t - zero, "takes a queue" if one.held else "loses a queue") for one in lab.rebalances()]
+    told = lab.frames().where(request="NOTIFY_CONSUMER_IDS_CHANGED")
+    rows += [(one.target, one.t - zero, "told to rebalance") for one in told]
+    return sorted(rows, key=lambda row: row[1])
 
 
-def not_told(answer: Any) -> str:
-    """The names of the causes after which something changed and nobody was told at once."""
-    names = [cause.name for cause in CAUSES]
-    if not isinstance(answer, Collection) or isinstance(answer, str):
-        raise CheckFailed("Give a list of names of causes.", rule=EVENTS)
-    unknown = [name for name in answer if name not in names]
-    if unknown:
-        raise CheckFailed(f"{unknown[0]!r} is no cause; there are {'; '.join(names)}.", rule=EVENTS)
-    for one in notices():
-        quiet = not one.at_once and (one.slot_changed or one.rebalanced_ms is not None)
-        if quiet and one.cause not in answer:
-            raise CheckFailed(
-                HINTS["not_told"], problem="One more cause changes something, and nobody is told.", rule=EVENTS
-            )
-        if not quiet and one.cause in answer:
-            raise CheckFailed(HINTS["not_told"], problem="One of your causes does not belong here.", rule=EVENTS)
-    return f"{len(set(answer))} causes change something and tell nobody."
+def is_expired(answer: Any) -> str:
+    """A function (now, last_update_timestamp, channel_expired_ms): whether a scan forgets the member."""
+    failed = differs_in_a_case("is_expired", answer, hint=BY_HAND)
+    rules = DEFAULT_RULES.replace(is_expired=answer)
+    if failed is None:
+        failed = broken_order([_gone()], rules, _forgotten_in_time)
+    elif failed.problem and callable(answer):
+        failed.picture = _picture(rules, gone="gives False" in failed.problem)
+    if failed is not None:
+        raise failed
+    return "It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes."
+
+
+def _gone() -> Lab:
+    """A lives for a while, loses three heartbeats, and later its machine goes."""
+    lab = Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.run(seconds=40)
+    lab.lose_heartbeat("A", 3)
+    lab.run(seconds=130)
+    lab.kill("A", silent=True)
+    lab.run(seconds=140)
+    return lab
+
+
+def _forgotten_in_time(run: Run) -> str | None:
+    """What is wrong with the moment at which a scan forgets A."""
+    gone = [float(event["t"]) for event in run.events if event["ev"] == "control"][-1]
+    times = [fact.t for fact in run.facts.of("expired") if fact["group"] == "G"]
+    if any(t < gone for t in times):
+        return "A lives, and a scan forgets it"
+    return None if times else "A's machine is gone, and no scan forgets it"
+
+
+def _picture(rules: Rules, gone: bool) -> Picture:
+    """What the rule makes of a machine that goes, or of a group in which all live."""
+    lab = group(rules)
+    if gone:
+        lab.kill("A", silent=True)
+    lab.run(seconds=160)
+    title = "A's machine goes, with your rule" if gone else "A and B live, with your rule"
+    return clock_lane(marks(lab), title=title, limit_ms=rules.channel_expired_ms)
 
 
 def periods(answer: Any) -> str:
-    """Periods in s with which silence is dealt with within 20 s, and beats a second at 10,000 clients."""
-    keys = ("beat_s", "expiry_s", "scan_s", "rebalance_s", "beats_per_s")
-    if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", rule=WORST)
-    beat, expiry, scan, rebalance = (answer[key] for key in keys[:4])
-    settings: dict[str, Any] = {
-        "beat_ms": _ms(beat), "expiry_ms": _ms(expiry), "scan_ms": _ms(scan), "rebalance_ms": _ms(rebalance),
-    }  # fmt: skip
-    try:
-        lossy = Disappearance(way="beats get lost", lost_beats=LOST_IN_A_ROW, **settings).run()
-        silent = delays(TRIALS, way="machine gone", **settings)
-    except BadInput as error:
-        raise CheckFailed(f"That cannot be run: {error}.", rule="Periods are seconds, 1 or more.") from None
-    if lossy.noticed is not None or lossy.unknown_before:
-        raise CheckFailed(
-            HINTS["periods"], problem=f"A lives, and {LOST_IN_A_ROW} lost beats in a row cost it its place.", rule=LOST
+    """Rules with four periods replaced, so that silence is dealt with within 20 s and within the budget."""
+    if not isinstance(answer, Rules):
+        raise CheckFailed('Give rules: rmqlab.RULES["4.8.0"].replace(heartbeat_period_ms=..., ...).')
+    if answer.replace(**{name: getattr(DEFAULT_RULES, name) for name in PERIODS}) != DEFAULT_RULES:
+        raise CheckFailed(f"Replace the four periods only: {', '.join(PERIODS)}.")
+    beat, expiry, scan, rebalance = (getattr(answer, name) for name in PERIODS)
+    if not all(isinstance(one, int) and one >= 1_000 for one in (beat, expiry, scan, rebalance)):
+        raise CheckFailed("Periods are whole numbers of ms, 1,000 or more.")
+    if CLIENTS * 1_000 / beat > MOST_BEATS:
+        problem = f"{CLIENTS * 1_000 / beat:,.0f} heartbeats a second are more than {MOST_BEATS:,}."
+        raise CheckFailed("What does the broker hear in a second?", rule=COST, problem=problem)
+    for wait_ms in range(0, scan, max(scan // 4, 1)):
+        lab = group(answer, wait_ms=wait_ms)
+        lab.lose_heartbeat("A", LOST_IN_A_ROW)
+        lab.run(ms=expiry + (LOST_IN_A_ROW + 2) * beat)
+        if len({one.t for one in lab.rebalances().where(who="A", held=False)}) > 1:
+            raise CheckFailed(
+                "A lives. What becomes of it while heartbeats are lost?",
+                rule=LOST,
+                problem=f"{LOST_IN_A_ROW} lost heartbeats in a row cost A its place.",
+                picture=clock_lane(marks(lab), title="A's heartbeats get lost", limit_ms=expiry),
+            )
+    runs = [_silence(answer, number) for number in range(TRIALS)]
+    worst, lab = max(runs, key=lambda one: one[0])
+    bound = (expiry + scan + rebalance) / 1_000
+    if worst > WITHIN_S or bound > WITHIN_S:
+        problem = (
+            f"From A's last heartbeat until B has its queues: {worst:.1f} s in one of {TRIALS} runs, at worst more."
         )
-    found = [(one.taken_over - one.last_heard) / 1_000 for one in silent if one.taken_over is not None]
-    bound = expiry + scan + rebalance
-    if bound > WITHIN_S or len(found) < TRIALS:
-        lines = [f"worst of {TRIALS} runs  taken over {max(found):.1f} s after the last heartbeat"] if found else []
-        problem = f"At worst it takes {bound:g} s from the last heartbeat, and that is more than {WITHIN_S}."
-        raise CheckFailed(HINTS["periods"], problem=problem, rule=WORST, lines=lines)
-    rate = CLIENTS / beat
-    if rate > MOST_BEATS:
+        picture = clock_lane(marks(lab), title="A's machine goes", limit_ms=expiry, start=-20_000)
         raise CheckFailed(
-            HINTS["periods"],
-            problem=f"{rate:,.0f} beats a second are more than {MOST_BEATS:,}.",
-            rule="Clients ÷ period (H-51).",
+            "Add up the worst case: what must pass, one after the other?", rule=WORST, problem=problem, picture=picture
         )
-    said = answer["beats_per_s"]
-    if not isinstance(said, int | float) or abs(said - rate) > 0.01 * rate:
-        raise CheckFailed(
-            HINTS["periods"],
-            problem=f"{CLIENTS:,} clients do not beat {said} times a second.",
-            rule="Clients ÷ period (H-51).",
-        )
-    return (
-        f"Worst case {bound:g} s, worst of {TRIALS} runs {max(found):.1f} s, {LOST_IN_A_ROW} lost beats do no harm, "
-        f"{rate:,.0f} beats a second instead of {CLIENTS / 30:,.0f}."
+    return f"The longest of {TRIALS} runs is {worst:.1f} s; {CLIENTS * 1_000 / beat:,.0f} heartbeats a second."
+
+
+def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
+    """Seconds from A's last heartbeat until B has its queues (endless if it never has), and the lab."""
+    beat, _, scan, rebalance = (getattr(rules, name) for name in PERIODS)
+    lab = group(
+        rules,
+        wait_ms=scan * (number * 7 % TRIALS) // TRIALS,
+        second_ms=500 + rebalance * (number * 11 % TRIALS) // TRIALS,
+        at_ms=65_000 + beat * number // TRIALS,
     )
+    last = max(one.t for one in lab.heartbeats().where(who="A"))
+    lab.kill("A", silent=True)
+    at = lab.events().where(ev="control")[0].t
+    lab.run(ms=sum(getattr(rules, name) for name in PERIODS))
+    taken = [one.t for one in lab.rebalances().where(who="B", held=True) if one.t > at]
+    return ((taken[0] - last) / 1_000 if taken else float("inf")), lab
 
 
-def _ms(seconds: Any) -> int:
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        raise CheckFailed(f"{seconds!r} is no number of seconds.", rule=WORST)
-    return round(seconds * 1_000)
+def hunt(answer: Any) -> str:
+    """Each broken broker's name, and the name of the rule that is wrong."""
+    if not isinstance(answer, Mapping) or set(answer) != set(HUNTED):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    for name, said in answer.items():
+        if said not in SUSPECTS:
+            raise CheckFailed(f"{said!r} is none of {', '.join(SUSPECTS)}.")
+        if said not in OF_GROUPS[name]:
+            lab, sound = story(broken(name)), story(DEFAULT_RULES)
+            raise CheckFailed(
+                f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
+                rule=TELLS,
+                problem=f"{name}: it is not {said}.",
+                lines=_difference(marks(sound), marks(lab)),
+                picture=clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000),
+            )
+    return f"{', '.join(HUNTED)}: both found."
 
 
-CHECKS = {"06-noticed": noticed_how, "06-not-told": not_told, "06-periods": periods}
+def story(rules: Rules) -> Lab:
+    """A and B live for three minutes, C joins, and later A's machine goes."""
+    lab = group(rules, at_ms=185_000)
+    lab.consumer("C", group="G", subscribe={"T": "*"})
+    lab.run(seconds=60)
+    lab.kill("A", silent=True)
+    lab.run(seconds=280)
+    return lab
+
+
+def _difference(sound: list[Row], found: list[Row]) -> list[str]:
+    """The first thing that one of two stories has and the other has not."""
+
+    def line(row: Row) -> str:
+        return f"{row[1] / 1_000:.1f} s  {row[0]} {row[2]}"
+
+    for name, rows, others in (("only here", found, sound), ("only on a sound broker", sound, found)):
+        extra = [row for row in rows if row not in others and row[2] != "heartbeat"]
+        if extra:
+            return [f"{name}  {line(extra[0])}"]
+    return []
+
+
+Check = Callable[[Any], str]
+CHECKS: dict[str, Check] = {"06-rule": is_expired, "06-periods": periods, "06-hunt": hunt}

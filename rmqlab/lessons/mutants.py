@@ -97,10 +97,6 @@ OF_FILTERS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _never_refreshed(known: Any, new: Any, now: int) -> tuple[Any, bool]:
-    return SOUND.update_channel(None, new, now) if known is None else (known, False)
-
-
 def _newcomers_are_not_told(held: Held, updated: Held, joined: bool) -> bool:
     return not joined and is_notified(held, updated, joined)
 
@@ -116,9 +112,8 @@ def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str])
 
 
 OF_GROUPS: Mapping[str, Mapping[str, Any]] = {
-    "kelp": {"update_channel": _never_refreshed},
+    "kelp": {"is_expired": lambda now, last, expired_ms: now - last > expired_ms // 6},
     "larch": {"is_notified": _newcomers_are_not_told},
-    "maple": {"is_expired": lambda now, last, expired_ms: now - last > 2 * expired_ms},
     "nettle": {"allocate": _no_remainder},
     "olive": {"allocate": _rounded_up},
     "poppy": {"is_notified": lambda *_: True},

@@ -1,58 +1,91 @@
-"""The checks of notebook 06: right answers pass, wrong ones are told why."""
+"""The checks of notebook 06: right answers pass, wrong ones get their hint, and evidence that proves them wrong."""
 
 from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.groups.notices import CAUSES
-from rmqlab.lessons.check import CheckFailed, judge
-from rmqlab.lessons.checks_06 import CLIENTS, GOINGS
+import rmqlab
+from rmqlab.lessons.checks_06 import CLIENTS, MOST_BEATS, SUSPECTS
+from rmqlab.lessons.mutants import OF_GROUPS
 
 pytestmark = pytest.mark.slow
 
-NOTICED = {
-    "pause of 100 s, 5 s after a beat": "never",
-    "pause of 140 s, 5 s after a beat": "by a scan",
-    "process killed": "at once",
-    "machine gone": "by a scan",
-    "three beats lost": "never",
-    "five beats lost": "by a scan",
-}
-PERIODS = {"beat_s": 3, "expiry_s": 10, "scan_s": 2, "rebalance_s": 5, "beats_per_s": CLIENTS / 3}
+RULE = rmqlab.RULES["4.8.0"]
+PERIODS = {
+    "heartbeat_period_ms": 3_000, "channel_expired_ms": 10_000, "scan_period_ms": 2_000, "rebalance_period_ms": 5_000,
+}  # fmt: skip
 
 
-def test_how_it_is_noticed():
-    assert set(NOTICED) == set(GOINGS)
-    with pytest.raises(CheckFailed, match="machine gone: not at once") as failed:
-        judge("06-noticed", NOTICED | {"machine gone": "at once"})
-    assert "closes a dead process's connections" in str(failed.value)
-    with pytest.raises(CheckFailed, match="is none of at once"):
-        judge("06-noticed", NOTICED | {"pause of 100 s, 5 s after a beat": "maybe"})
-    with pytest.raises(CheckFailed, match="Give a dict"):
-        judge("06-noticed", {})
+def judged(name, answer):
+    return rmqlab.check(name, answer, show="evidence")
 
 
-def test_who_is_not_told():
-    names = [cause.name for cause in CAUSES]
-    with pytest.raises(CheckFailed, match="does not belong here"):
-        judge("06-not-told", names)
-    with pytest.raises(CheckFailed, match="One more cause"):
-        judge("06-not-told", [])
-    with pytest.raises(CheckFailed, match="'rain' is no cause"):
-        judge("06-not-told", ["rain"])
+def test_a_right_rule_passes():
+    assert judged("06-rule", RULE.is_expired)
+    assert judged("06-rule", lambda now, last, expired_ms: expired_ms < now - last)
 
 
 @pytest.mark.parametrize(
-    ("changes", "text"),
+    ("rule", "case"),
     [
-        ({"expiry_s": 60}, "At worst it takes 67 s"),
-        ({"expiry_s": 6}, "lost beats in a row cost it its place"),
-        ({"beats_per_s": 1}, "do not beat 1 times a second"),
-        ({"beat_s": 1, "beats_per_s": CLIENTS}, "beats a second are more than"),
-        ({"scan_s": 0}, "That cannot be run: scan_ms is 0"),
-        ({"beat_s": "3"}, "'3' is no number of seconds"),
+        (lambda now, last, expired_ms: now - last >= expired_ms, "gives True"),
+        (lambda *_: False, "gives False"),
+        (lambda now, last, expired_ms: now - last > 120_000, "gives False"),
+        (lambda now, last, expired_ms: last - now > expired_ms, "gives False"),
     ],
 )
-def test_periods(changes, text):
-    with pytest.raises(CheckFailed, match=text):
-        judge("06-periods", PERIODS | changes)
+def test_a_wrong_rule_gets_a_hint_then_its_first_case_and_a_picture(rule, case):
+    assert "just as long as the expiry" in rmqlab.check("06-rule", rule).hint
+    assert not rmqlab.check("06-rule", rule).problem
+    found = judged("06-rule", rule)
+    assert not found
+    assert case in found.problem
+    assert found.picture.title.endswith("with your rule")
+
+
+def test_a_rule_that_is_no_function_of_its_numbers_is_found_in_a_lab():
+    answers = iter([True] * 10_000)
+    assert not judged("06-rule", lambda *_: next(answers))
+    for nothing in (..., None, lambda now: now):
+        assert not judged("06-rule", nothing)
+
+
+def test_periods_within_the_budget_pass():
+    assert "heartbeats a second" in repr(judged("06-periods", RULE.replace(**PERIODS)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint", "problem"),
+    [
+        ({"channel_expired_ms": 60_000}, "Add up the worst case", "66.6 s in one of 12 runs"),
+        ({"rebalance_period_ms": 20_000}, "Add up the worst case", "s in one of 12 runs"),
+        ({"channel_expired_ms": 6_000}, "A lives", "2 lost heartbeats in a row cost A its place"),
+        ({"heartbeat_period_ms": 1_000}, "in a second", "10,000 heartbeats a second are more than 4,000"),
+        ({"scan_period_ms": 0}, "whole numbers of ms", ""),
+        ({"scan_period_ms": "2 s"}, "whole numbers of ms", ""),
+        ({"is_expired": lambda *_: True}, "Replace the four periods only", ""),
+    ],
+)
+def test_periods_that_do_not_fit(changes, hint, problem):
+    found = judged("06-periods", RULE.replace(**(PERIODS | changes)))
+    assert not found
+    assert hint in found.hint
+    assert problem in found.problem
+    assert (found.picture is not None) == ("in a row" in problem or "12 runs" in problem)
+    assert CLIENTS / 3 < MOST_BEATS
+
+
+def test_the_hunt():
+    right = {name: next(iter(OF_GROUPS[name])) for name in ("kelp", "larch")}
+    assert judged("06-hunt", right)
+    for name, rule in right.items():
+        for wrong in set(SUSPECTS) - {rule}:
+            hint = rmqlab.check("06-hunt", right | {name: wrong})
+            assert f"{name}: compare its story" in hint.hint
+            assert rule not in repr(hint)
+    found = judged("06-hunt", right | {"kelp": "allocate"})
+    assert found.lines
+    assert found.lines[0].startswith("only here")
+    assert found.picture.title == "The story with kelp"
+    assert "is none of update_channel" in judged("06-hunt", right | {"kelp": "rain"}).hint
+    assert "Give a dict" in judged("06-hunt", {}).hint

@@ -37,8 +37,8 @@ OTHERS = {
         "Cost of filtering: 5% match, 64 groups, 8 tags",
     ),
     "06_heartbeats": (
-        {"mode": "static", "way": "long pause", "pause_s": 30, "runs": 4},
-        "A disappears (long pause). The broker never notices",
+        {"mode": "static", "way": "long pause", "pause_s": 30, "moments": 4},
+        "A disappears: long pause",
     ),
     "08_every_schedule": (
         {"mode": "static", "gap_ms": 12_000, "samples": 20, "seeds": 2, "budget": 20},

@@ -1,1 +1,0 @@
-"""Pictures of heartbeats: the clock lane, who beats whom."""
