@@ -1,36 +1,107 @@
-"""The checks of notebook 03: predict values, say which of ten messages match, repair five expressions."""
+"""The checks of notebook 03: a comparison as a function, five expressions repaired, three wrong rules found."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.filter.sql92 import CompiledSql92, MQFilterException, compile_sql92
-from rmqlab.filter.sql92.doctor import hint
-from rmqlab.filter.sql92.explain import draw
-from rmqlab.lab.articles.sql_filter import MESSAGES, TAGS, outcome_of
+from rmqlab.checkout import ROOT, is_checkout
+from rmqlab.errors import BadInput
+from rmqlab.filter.filter import Filter
+from rmqlab.filter.sql92 import MQFilterException, compile_sql92
+from rmqlab.filter.sql92.answer import answer as answer_of
+from rmqlab.filter.sql92.doctor import hint as hint_of
 from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.mutants import OF_FILTERS, broken
+from rmqlab.lessons.rule_judge import in_a_sentence
+from rmqlab.protocol.subscription_data import SQL92
+from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
+from rmqlab.show.expression_trees import expression_tree
 
-TEN = "TAGS <> 'TagB' AND NOT (a BETWEEN 2 AND 5)"
-# Expression, properties: what does it come to?
-VALUES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "1": ("a <> 'x' OR b IS NULL", {}),
-    "2": ("a <> 'x' AND b IS NULL", {}),
-    "3": ("a > 10", {"a": "ten"}),
-    "4": ("b = 'x' OR a > 10", {"b": "x", "a": "ten"}),
-    "5": ("NOT (a > 10)", {}),
-    "6": ("a IN ('1', '2') AND 3 > a", {"a": "2.0"}),
-}
-NAMES = ("true", "false", "null", "error")
-NULLS = "A missing property is null; NOT null is null, and null matches nothing (F-25)."
-ERRORS = "What throws never matches; what decides before it keeps it from being asked (F-16, F-65)."
-ANOTHER = 12
-ROOT = re.compile(r" +(= |not asked|error).*$")
+if TYPE_CHECKING:
+    from rmqlab.show.figure import Picture
+
+THROWS = "throws"
+HUNTED = ("onyx", "quartz", "topaz")
 PARTS = "Texts are compared as they stand; numbers are read as the literal's type says (F-16, F-21)."
+VALUES = "Only true matches: false, null and what throws do not (F-25, F-65). Then the client looks at tags (F-95)."
+HINTS = {
+    "compare": "Take small texts, and work out by hand: no text, no digits, a sign, a number just out of range.",
+    "repair": "Say aloud what the broker does for a message without the property, and for one that is no number.",
+    "hunt": "A condition comes to true, false or null. Send one message for each value, and one with a tag.",
+}
+_VECTOR = re.compile(r"([A-Za-z_]\w*) > (-?\d+)")
 
 Message = dict[str, str]
+
+
+class Comparison(NamedTuple):
+    """`property > number` for a property's text (None: missing): True, False, None, or ``THROWS``."""
+
+    text: str | None
+    number: int
+    expected: bool | str | None
+
+
+@lru_cache(maxsize=1)
+def comparisons() -> tuple[Comparison, ...]:
+    """Small ones, judged by the compiler here, then those that the real broker judged; the shortest first."""
+    return (*sorted(_small(), key=_size), *sorted(_recorded(), key=_size))
+
+
+def _size(one: Comparison) -> tuple[bool, int, int]:
+    return one.text is not None, len(one.text or ""), abs(one.number)
+
+
+def _small() -> Iterator[Comparison]:
+    edges = [str(edge + step) for edge in (-(2**63), -(2**31), 2**31 - 1, 2**63 - 1) for step in (-1, 0, 1)]
+    texts = [None, "", "+", "-", "5", "+5", "-5", "05", " 5", "5 ", "5.0", "1e3", "1_000", "ten", "+-5", "٥", *edges]
+    for text, number in product(texts, (0, 5, 2**31 - 1, 2**31, 2**63 - 1)):
+        given = {} if text is None else {"a": text}
+        value = answer_of(f"a > {number}", given, DEFAULT_VERSION).value
+        yield Comparison(text, number, {"true": True, "false": False, "null": None}.get(str(value), THROWS))
+
+
+def _recorded() -> Iterator[Comparison]:
+    """Those of the vectors; nothing outside a checkout."""
+    path = ROOT / "data/golden/vectors/sql92_eval.jsonl"
+    if not is_checkout():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            vector = json.loads(line)
+            found = _VECTOR.fullmatch(vector["expr"])
+            if found and int(found[2]) > -(2**31):  # the literal of a lower one is read as a negated larger one
+                text = (vector["props"] or {}).get(found[1])
+                yield Comparison(text, int(found[2]), THROWS if vector["error"] else vector["result"])
+
+
+def compare(answer: Any) -> str:
+    """`property > number` as a function of the property's text and the number."""
+    form = "Give a function with 2 parameters: text, number."
+    if not callable(answer):
+        raise CheckFailed(form, rule=PARTS)
+    for one in comparisons():
+        try:
+            said = answer(one.text, one.number)
+        except ValueError:
+            said = THROWS
+        except Exception as error:
+            raise _wrong_comparison(one, in_a_sentence(error, answer)) from error
+        if said is ... or (said is not one.expected and said != THROWS) or (said == THROWS) != (one.expected == THROWS):
+            told = "raises ValueError" if said == THROWS else f"gives {said!r}"
+            raise _wrong_comparison(one, f"your function {told}.")
+    recorded = sum(1 for _ in _recorded())
+    return f"It agrees with 4.8.0 in {len(comparisons())} comparisons; the real broker made {recorded} of them."
+
+
+def _wrong_comparison(one: Comparison, said: str) -> CheckFailed:
+    given = "no property a" if one.text is None else f"a = {one.text!r}"
+    return CheckFailed(HINTS["compare"], rule=PARTS, problem=f"a > {one.number} with {given}: {said}")
 
 
 class Repair(NamedTuple):
@@ -40,13 +111,6 @@ class Repair(NamedTuple):
     meant: str
     means: Callable[[Message], bool]
     values: Mapping[str, tuple[str | None, ...]]
-
-
-HINTS = {
-    "values": "Begin at the leaves: what is each property here? Then go up, and mind what null and errors do.",
-    "ten": "Take the two parts apart: how are texts compared, and how are numbers?",
-    "one_repair": "Try your expression on messages that lack a property, and on values that are no plain numbers.",
-}
 
 
 def _number(text: str | None) -> float | None:
@@ -89,59 +153,10 @@ REPAIRS: Mapping[str, Repair] = {
 }  # fmt: skip
 
 
-def values(answer: Any) -> str:
-    """What each of ``VALUES`` comes to: {number: "true", "false", "null" or "error"}."""
-    if not isinstance(answer, dict) or set(answer) != set(VALUES):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, VALUES))}.", rule="There are four values.")
-    for number, (expression, properties) in VALUES.items():
-        said, found = answer[number], outcome_of(expression, properties)
-        found = found if found in NAMES else "error"
-        if said not in NAMES:
-            raise CheckFailed(
-                f"{number}: {said!r} is none of {', '.join(map(repr, NAMES))}.", rule="There are four values."
-            )
-        if said != found:
-            lines = [
-                ROOT.sub("", line) if not n else line
-                for n, line in enumerate(_tree(compile_sql92(expression), properties))
-            ]
-            raise CheckFailed(
-                HINTS["values"],
-                problem=f"{number}: {expression} with {_told(properties)} is not {said}.",
-                rule=f"{NULLS} {ERRORS}",
-                lines=lines,
-            )
-    return f"All {len(VALUES)} values are right."
-
-
-def ten(answer: Any) -> str:
-    """The numbers of the lesson's ten messages that match ``TEN``."""
-    try:
-        said = sorted(set(answer))
-    except TypeError:
-        raise CheckFailed(
-            "Give a list of numbers from 0 to 9.", rule="Message i has a = i and one of three tags."
-        ) from None
-    compiled = compile_sql92(TEN)
-    for number in range(MESSAGES):
-        properties = {"TAGS": TAGS[number % len(TAGS)], "a": str(number)}
-        matches = compiled.matches(properties)
-        if matches != (number in said):
-            raise CheckFailed(
-                HINTS["ten"],
-                problem="Not all of the ten are right. This is how one more message is judged.",
-                rule=PARTS,
-                lines=_tree(compiled, {"TAGS": TAGS[ANOTHER % len(TAGS)], "a": str(ANOTHER)}),
-            )
-    if len(said) != sum(0 <= number < MESSAGES for number in said):
-        raise CheckFailed(f"There are messages 0 to {MESSAGES - 1} only.", rule="Ten messages were sent.")
-    return f"{len(said)} of the ten match."
-
-
 def repair(answer: Any) -> str:
     """An expression for each of ``REPAIRS`` that means what its author wanted: {name: expression}."""
     if not isinstance(answer, dict) or set(answer) != set(REPAIRS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, REPAIRS))}.", rule="Five expressions.")
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, REPAIRS))}.")
     for name, wanted in REPAIRS.items():
         _one_repair(name, wanted, answer[name])
     return "All five mean what they say."
@@ -149,40 +164,72 @@ def repair(answer: Any) -> str:
 
 def _one_repair(name: str, wanted: Repair, expression: object) -> None:
     rule = f"What was meant: {wanted.meant}."
+    text = str(expression)
     try:
-        compiled = compile_sql92(str(expression))
+        compiled = compile_sql92(text)
     except MQFilterException as refusal:
-        meant = hint(refusal, str(expression))
-        raise CheckFailed(
-            HINTS["one_repair"],
-            problem=f"{name}: the broker refuses it. {refusal}{f' ({meant})' if meant else ''}",
-            rule=rule,
-        ) from None
+        meant = hint_of(refusal, text)
+        told = f"{name}: the broker refuses it. {refusal}{f' ({meant})' if meant else ''}"
+        raise CheckFailed(told, rule=rule) from None
     if compiled.ignored:
-        raise CheckFailed(
-            HINTS["one_repair"],
-            problem=f"{name}: the broker ignores {compiled.ignored!r} in silence.",
-            rule=rule,
-            lines=_tree(compiled, {}),
-        )
+        raise CheckFailed(HINTS["repair"], rule=rule, picture=_tree(text, None),
+                          problem=f"{name}: the broker ignores {compiled.ignored!r} in silence.")  # fmt: skip
     for row in product(*wanted.values.values()):
         message = {key: value for key, value in zip(wanted.values, row, strict=True) if value is not None}
         if compiled.matches(message) != wanted.means(message):
             verb = "passes, and should not" if compiled.matches(message) else "should pass, and does not"
+            raise CheckFailed(HINTS["repair"], rule=rule, picture=_tree(text, message),
+                              problem=f"{name}: a message with {_told(message)} {verb}.")  # fmt: skip
+
+
+def hunt(answer: Any) -> str:
+    """For each wrong set of rules a condition and a message that show it, and the name of the rule that is wrong."""
+    if not isinstance(answer, dict) or set(answer) != set(HUNTED):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    for name in HUNTED:
+        _found(name, answer[name])
+    return f"You found all three: {', '.join(f'{name} in {next(iter(OF_FILTERS[name]))}' for name in HUNTED)}."
+
+
+def _found(name: str, given: Any) -> None:
+    """A condition, the properties of a message, and a rule's name."""
+    match given:
+        case (str() as text, dict() as message, str() as rule) if all(isinstance(one, str) for one in message.values()):
+            pass
+        case _:
             raise CheckFailed(
-                HINTS["one_repair"],
-                problem=f"{name}: a message with {_told(message)} {verb}.",
-                rule=rule,
-                lines=_tree(compiled, message),
+                f'{name}: give a condition, a message and a rule: ("a > 3", {{"a": "5"}}, "client_keeps").'
             )
+    try:
+        ends = [_end(rules, text, message) for rules in (DEFAULT_RULES, broken(name))]
+    except BadInput as error:
+        raise CheckFailed(f"{name}: the broker refuses {text!r}: {error}.") from error
+    picture = _tree(text, message)
+    if ends[0] == ends[1]:
+        problem = f"{name}: for {text} a message with {_told(message)} {ends[0]} in both."
+        raise CheckFailed(HINTS["hunt"], rule=VALUES, problem=problem, picture=picture)
+    if rule not in OF_FILTERS[name]:
+        raise CheckFailed(
+            "Your message shows that something is wrong. Who drops it in 4.8.0, and who drops it here?",
+            rule=VALUES, picture=picture,
+            problem=f"{name}: the message {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be.",
+        )  # fmt: skip
 
 
-def _tree(compiled: CompiledSql92, properties: Mapping[str, str]) -> list[str]:
-    return draw(compiled, dict(properties))
+def _end(rules: Rules, text: str, message: Message) -> str:
+    compile_sql92(text)  # a filter drops everything for what the broker refuses; here it must be said
+    asked = Filter.of("T", text, SQL92, rules)
+    if asked.dropped_at(rules.tags_code(message.get("TAGS")), None, message) is not None:
+        return "is dropped by the broker"
+    return "arrives" if asked.client_keeps(message.get("TAGS")) else "is dropped by the client"
+
+
+def _tree(text: str, message: Message | None) -> Picture:
+    return expression_tree(answer_of(text, message, DEFAULT_VERSION))
 
 
 def _told(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in properties.items()) or "no properties"
 
 
-CHECKS = {"03-values": values, "03-ten": ten, "03-repair": repair}
+CHECKS = {"03-compare": compare, "03-repair": repair, "03-hunt": hunt}

@@ -10,7 +10,6 @@ import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.sql92 import compile_sql92
-from rmqlab.lab.articles.sql_filter import outcome_of
 from rmqlab.lessons.checks_04 import BOTH, CONDITION, EARLY, GROUPS, LATE, MOST_BYTES, MOST_RATE
 from rmqlab.message.java import string_hash
 from rmqlab.store.config import MessageStoreConfig
@@ -186,7 +185,7 @@ def test_a_no_is_certain_and_a_maybe_is_not():
     assert fates(is_hit=lambda positions, is_set: False) == {"dropped_by_broker_bitmap": 20}
     assert [rules.is_matched_by_commit_log(value) for value in (True, False, None)] == [True, False, False]
     for wanted, value in {"b > 5": "null", "TAGS > 5": "NumberFormatException"}.items():
-        assert outcome_of(wanted, {"TAGS": "TagA", "a": "6"}) == value
+        assert rmqlab.sql92(wanted, {"TAGS": "TagA", "a": "6"}).value == value
         assert {fate.fate for fate in filtered({"G": wanted}).fates()} == {"dropped_by_broker_sql"}
 
 
@@ -205,7 +204,7 @@ def test_the_life_of_filter_data(shown):
         ["m0", "dropped_by_broker_sql"], ["m1", "delivered"], ["m2", "dropped_by_broker_bitmap"], ["m3", "delivered"],
         ["m4", "dropped_by_broker_bitmap"],
     ]  # fmt: skip
-    assert outcome_of("a > 5", {"a": "5.5"}) == "NumberFormatException"
+    assert rmqlab.sql92("a > 5", {"a": "5.5"}).value == "NumberFormatException"
     lab = rmqlab.Lab(topics={"T": 1}, **BOTH)
     manager = lab.broker.consumer_filter_manager
     lab.consumer("A", group="G", sql92={"T": "a > 5"})
@@ -279,11 +278,11 @@ def test_names_the_article_mistypes():
 )
 def test_six_fates():
     def outcome(tag, a):
-        return outcome_of(CONDITION, {"a": a} | ({"TAGS": tag} if tag else {}))
+        return rmqlab.sql92(CONDITION, {"a": a} | ({"TAGS": tag} if tag else {})).value
 
     assert [outcome(*one) for one in EARLY] == ["true", "false", "NumberFormatException"]
     assert [outcome(*one) for one in LATE] == ["true", "NumberFormatException", "true"]
-    assert (outcome_of("a BETWEEN 3 AND 7", {"a": "8"}), LATE[1][0]) == ("false", "TagC")
+    assert (rmqlab.sql92("a BETWEEN 3 AND 7", {"a": "8"}).value, LATE[1][0]) == ("false", "TagC")
     assert [*EARLY, *LATE] == [("Aa", "5"), ("TagB", "9"), (None, "x"), ("TagC", "8"), ("TagC", "4.0"), ("BB", "7")]
 
 
