@@ -6,6 +6,7 @@ import html
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any
 
 from rmqlab.errors import BadInput
@@ -144,6 +145,8 @@ def number_text(value: object) -> str:
 def _text(value: object) -> str:
     match value:
         case None:
+            return "–"
+        case float() if isnan(value):  # a frame says so that there is none
             return "–"
         case float():
             return f"{value:g}"

@@ -49,7 +49,7 @@ OTHERS = {
         "Scenario p-bcast-060, the recorded run above",
     ),
     "11_audit": ({"mode": "static", "group": "G_p-audit-006"}, "G 6 lost 279 of 340 messages"),
-    "12_distributions": ({"mode": "static", "x": "queues"}, "Mean for queues 1: "),
+    "12_distributions": ({"mode": "static", "x": "queues"}, "share that arrives over queues, from 0 to 1."),
     "13_cluster": ({"mode": "static", "workers": 0, "store": "256 GiB"}, "Minutes for 256 GiB over the number"),
     "09_changing_a_tag": (
         {"mode": "static", "old": "tagA", "new": "tagA||tagB", "members": 1, "schedules": 2},

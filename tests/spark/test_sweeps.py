@@ -11,6 +11,8 @@ from rmqlab.errors import BadInput
 from rmqlab.spark import session
 from rmqlab.spark.sweeps import running
 from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
+from rmqlab.spark.sweeps.rerun import rerun_row
+from rmqlab.spark.sweeps.results import stored_sweep
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
 
@@ -122,3 +124,22 @@ def test_the_usual_grid_of_each_sweep_passes_its_own_check(name):
 def test_a_sweep_without_rows_is_refused(tmp_path):
     with pytest.raises(BadInput, match="sweep 's' has no rows: nothing would be run"):
         running.run_sweep(Sweep("s", dict, []), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("loss", 7),
+        ("loss", 400),
+        ("loss", 1_500),
+        ("heartbeats", 5),
+        ("storms", 2),
+        ("loss_whole", 0),
+        ("schedules", 0),
+    ],
+)
+def test_kept_rows_come_out_again(name, number):
+    """The committed files are what the code says today; `./lab sweep NAME --table` makes them anew when it changes."""
+    found = rerun_row(name, stored_sweep(name).good[number])
+    assert [one.name for one in found if not one.same] == []
+    assert len(found) > 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.charts import LINES
 from rmqlab.show.figure import Picture
-from rmqlab.show.multiples import LINES
 from rmqlab.show.palette import BLACK
 from rmqlab.show.plans.bars import WORDS
 from rmqlab.show.tables import Table
