@@ -81,6 +81,12 @@ class Outcome:
         """Bodies that ``who`` consumed, sorted."""
         return sorted(body for name, body, _ in self.consumed if name == who)
 
+    @property
+    def words(self) -> str:
+        """Who got which messages, in one line: "A gets MsgStr2 MsgStr3"."""
+        consumed = self.as_json()["consumed"]
+        return ", ".join(f"{who} gets {' '.join(bodies)}" for who, bodies in consumed.items()) or "nobody gets anything"
+
     def as_json(self) -> dict[str, Any]:
         """{"consumed": {who: [body…]}, "committed": {"topic/queue": n}}."""
         consumed: dict[str, list[str]] = {}

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
 from rmqlab.search.explorer.choice_graph import Decision
+from rmqlab.search.explorer.deviations import ReplayedSchedule, replay_schedule
 from rmqlab.search.explorer.explanation import blame
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.runtime.schedule import Schedule
+    from rmqlab.show.figure import Picture
 
 
 @dataclass(slots=True)
@@ -24,6 +27,7 @@ class FoundOutcome:
 
     ``share`` 0..1: of an exhausted space, where each option of each choice counts the same (not each order), else of
     the runs drawn; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
+    ``words`` says who got what; ``cluster`` are the settings and rules that the exploration had.
     ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted. ``shortened``: False
     when the limit of runs was reached before its schedule was as short as it gets.
     """
@@ -34,6 +38,13 @@ class FoundOutcome:
     run: Run
     schedules: int | None = None
     shortened: bool = True
+    cluster: ClusterConfig | None = None
+    _replayed: ReplayedSchedule | None = None
+
+    @property
+    def words(self) -> str:
+        """Who got which messages, in one line."""
+        return self.outcome.words
 
     @property
     def schedule(self) -> Schedule:
@@ -48,6 +59,31 @@ class FoundOutcome:
     def blame(self) -> list[str]:
         """Who is to blame, in words."""
         return blame(self.run)
+
+    def replayed(self) -> ReplayedSchedule:
+        """The shortest schedule, run again: with the moments at which its choices are not the usual ones."""
+        if self._replayed is None:
+            self._replayed = replay_schedule(self.run.scenario, self.schedule, cluster=self.cluster)
+        return self._replayed
+
+    @property
+    def moments(self) -> int:
+        """How many moments its story has."""
+        from rmqlab.show.schedules.schedule_story import moments_of
+
+        return moments_of(self.replayed())
+
+    def story(self, title: str | None = None, *, step: int | None = None) -> Picture:
+        """What happens in the shortest schedule, moment by moment; with `step` only the first so many moments."""
+        from rmqlab.show.schedules.schedule_story import story_picture
+
+        return story_picture(self.replayed(), title or self.words, step=step)
+
+    def text(self, title: str | None = None) -> str:
+        """The same story as lines, with the scenario and the schedule that repeat it, to send to a colleague."""
+        from rmqlab.show.schedules.schedule_story import story_text
+
+        return story_text(self.replayed(), title or self.words)
 
     def as_json(self) -> dict[str, Any]:
         """Share, consumed and committed, schedule, and what explains it."""
@@ -120,6 +156,15 @@ class Exploration:
         from rmqlab.search.explorer.exploration import exploration_lines
 
         return "\n".join(exploration_lines(self))
+
+    def tree(self, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:
+        """The outcomes with their shares, and below them which choices move the odds, if the search came to its end.
+
+        `beside`: other counts by name, a share (0 to 1) for each of `outcomes`.
+        """
+        from rmqlab.show.schedules.outcome_tree import outcome_tree
+
+        return outcome_tree(self, beside)
 
     @property
     def not_shortened(self) -> int:

@@ -76,6 +76,7 @@ class Explorer:
             if value < least:
                 raise BadInput(f"{name} is {value}; it must be {least} or more")
         self.scenario = scenario
+        self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
         self._search_for = partial(OpenSearch, scenario, self._key, cluster=cluster, clients=clients)
         self._simulate = partial(simulate, scenario, cluster=cluster, clients=clients)
@@ -213,7 +214,7 @@ class Explorer:
             outcome = ending.run.outcome()
             found = by_outcome.get(outcome)
             if found is None:
-                by_outcome[outcome] = FoundOutcome(outcome, 0.0, self._counts.get(outcome, 0), ending.run)
+                by_outcome[outcome] = FoundOutcome(outcome, 0.0, self._counts.get(outcome, 0), ending.run, cluster=self._cluster)
             elif ending.deviations < len(found.schedule.taken):
                 found.run = ending.run
         return by_outcome
@@ -228,7 +229,7 @@ class Explorer:
                     key=lambda run: len(run.schedule.taken),
                 )
                 run, short = self._shorten(run, partial(_ends_with, outcome))
-                beyond.append(FoundOutcome(outcome, 0.0, count, run, shortened=short))
+                beyond.append(FoundOutcome(outcome, 0.0, count, run, shortened=short, cluster=self._cluster))
                 by_outcome[outcome] = beyond[-1]
         return beyond
 

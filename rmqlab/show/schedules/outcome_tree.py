@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.articles.rare_outcomes import outcome_text
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.show.branches import Branch, draw, size
 from rmqlab.show.brush import Brush, painted
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
 MOST = 6
 LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
-BAR, ROW, NAME, GAP, MARGIN, NUMBER = 2.6, 0.27, 2.5, 0.3, 0.15, 1.0
+BAR, ROW, NAME, GAP, MARGIN, NUMBER = 7.3, 0.27, 2.7, 0.3, 0.15, 1.0
 _ASKS = {
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: ("asks who is there", "learns who is there"),
     RequestCode.QUERY_CONSUMER_OFFSET: ("asks for an offset", "learns an offset"),
@@ -40,7 +39,7 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
     ``beside``: other counts, by their names, a share (0..1) for each outcome in the order of ``explored.outcomes``.
     """
     shown = explored.outcomes[:MOST]
-    texts = [outcome_text(found.outcome) for found in shown]
+    texts = [found.words for found in shown]
     winners = _winners(explored)
     root = None if explored.decisions is None else _branch(explored.decisions, "the run begins", winners)
     width, height = (0.0, 0.0) if root is None else size(root)
@@ -54,7 +53,7 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
         counts[name] = [found.sampled / explored.sampled for found in shown]
     counts |= {name: list(shares) for name, shares in (beside or {}).items()}
     block = ROW * (len(counts) + 1) + GAP
-    total = max(width, NAME + BAR + NUMBER + 1.2) + 2 * MARGIN
+    total = max(width, NAME + BAR + NUMBER) + 2 * MARGIN
     top = MARGIN + GAP + block * len(shown)
 
     def paint(brush: Brush) -> None:
