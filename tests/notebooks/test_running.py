@@ -41,7 +41,7 @@ OTHERS = {
         "A disappears: long pause",
     ),
     "08_every_schedule": (
-        {"mode": "static", "gap_ms": 12_000, "samples": 20, "seeds": 2, "budget": 20},
+        {"mode": "static", "gap_s": 12, "seeds": 2},
         "2 outcomes (all there are)",
     ),
     "10_real_broker": (

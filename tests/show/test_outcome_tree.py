@@ -1,25 +1,14 @@
-"""Pictures and controls of notebook 08."""
+"""The tree of outcomes, and the story of one."""
 
 from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.articles.rare_outcomes import stored
-from rmqlab.lab.recorded.races import recorded_races
 from rmqlab.search.explorer.explore import explore
-from rmqlab.show.play.schedules import play_schedules, play_steps
-from rmqlab.show.schedules import schedule_tables
 from rmqlab.show.schedules.outcome_tree import outcome_tree
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    things = []
-    monkeypatch.setattr("IPython.display.display", things.append)
-    return things
 
 
 @pytest.mark.row("S-84")
@@ -46,36 +35,9 @@ def test_without_the_end_of_the_search_there_is_no_tree():
     assert picture.table.rows[0][-1] is None
 
 
-def test_tables_say_what_was_found():
-    rare, races = stored(), recorded_races()
-    table = schedule_tables.rare(rare[:2])
-    rows = [("usual", 2, "yes", "2"), ("sent while B starts", 9, "no", "0 to 4")]
-    assert [row[:4] for row in table.rows] == rows
-    assert table.rows[1][5].startswith("nobody gets anything")
-    assert " before " in table.rows[1][6]
-    recorded = schedule_tables.recorded(races)
-    assert sum(row[1] for row in recorded.rows) == len(races)
-    assert sum(row[2] for row in recorded.rows) == sum(race.won_by_last for race in races)
-
-
-def test_a_schedule_is_stepped_by_a_slider(shown):
-    told = stored()[0].outcomes[1].told()
-    play_steps(told, "Step by step", step=3)
-    picture, controls = shown
-    assert picture.alt.startswith("Moment 3: ")
-    slider = controls.widgets["step"]
-    before = controls.view.value
-    slider.value = 5
-    assert "Moment 5: unusual order" in controls.view.value
-    assert controls.view.value != before
-
-
-def test_explorations_have_controls(shown):
-    play_schedules(budget=6, gap_ms=700)
-    picture, controls = shown
-    assert "not exhausted after 3 runs" in picture.alt
-    assert controls.widgets["gap"].value == 700
-    before = controls.view.value
-    controls.widgets["sent"].value = 0
-    assert "<svg" in controls.view.value
-    assert controls.view.value != before
+def test_outcomes_tell_their_story_step_by_step():
+    found = next(one for one in explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes if one.schedule.taken)
+    assert found.words == found.outcome.words
+    assert found.story(step=3).alt.startswith("Moment 3: ")
+    assert len(found.story().table.rows) == found.moments
+    assert found.schedule.to_json() in found.text()

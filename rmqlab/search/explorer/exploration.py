@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
 from rmqlab.search.explorer.choice_graph import Decision
@@ -16,7 +17,6 @@ from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplica
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.runtime.schedule import Schedule
     from rmqlab.show.figure import Picture
 

@@ -214,7 +214,9 @@ class Explorer:
             outcome = ending.run.outcome()
             found = by_outcome.get(outcome)
             if found is None:
-                by_outcome[outcome] = FoundOutcome(outcome, 0.0, self._counts.get(outcome, 0), ending.run, cluster=self._cluster)
+                by_outcome[outcome] = FoundOutcome(
+                    outcome, 0.0, self._counts.get(outcome, 0), ending.run, cluster=self._cluster
+                )
             elif ending.deviations < len(found.schedule.taken):
                 found.run = ending.run
         return by_outcome

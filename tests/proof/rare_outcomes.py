@@ -2,7 +2,7 @@
 
 A frame, a pause or a moment decides. Each circumstance was explored once and is kept as a line of
 ``data/explored/eight_messages.jsonl``; its schedules are run again by whoever reads it, so a line that has become wrong
-is noticed. ``python -m rmqlab.lab.articles.rare_outcomes FILE`` explores all of them anew, in some minutes.
+is noticed. ``python -m tests.proof.rare_outcomes FILE`` explores all of them anew, in some minutes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from typing import Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import Scenario, convert_scenario
-from rmqlab.lab.simulate import ClientSettings, simulate
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import ReplayedSchedule, replay_schedule
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.recorded_outcomes import default_settings
-from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 STORED: Final = ("explored", "eight_messages.jsonl")
 BUDGET, SAMPLES, SHORTENING = 900, 150, 400
@@ -145,30 +142,9 @@ def _circumstance(line: dict[str, Any]) -> Circumstance:
     )
 
 
-def share_won(who: str, seeds: int, **skew_ms: int) -> float:
-    """In which share (0..1) of ``seeds`` runs by chance the slot is ``who``'s, with clocks ahead by ``skew_ms``."""
-    won = 0
-    for seed in range(seeds):
-        run = simulate(
-            eight(), chooser=RaceChooser(seed), timing=RACE_TIMING, cluster=default_settings(),
-            clients=ClientSettings(skew_ms=skew_ms),
-        )  # fmt: skip
-        won += bool(run.outcome().bodies_of(who))
-    return won / seeds
-
-
 def delivered(consumed: dict[str, list[str]]) -> int:
     """How many of the eight messages somebody got."""
     return len({body for bodies in consumed.values() for body in bodies})
-
-
-def outcome_text(outcome: Outcome | dict[str, list[str]]) -> str:
-    """Who got which messages, in one line: "A gets 2 3, B gets 4 5"."""
-    consumed = outcome.as_json()["consumed"] if isinstance(outcome, Outcome) else outcome
-    parts = [
-        f"{who} gets {' '.join(body.removeprefix('MsgStr') for body in bodies)}" for who, bodies in consumed.items()
-    ]
-    return ", ".join(parts) or "nobody gets anything"
 
 
 def main(path: Path) -> None:
