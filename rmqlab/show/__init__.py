@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rmqlab.show.expression_trees import expression_tree
     from rmqlab.show.flows import frame_flow
     from rmqlab.show.funnels import funnel
+    from rmqlab.show.stack import stacked
     from rmqlab.show.tables import table
     from rmqlab.show.tag_rows import tag_checks
     from rmqlab.show.truth_tables import truth_table
@@ -37,6 +38,7 @@ __all__ = [
     "lines",
     "live",
     "queue_entry",
+    "stacked",
     "table",
     "tag_checks",
     "truth_table",
@@ -56,6 +58,7 @@ FORMS = {
     "lines": "rmqlab.show.charts",
     "live": "rmqlab.show.widgets",
     "queue_entry": "rmqlab.show.entries",
+    "stacked": "rmqlab.show.stack",
     "table": "rmqlab.show.tables",
     "tag_checks": "rmqlab.show.tag_rows",
     "truth_table": "rmqlab.show.truth_tables",
