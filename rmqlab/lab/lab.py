@@ -21,7 +21,7 @@ from rmqlab.lab.results import FrameRecord, LabResult, Records, name_of
 from rmqlab.lab.scenario_inputs import checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.protocol.command import ONEWAY, RESPONSE
-from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
 from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
@@ -136,6 +136,11 @@ class Lab(LabSteps):
         from rmqlab.lab.recorded.accounts import recorded_accounts
 
         return LabResult.of_account(next(iter(recorded_accounts(folder, [scenario]))))
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of broker and clients."""
+        return self._cluster.rules if self._cluster is not None else DEFAULT_RULES
 
     # Time.
 

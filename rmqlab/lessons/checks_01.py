@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import fields
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.evidence import line, lines, way_of
 from rmqlab.lab.fates import Fate
@@ -13,13 +14,13 @@ from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.mutants import MUTANTS, hunted
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.invariants import violations
 from rmqlab.show.swimlane import swimlane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rmqlab.lab.evidence import Line
     from rmqlab.lab.run import Run
@@ -42,7 +43,11 @@ ONE_SLOT = "The highest version holds the group's one slot; the last to look for
 
 
 def played(
-    order: str = "AB", tags: Iterable[str] = EIGHT, queues: int = 4, rules: Rules = DEFAULT_RULES, seed: int | None = None
+    order: str = "AB",
+    tags: Iterable[str] = EIGHT,
+    queues: int = 4,
+    rules: Rules = DEFAULT_RULES,
+    seed: int | None = None,
 ) -> Lab:
     """The experiment of the lesson: two consumers a minute apart, then the messages, the first one into queue 2."""
     lab = Lab(topics={TOPIC: queues}, rules=rules, seed=seed)
@@ -124,7 +129,13 @@ def steer(answer: Any) -> str:
     sent = [message for step in scenario.steps if isinstance(step, Send) for message in step.messages]
     kinds = {type(step).__name__ for step in scenario.steps} - {"Start", "Send", "Alloc", "Offsets"}
     same = [(one.tag, one.queue) for one in sent] == list(zip(EIGHT, QUEUES, strict=True))
-    if set(asks) != set(ASKED.values()) or len(starts) != len(ASKED) or not same or kinds or scenario.topics != {TOPIC: 4}:
+    if (
+        set(asks) != set(ASKED.values())
+        or len(starts) != len(ASKED)
+        or not same
+        or kinds
+        or scenario.topics != {TOPIC: 4}
+    ):
         raise CheckFailed(
             "Two consumers, one for tagA and one for tagB, four queues, the eight messages of the lesson, and no fault."
         )
@@ -147,103 +158,53 @@ def steer(answer: Any) -> str:
 # A rule of the broker.
 
 
-class RuleCase(NamedTuple):
-    """One call of `update_subscription`: what it shows, the table held, what a heartbeat told."""
-
-    about: str
-    held: dict[str, tuple[str, int]]
-    told: dict[str, tuple[str, int]]
-
-
-CASES = (
-    RuleCase("a topic that is new", {}, {"T": ("tagA", 7)}),
-    RuleCase("a topic with a higher version", {"T": ("tagA", 7)}, {"T": ("tagB", 8)}),
-    RuleCase("a topic with a lower version", {"T": ("tagA", 7)}, {"T": ("tagB", 6)}),
-    RuleCase("a topic with the same version", {"T": ("tagA", 7)}, {"T": ("tagB", 7)}),
-    RuleCase("a topic that was not told", {"T": ("tagA", 7), "U": ("*", 7)}, {"T": ("tagA", 7)}),
-    RuleCase("two topics", {"T": ("tagA", 7), "U": ("*", 7)}, {"U": ("x", 9), "T": ("tagB", 3), "V": ("*", 1)}),
-    RuleCase("a heartbeat without topics", {"T": ("tagA", 7)}, {}),
-)
-
-
-def _subscriptions(table: dict[str, tuple[str, int]]) -> dict[str | None, SubscriptionData]:
-    return {topic: SubscriptionData(topic, text, sub_version=version) for topic, (text, version) in table.items()}
-
-
-def _told(table: dict[Any, SubscriptionData]) -> dict[Any, tuple[str | None, int]]:
-    return {topic: (one.sub_string, one.sub_version) for topic, one in table.items()}
-
-
 def rule(answer: Any) -> str:
     """A function with the behaviour of `update_subscription`."""
-    if not callable(answer):
-        raise CheckFailed("Give the function itself, without brackets behind its name.")
-    for case in CASES:
-        held = _subscriptions(case.held)
-        found = answer(dict(held), list(_subscriptions(case.told).values()))
-        if not isinstance(found, dict):
-            raise CheckFailed(f"Your function returns a {type(found).__name__}; a dict is wanted: topic to subscription.")
-        if _told(found) != _told(DEFAULT_RULES.update_subscription(held, list(_subscriptions(case.told).values()))):
-            raise CheckFailed(
-                "Read the four sentences once more: one of them does not hold yet.",
-                problem=f"The first case that goes wrong is {case.about}.",
-                rule="A higher version takes the slot, all others are passed over; what is not told goes (S-76..S-79).",
-                lines=[f"held: {case.held}", f"told: {case.told}", f"your table: {_told(found)}"],
-            )
-    mine, real = (
-        {found.outcome for found in played(queues=1, tags=("tagA", "tagB"), rules=rules).explore(samples=0).outcomes}
-        for rules in (DEFAULT_RULES.replace(update_subscription=answer), DEFAULT_RULES)
+    failed = differs_in_a_case(
+        "update_subscription", answer, hint="Read the four sentences once more: one of them does not hold yet."
     )
-    if mine != real:
-        raise CheckFailed("Each single case is right, but two consumers together end in another way.")
-    return f"It does as the broker in {len(CASES)} cases, and in every order of frames of two consumers and two messages."
+    small = played(queues=1, tags=ASKED.values())
+    failed = failed or broken_order([small], DEFAULT_RULES.replace(update_subscription=answer))
+    if failed is not None:
+        raise failed
+    return "It answers as the broker does, and two consumers end as they do on 4.8.0 in every order of frames."
 
 
 # A protocol of one's own.
 
 
-def _unfair(consumed: Iterable[tuple[str, str, int]], tags: dict[str, str]) -> str:
-    """What is wrong with who got what, in words; empty when each message went once to a member that asked for it."""
+def unfair(run: Run) -> str | None:
+    """What is wrong with who got what; None when each message went once to a member that asked for it."""
+    tags = {event["body"]: event["tag"] for event in run.events if event["ev"] == "sent"}
     got: Counter[str] = Counter()
-    for who, body, times in consumed:
+    for who, body, times in run.outcome().consumed:
         if ASKED[who] != tags[body]:
             return f"{who} gets {body} ({tags[body]}), and did not ask for it"
         got[body] += times
-    wrong = [body for body in tags if got[body] != 1]
-    if not wrong:
-        return ""
-    times = got[wrong[0]]
-    return f"nobody gets {wrong[0]} ({tags[wrong[0]]})" if not times else f"{wrong[0]} is taken {times} times"
-
-
-def _judge_run(run: Run) -> None:
-    tags = {event["body"]: event["tag"] for event in run.events if event["ev"] == "sent"}
-    problem = _unfair(run.outcome().consumed, tags)
-    if not problem:
-        return
-    reading = RunView(run)
-    body = next(body for body in tags if body in problem)
-    raise CheckFailed(
-        "Follow one message that does not arrive: who may pull its queue, what does the broker let pass, what the client?",
-        problem=f"{problem}.",
-        rule=f"{BY_IDS} {RULE_OF_FATES} Your protocol may change each of these.",
-        lines=way_of(reading, body),
-        picture=swimlane(run),
-    )
+    for body, tag in tags.items():
+        if got[body] != 1:
+            return f"{body} ({tag}) is taken {got[body]} times" if got[body] else f"nobody gets {body} ({tag})"
+    return None
 
 
 def protocol(answer: Any) -> str:
     """Rules with which each message goes once to a member that asked for it, in every order of frames."""
     if not isinstance(answer, Rules):
         raise CheckFailed('Give rules: rmqlab.RULES["4.8.0"].replace(...).')
-    for order in ("AB", "BA"):
-        for seed in (None, 1, 2):
-            _judge_run(played(order, rules=answer, seed=seed).finish().run)
-    explored = played(queues=1, tags=("tagA", "tagB"), rules=answer).explore(samples=0)
-    for found in explored.outcomes:
-        _judge_run(found.run)
-    how_many = "every order" if explored.exhausted else f"{explored.runs:,} orders (there are more)"
-    return f"The eight messages arrive, and on one queue two messages arrive in {how_many} of frames."
+    hint = "Follow one message that goes wrong: who may pull its queue, what does the broker let pass, what the client?"
+    for order, seed in product(("AB", "BA"), (None, 1, 2)):
+        run = played(order, rules=answer, seed=seed).finish().run
+        problem = unfair(run)
+        if problem is not None:
+            reading = RunView(run)
+            body = next(fate.body for fate in reading.fates if fate.body in problem)
+            rules = f"{BY_IDS} {RULE_OF_FATES} Your protocol may change each of these."
+            way = way_of(reading, body)
+            raise CheckFailed(hint, problem=f"{problem}.", rule=rules, lines=way, picture=swimlane(run))
+    failed = broken_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint=hint)
+    if failed is not None:
+        raise failed
+    return "The eight messages arrive where they are wanted; on one queue two messages do so in every order of frames."
 
 
 # Hunt.
@@ -255,7 +216,7 @@ def bug_hunt(answer: Any) -> str:
     """For each of ``HUNTED`` the name of the rule that is wrong in it."""
     if not isinstance(answer, dict) or set(answer) != set(HUNTED):
         raise CheckFailed(f"Give a dict with the keys {', '.join(HUNTED)}.")
-    known = [name for name, value in DEFAULT_RULES.as_dict().items() if callable(value)]
+    known = [one.name for one in fields(Rules) if callable(getattr(DEFAULT_RULES, one.name))]
     for name, said in answer.items():
         if said not in known:
             raise CheckFailed(f"{name}: {said!r} is not the name of a rule; there are: {', '.join(known)}.")
@@ -263,9 +224,9 @@ def bug_hunt(answer: Any) -> str:
         if said not in MUTANTS[name].wrong:
             violation = next(iter(violations(reading := RunView(hunted(name))).values()))[0]
             raise CheckFailed(
-                "Not all names are right. Put each broken lab beside the sound one: which table or picture differs first?",
+                "Not all names are right. Put each broken lab beside the sound one: what differs first?",
                 problem=f"{name} does not have a wrong {said}. Look here: {violation.text}.",
-                rule="Each rule says when it is asked: rmqlab.RULES['4.8.0'].source(name) shows its lines and its Java.",
+                rule="Each rule says what it decides: rmqlab.RULES['4.8.0'].source(name).",
                 lines=[line(fact, reading) for fact in violation.facts],
             )
     return f"You found all {len(HUNTED)} by what they do."

@@ -6,6 +6,7 @@ The file tells what is wrong, so read it after the hunt.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
@@ -13,13 +14,28 @@ from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.rules import DEFAULT_RULES, is_notified, update_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rmqlab.lab.run import Run
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Held, Rules, Table
 
 SOUND = DEFAULT_RULES
+
+
+class HiddenRule:
+    """A rule that works and does not show its lines: a hunt is for what it does."""
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self._rule = rule
+
+    def __call__(self, *args: Any) -> Any:
+        """What the rule says."""
+        return self._rule(*args)
+
+    def __repr__(self) -> str:
+        """No more than that it is one."""
+        return "<perhaps the wrong one: look at what it does>"
 
 
 class Mutant(NamedTuple):
@@ -132,7 +148,9 @@ def broken(name: str) -> Rules:
     known = {**OF_FILTERS, **OF_GROUPS, **{one.name: one.wrong for one in MUTANTS.values()}}
     if name not in known:
         raise BadInput(f"no broken rules {name!r}{did_you_mean(name, known)}; there are: {', '.join(sorted(known))}")
-    return SOUND.replace(**known[name])
+    wrong = SOUND.replace(**known[name])
+    callables = {one.name: rule for one in fields(wrong) if callable(rule := getattr(wrong, one.name))}
+    return wrong.replace(**{field: HiddenRule(rule) for field, rule in callables.items()})
 
 
 def hunted(name: str | None = None) -> Run:

@@ -9,8 +9,6 @@ from rmqlab.errors import BadInput
 from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.explore import WIDGET, ChoiceControl, Controls, Text, _widget, explore
 from rmqlab.show.figure import Picture
-from rmqlab.show.play import eight_messages as play_module
-from rmqlab.show.play.eight_messages import play
 from rmqlab.show.tables import Table
 
 pytestmark = pytest.mark.slow
@@ -108,37 +106,3 @@ def test_what_is_stored_is_the_same_every_time():
     assert one["text/plain"] == other["text/plain"]
     assert one["text/plain"] == "2\n2 x"
     assert set(one) == {WIDGET, "image/svg+xml", "text/plain"}
-
-
-def test_play_offers_everything_that_may_vary(shown):
-    play(queues=9, gap_ms=1_234)
-    picture, controls = shown
-    assert "9 queues" in picture.alt
-    labels = {widget.description for widget in controls.widgets.values()}
-    assert labels == {
-        "Start order", "Gap of the starts", "Client ids", "Queues", "A subscribes", "B subscribes", "Messages",
-        "Clocks", "Network delays",
-    }  # fmt: skip
-    assert controls.widgets["gap"].value == 1_234
-    assert all(widget.value is not None for widget in controls.widgets.values())
-
-
-@pytest.mark.row("S-32", "S-84", "S-86")
-def test_every_control_of_play_changes_the_picture(shown):
-    play()
-    _, controls = shown
-    seen = {controls.view.value}
-    for name in ("order", "ids", "messages", "clocks", "delays", "queues"):
-        widget = controls.widgets[name]
-        first = widget.value
-        widget.value = widget.options[1][1]
-        assert "<svg" in controls.view.value
-        assert controls.view.value not in seen, name
-        seen.add(controls.view.value)
-        widget.value = first
-    controls.widgets["tags_a"].value = "||"
-    assert "no client can subscribe" in controls.view.value
-
-
-def test_gaps_are_in_order_of_time():
-    assert list(play_module.GAPS.values()) == sorted(play_module.GAPS.values())

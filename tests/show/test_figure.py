@@ -15,14 +15,13 @@ from rmqlab.show.brush import text_width
 from rmqlab.show.chart import canvas, svg_of
 from rmqlab.show.fate_grid import fate_grid
 from rmqlab.show.figure import SVG, Picture
-from rmqlab.show.outcome import outcome
 from rmqlab.show.slot_timeline import slot_timeline
 from rmqlab.show.swimlane import swimlane
 from rmqlab.show.tables import Table
 
 pytestmark = pytest.mark.slow
 
-DRAWINGS = [fate_grid, outcome, slot_timeline, swimlane]
+DRAWINGS = [fate_grid, slot_timeline, swimlane]
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 TABLE = Table("t", ("a",), [("1",)])
 
@@ -88,16 +87,16 @@ def test_the_pointer_is_told_what_became_of_a_message(run):
 def test_diagrams_do_not_need_matplotlib():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.outcome import outcome\n"
-        "from rmqlab.show.swimlane import swimlane; r = E().run(); outcome(r), swimlane(r)"
+        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.fate_grid import fate_grid\n"
+        "from rmqlab.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=path())
 
 
 def test_pictures_are_the_same_in_another_process():
     code = (
-        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.outcome import outcome;"
-        "from rmqlab.show.swimlane import swimlane; r = E().run(); print(outcome(r).html() + swimlane(r).html())"
+        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.fate_grid import fate_grid;"
+        "from rmqlab.show.swimlane import swimlane; r = E().run(); print(fate_grid(r).html() + swimlane(r).html())"
     )
     printed = {
         subprocess.run(
@@ -110,7 +109,7 @@ def test_pictures_are_the_same_in_another_process():
         for seed in ("1", "2")
     }
     run = EightMessages().run()
-    assert printed == {outcome(run).html() + swimlane(run).html() + "\n"}
+    assert printed == {fate_grid(run).html() + swimlane(run).html() + "\n"}
 
 
 def path():

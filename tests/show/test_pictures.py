@@ -10,11 +10,9 @@ from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_m
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.invariants import INVARIANTS
 from rmqlab.show import fate_grid, slot_timeline
 from rmqlab.show.moments import MomentKind, scenes
-from rmqlab.show.outcome import outcome
-from rmqlab.show.schedules.rules import rules
+from rmqlab.show.stack import stacked
 from rmqlab.show.swimlane import LanePlaces, swimlane
 
 pytestmark = pytest.mark.slow
@@ -89,8 +87,12 @@ def test_slot_with_a_fast_clock():
     assert picture.alt.endswith("B's heartbeat of 60.000 s is ignored. It ends as tagA.")
 
 
-def test_outcome_is_grid_and_slot(run):
-    shown = words(outcome(run))
+def test_pictures_stand_one_below_the_other(run):
+    grid, slot = fate_grid.fate_grid(run), slot_timeline.slot_timeline(run)
+    both = stacked("Fates, and the slot", grid, slot)
+    assert both.alt == f"{grid.alt} {slot.alt}"
+    assert both.table == grid.table
+    shown = words(both)
     assert {"MsgStr4", "slot in broker", "ignored"} <= set(shown)
 
 
@@ -139,14 +141,10 @@ def test_pictures_of_three_consumers_and_long_expressions():
         tags={"A": "tagA || tagB || tagC", "B": "tagB", "C": "tagC"},
         client_ids={who: f"{CLIENT_IP}@{number}" for number, who in enumerate("ABC", 1)},
     ).run()
-    for draw in (swimlane, outcome, slot_timeline.slot_timeline):
+    for draw in (swimlane, fate_grid.fate_grid, slot_timeline.slot_timeline):
         shown = words(draw(run))
         assert not [text for text in shown if "tagA || tagB ||" in text and "starts" not in text]
     assert swimlane(run).table.rows[0][-1] == "tagA || tagB || tagC"
-
-
-def test_rules_are_those_of_the_tests():
-    assert [row[0] for row in rules().rows] == list(INVARIANTS)
 
 
 def test_every_kind_of_recorded_scenario_can_be_drawn(golden):
