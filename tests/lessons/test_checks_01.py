@@ -61,7 +61,7 @@ RIGHT = [
 ]
 # A wrong answer, and words of its hint, its rule and its evidence.
 WRONG = [
-    ("01-predict", lambda: {}, "Give a dict", "exactly one fate", ""),
+    ("01-predict", dict, "Give a dict", "exactly one fate", ""),
     ("01-predict", lambda: FATES | {"delivered": ["MsgStr2"]}, "says nothing about MsgStr6", "one fate", ""),
     ("01-predict", lambda: FATES | {"delivered": ["MsgStr2", "MsgStr6", "MsgStr1"]}, "stands twice", "one fate", ""),
     (

@@ -87,7 +87,8 @@ def test_the_pointer_is_told_what_became_of_a_message(run):
 def test_diagrams_do_not_need_matplotlib():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.fate_grid import fate_grid\n"
+        "from rmqlab.lab.articles.eight_messages import EightMessages as E\n"
+        "from rmqlab.show.fate_grid import fate_grid\n"
         "from rmqlab.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=path())
@@ -95,7 +96,8 @@ def test_diagrams_do_not_need_matplotlib():
 
 def test_pictures_are_the_same_in_another_process():
     code = (
-        "from rmqlab.lab.articles.eight_messages import EightMessages as E; from rmqlab.show.fate_grid import fate_grid;"
+        "from rmqlab.lab.articles.eight_messages import EightMessages as E;"
+        "from rmqlab.show.fate_grid import fate_grid;"
         "from rmqlab.show.swimlane import swimlane; r = E().run(); print(fate_grid(r).html() + swimlane(r).html())"
     )
     printed = {
