@@ -9,10 +9,10 @@ from rmqlab.filter.bloom import BloomFilter
 from rmqlab.lab.bloom.rates import counted, rates, theory
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.filter_funnel import Stage
-from rmqlab.lab.filters.call_trace import trace, traced_filtering
-from rmqlab.lab.filters.filter_bench import EPOCH_MS, FilterBench, Switches
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
+from tests.proof.call_trace import trace, traced_filtering
+from tests.proof.filter_bench import EPOCH_MS, FilterBench, Switches
 
 BOTH = Switches(calc_bit_map=True, queue_ext=True)
 

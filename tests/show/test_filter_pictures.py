@@ -11,10 +11,10 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import nodes
 from rmqlab.filter.sql92.answer import MAX_PARTS
-from rmqlab.lab.filters.filter_bench import FilterBench, Switches
 from rmqlab.show import branches
 from rmqlab.show.branches import Branch
 from rmqlab.show.stack import stacked
+from tests.proof.filter_bench import FilterBench, Switches
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from rmqlab.events import Filtered
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
-from rmqlab.lab.filter_funnel import Passage, Step
+from rmqlab.lab.filter_funnel import STAGES, Stage
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_TAGS, properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -122,6 +122,45 @@ class Sent:
     name: str
     tag: str | None
     properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One message of a passage: its name, what else is to be said of it, and its fate."""
+
+    name: str
+    detail: str
+    fate: Fate
+
+    @property
+    def stage(self) -> Stage | None:
+        """Where it stops; None when it is delivered."""
+        return STAGES.get(self.fate)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What became of every message of a topic in one group. ``kind`` is TAG or SQL92."""
+
+    group: str
+    kind: str
+    subscription: str
+    steps: list[Step]
+
+    def reaches(self, stage: Stage) -> int:
+        """How many messages came as far as this stage."""
+        order = list(Stage)
+        passed = order.index(stage)
+        return sum(step.stage is None or order.index(step.stage) >= passed for step in self.steps)
+
+    def stops(self, stage: Stage) -> list[Step]:
+        """The messages that stop there."""
+        return [step for step in self.steps if step.stage is stage]
+
+    @property
+    def delivered(self) -> list[str]:
+        """Names of the messages that arrive."""
+        return [step.name for step in self.steps if step.fate is Fate.DELIVERED]
 
 
 class FilterBench:

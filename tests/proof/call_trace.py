@@ -19,11 +19,11 @@ from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.filter.sql92.compiler import CompiledSql92, ParseCache
-from rmqlab.lab.filters.filter_bench import FilterBench, Switches
 from rmqlab.store.commit_log import CommitLog
 from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.consume_queue_ext import ConsumeQueueExt
 from rmqlab.store.message_store import MessageStore
+from tests.proof.filter_bench import FilterBench, Switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,1 +1,0 @@
-"""Experiments with filters: a broker on the bench, filter data through its life, both layers."""

@@ -1,1 +1,0 @@
-"""Pictures of filters: tags, expressions, both layers, queue entries."""
