@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import Field, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
@@ -161,6 +162,7 @@ class BrokerConfig:
         return f"{self.broker_ip2}:{self.listen_port + 1}"
 
 
+@cache
 def wire_name(name: str) -> str:
     """Return the properties key of a field: broker_ip1 is brokerIP1, long_polling_enable is longPollingEnable."""
     head, *tail = name.split("_")
@@ -171,11 +173,12 @@ def _property_name(item: Field[object]) -> str | None:
     return None if "name" in item.metadata else wire_name(item.name)
 
 
-def known_keys() -> set[str]:
+@cache
+def known_keys() -> frozenset[str]:
     """Return the names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
     own = {_property_name(item) for item in fields(BrokerConfig)}
     stores = {property_name(item) for item in fields(MessageStoreConfig)}
-    return {*INERT, *OF_MACHINE} | {name for name in own | stores if name is not None}
+    return frozenset({*INERT, *OF_MACHINE, *(name for name in own | stores if name is not None)})
 
 
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rmqlab.message.java import camel_case
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -145,11 +147,6 @@ def _out_of_range(step: FaultStep, field: str) -> Iterator[str]:
     for name, low in least.items():
         value = getattr(step, name, None)
         if value is not None and not low <= value <= LONGEST_FAULT_MS:
-            yield f"{field}.{_wire(name)} is {value}; it must lie between {low} and {LONGEST_FAULT_MS}"
+            yield f"{field}.{camel_case(name)} is {value}; it must lie between {low} and {LONGEST_FAULT_MS}"
     if isinstance(step, SetClock) and not 0 < abs(step.by_ms) <= LONGEST_FAULT_MS:
         yield f"{field}.byMs is {step.by_ms}; give 1 to {LONGEST_FAULT_MS}, or as much below 0 to set the clock back"
-
-
-def _wire(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(map(str.capitalize, rest))

@@ -22,6 +22,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.lab.facts import BROKER
+from rmqlab.message.java import camel_case
 from rmqlab.message.topics import is_retry_topic
 
 if TYPE_CHECKING:
@@ -168,12 +169,7 @@ def columns_of(record: type[tuple[Any, ...]]) -> tuple[str, ...]:
     >>> columns_of(MessageRecord)[-2:]
     ('msgId', 'offsetMsgId')
     """
-    return tuple(_column(name) for name in record.__annotations__)
-
-
-def _column(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(map(str.capitalize, rest))
+    return tuple(map(camel_case, record.__annotations__))
 
 
 def events(account: Account) -> Iterator[EventRecord]:

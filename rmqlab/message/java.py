@@ -161,6 +161,17 @@ def _continues(data: bytes, index: int) -> bool:
 codecs.register_error("rmqlab.java", _malformed)
 
 
+@lru_cache(maxsize=1024)
+def camel_case(name: str) -> str:
+    """A field's name as Java spells it.
+
+    >>> camel_case("next_begin_offset")
+    'nextBeginOffset'
+    """
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 def split(text: str, separator: str) -> list[str]:
     """Return `text.split(separator)` of Java for a literal `separator`: empty texts at the end are left out."""
     parts = text.split(separator)

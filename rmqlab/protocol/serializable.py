@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
-from rmqlab.message.java import hash_map_order
+from rmqlab.message.java import camel_case, hash_map_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
 
@@ -117,9 +117,9 @@ def _plan(cls: type) -> _Plan:
         hints = typing.get_type_hints(cls)
         if dataclasses.is_dataclass(cls):
             names = [field.name for field in dataclasses.fields(cls) if field.metadata.get("serialize", True)]
-            pairs = [(name, _camel(name)) for name in names]
+            pairs = [(name, camel_case(name)) for name in names]
         elif issubclass(cls, tuple):
-            pairs = [(name, _camel(name)) for name in hints]
+            pairs = [(name, camel_case(name)) for name in hints]
         else:
             pairs = [
                 (field.name, field.encode_name) for field in msgspec.structs.fields(cast("type[msgspec.Struct]", cls))
@@ -127,11 +127,6 @@ def _plan(cls: type) -> _Plan:
         pairs.sort(key=lambda pair: pair[1])
         plan = _PLANS[cls] = tuple((attribute, wire, _reader(hints[attribute])) for attribute, wire in pairs)
     return plan
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _reader(hint: Any) -> Read:

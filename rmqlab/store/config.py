@@ -7,7 +7,16 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_int, parse_long, split, to_int64
+from rmqlab.message.java import (
+    NumberFormatError,
+    boolean_text,
+    camel_case,
+    parse_boolean,
+    parse_int,
+    parse_long,
+    split,
+    to_int64,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,8 +156,7 @@ def property_name(item: Field[object]) -> str | None:
     if "name" in item.metadata:
         given: str | None = item.metadata["name"]
         return given
-    head, *rest = item.name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+    return camel_case(item.name)
 
 
 def _parse(current: object, name: str, text: str) -> object:
