@@ -254,12 +254,9 @@ class AuditResult:
 
     @property
     def _report(self) -> AuditReport:
-        from rmqlab.spark.audit.totals import is_lost
-
         held = self._audit.options.subscriptions.held
         slots = {key: [HeldSubscription(one.since, one.expression) for one in values] for key, values in held.items()}
-        lost = self._audit.lost_table.to_pylist()
-        return AuditReport(self.known, self.groups, list(filter(is_lost, lost)), [], slots)
+        return AuditReport(self.known, self.groups, [], slots)
 
     def __repr__(self) -> str:
         """The table as text."""

@@ -27,17 +27,14 @@ class HeldSubscription(NamedTuple):
 class AuditReport:
     """One audit of one store.
 
-    ``summary`` is the audit's, by group and topic. ``messages`` has one row a message and group, in the log's order,
-    ``lost`` one for each that is lost; ``slots`` is what the broker held, where that was given; ``lag`` the messages
-    behind the committed offsets.
+    ``summary`` is the audit's, by group and topic. ``messages`` has one row a message and group, in the log's order;
+    ``slots`` is what the broker held, where that was given.
     """
 
     name: str
     summary: Summary
-    lost: list[dict[str, Any]]
     messages: list[dict[str, Any]]
     slots: dict[tuple[str, str], list[HeldSubscription]] = field(default_factory=dict)
-    lag: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def topic_of(self, group: str) -> str:
         """The group's topic, of several the one in which most was lost.
@@ -59,10 +56,6 @@ class AuditReport:
         """A figure of the summary (sent, delivered, lost, unknown) over all groups."""
         return sum(int(one[name]) for _, _, one in self.rows())
 
-    def lost_of(self, group: str) -> list[dict[str, Any]]:
-        """The lost messages of a group."""
-        return [row for row in self.lost if row["group"] == group]
-
     def messages_of(self, group: str, topic: str) -> list[dict[str, Any]]:
         """The messages of a topic, with what became of them in a group."""
         return [row for row in self.messages if (row["group"], row["topic"]) == (group, topic)]
@@ -76,13 +69,6 @@ def kind_of(row: dict[str, Any]) -> str:
     if row["asked"] == "no":
         return UNWANTED
     return PERHAPS_WANTED if fate in LOSING and row["asked"] == "unknown" else str(fate)
-
-
-def plain(name: str) -> str:
-    """A name on the wire for people: G_p-audit-006 is group G of scenario 6."""
-    head, found, rest = name.partition("_")
-    number = rest.rpartition("-")[2]
-    return f"{head} {int(number)}" if found and number.isdecimal() else head
 
 
 def summary_lines(summary: Summary) -> list[str]:

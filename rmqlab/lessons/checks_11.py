@@ -1,101 +1,145 @@
-"""The checks of notebook 11: a loss counted, a plan to send again, a group repaired.
+"""The checks of notebook 11: the lost messages found by SQL, a plan to send again, a group repaired.
 
-What is right is read from the frames that real clients and the broker exchanged, which no audit looks at.
+What is right is read from the frames that real clients and the broker exchanged, which no audit looks at; the repair
+is run in a lab.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.filter_funnel import STAGES
-from rmqlab.lab.groups.incident import CHANGE_MS, TAGS, Incident
+from rmqlab.lab.lab import Lab
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
 from rmqlab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
+    from rmqlab.lab.results import LabResult
     from rmqlab.lab.run import Account
 
-COUNTED: Final = "G_p-audit-000"
+SEARCHED: Final = "G_p-audit-000"
 PLANNED: Final = "H_p-audit-010"
 SPLIT: Final = {"A": "tagA", "B": "tagB"}
+TAGS: Final = ("tagA", "tagB")
 HELD_MS: Final = 15_000  # how long a pull may be held
-STAGE = "A loss has a stage: the broker drops by the group's subscription, a client by its own (S-82)."
+ASKED = "A message is lost for a group if some member asked for it, an offset passed it, and no listener got it (S-82)."
+STAGE = "The broker drops by the group's subscription, a client by its own (S-82)."
 AGAIN = "Sent to its topic, a message reaches every group: those that have it get it twice (S-02)."
 SAME = "All members of a group must ask for the same: the broker keeps one subscription, the newest (S-77)."
-HINTS = {
-    "count": "Look at one lost message: who saw it last, and by whose subscription was it dropped?",
-    "plan": "Who lost a message, and who has it already?",
-    "repair": "What must be the same for all members of a group?",
-}
 
 
-def count(answer: Any) -> str:
-    """How many messages ``COUNTED`` lost, and at which stage: {"lost": number, "stage": "layer 1" | ... }."""
-    lost = _lost(COUNTED)
-    stages = {str(STAGES[fate.fate]) for fate in lost if fate.fate in STAGES}
-    if not isinstance(answer, dict) or set(answer) != {"lost", "stage"}:
-        raise CheckFailed('Give {"lost": a number, "stage": "layer 1", "layer 2" or "client"}.', rule=STAGE)
-    if answer["stage"] not in stages:
-        shown = [
-            f"{one.body} ({one.tag}), pulled by {one.culprit}, who asks for {one.subscription}" for one in lost[:3]
-        ]
-        raise CheckFailed(HINTS["count"], problem=f"Not {answer['stage']!r}.", rule=STAGE, lines=shown)
-    if answer["lost"] != len(lost):
-        raise CheckFailed(HINTS["count"], problem=f"{answer['lost']!r} is not the number of messages lost.", rule=STAGE)
-    return f"{len(lost)} messages, all at the {answer['stage']}: the broker handed them over."
+def lost(answer: Any) -> str:
+    """The messages that ``SEARCHED`` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
+    if not isinstance(answer, Mapping) or set(answer) != {"ids", "by"}:
+        raise CheckFailed('Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
+    given, known = _texts(answer["ids"]), _ids(SEARCHED)
+    right = {known[one.queue, one.offset] for one in _lost(SEARCHED)}
+    if given - set(known.values()):
+        raise CheckFailed("Some of these messages are of another topic.", rule=ASKED)
+    if right - given:
+        raise CheckFailed(
+            "Messages are missing. Who of the two members asked for them?",
+            rule=ASKED,
+            problem=f"{len(given & right)} of your messages are lost ones, and there are more.",
+        )
+    if given - right:
+        raise CheckFailed(
+            "Some of these messages reached a listener of the group.",
+            rule=ASKED,
+            problem=f"{len(given - right)} of your {len(given)} messages are not lost.",
+        )
+    stages = {"client" if one.fate is Fate.DROPPED_BY_CLIENT else "broker" for one in _lost(SEARCHED)}
+    if answer["by"] not in stages:
+        raise CheckFailed(
+            "The ids are right. Which of the two dropped them? Ask what each member of the group asked for.",
+            rule=STAGE,
+            problem=f"The broker held {_held(SEARCHED)!r} for the group while the messages came.",
+        )
+    return f"{len(right)} messages, all dropped by the {answer['by']}."
 
 
 def plan(answer: Any) -> str:
     """What ``PLANNED`` must get again, and what that costs: {"messages": [offsetMsgId...], "duplicates": number}."""
-    if not isinstance(answer, dict) or set(answer) != {"messages", "duplicates"}:
-        raise CheckFailed('Give {"messages": a list of offsetMsgId, "duplicates": a number}.', rule=AGAIN)
+    if not isinstance(answer, Mapping) or set(answer) != {"messages", "duplicates"}:
+        raise CheckFailed('Give {"messages": a list of offsetMsgId, "duplicates": a number}.')
     account, ids = _account(PLANNED), _ids(PLANNED)
-    lost = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
-    given = set(answer["messages"])
-    for problem, wrong in (("left out", set(lost) - given), ("not lost by this group", given - set(lost))):
+    gone = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
+    given = _texts(answer["messages"])
+    for hint, wrong in (
+        ("Some lost messages are left out.", set(gone) - given),
+        ("Some of these messages are not lost by this group.", given - set(gone)),
+    ):
         if wrong:
-            raise CheckFailed(HINTS["plan"], problem=f"{len(wrong)} messages are {problem}.", rule=AGAIN)
-    places = {(one.queue, one.offset) for one in lost.values()}
+            raise CheckFailed(hint, rule=AGAIN, problem=f"That is so for {len(wrong)} messages.")
+    places = {(one.queue, one.offset) for one in gone.values()}
     group = PLANNED.partition("_")[0]
     twice = sum(
         (one.queue, one.offset) in places and one.group != group and one.fate is Fate.DELIVERED for one in account.fates
     )
     if answer["duplicates"] != twice:
         raise CheckFailed(
-            HINTS["plan"],
-            problem=f"{answer['duplicates']!r} is not how many another group would get twice.",
+            "The messages are right. How many of them has the topic's other group already?",
             rule=AGAIN,
+            problem=f"{answer['duplicates']!r} is not that number.",
         )
-    return f"{len(lost)} messages to send again; sent to the topic, {twice} of them reach another group twice."
+    return f"{len(gone)} messages to send again; sent to the topic, {twice} of them reach another group twice."
+
+
+def split_group(change: Mapping[str, str], *, messages: int = 80, queues: int = 4) -> LabResult:
+    """A group whose members ask for ``SPLIT``; half way through the messages some ask for something else."""
+    lab = Lab(topics={"orders": queues})
+    for who, tag in SPLIT.items():
+        lab.consumer(who, group="SHOP", subscribe={"orders": tag})
+    lab.run(seconds=30)
+    for number in range(messages):
+        if number == messages // 2:
+            for who, expression in change.items():
+                lab.subscribe(who, "orders", expression)
+        lab.send("orders", TAGS[number % len(TAGS)])
+        lab.run(ms=500)
+    lab.run(seconds=30)
+    return lab.finish()
 
 
 def repair(answer: Any) -> str:
     """What A and B of a group that is ``SPLIT`` must ask for anew, so that nothing is lost: {"A": ..., "B": ...}."""
+    if not isinstance(answer, Mapping) or not set(answer) <= set(SPLIT):
+        raise CheckFailed('Give {"A": "...", "B": "..."}, or one of the two.')
     try:
-        run = Incident(before=SPLIT, change=answer).run()
+        result = split_group(answer)
     except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed(f'Give {{"A": ..., "B": ...}}, or one of them: {error}', rule=SAME) from None
+        raise CheckFailed("No client can subscribe that.", problem=str(error)) from None
     asked = {**SPLIT, **answer}
     for tag in TAGS:
         if not any(one == "*" or tag in one for one in asked.values()):
             raise CheckFailed(
-                HINTS["repair"],
-                problem=f"Nobody asks for {tag} any more: its messages are not lost, they are given up.",
-                rule=SAME,
+                f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=SAME
             )
-    begun = next(event["t"] for event in run.events if event["ev"] == "subscribed") if answer else CHANGE_MS
-    sent = {event["body"]: event["t"] for event in run.events if event["ev"] == "sent"}
-    late = [one for one in run.fates if one.lost and sent[one.body] > begun + HELD_MS]
+    sent = {event["body"]: event["t"] for event in result.run.events if event["ev"] == "sent"}
+    changed = [event["t"] for event in result.run.events if event["ev"] == "subscribed"]
+    begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
+    late = [one for one in result.fates() if one.lost and sent[one.body] > begun + HELD_MS]
     if late:
-        lines = [f"{one.body} ({one.tag}, queue {one.queue}): {one.fate}, by {one.culprit}" for one in late[:3]]
-        raise CheckFailed(HINTS["repair"], problem=f"With {asked} messages are still lost.", rule=SAME, lines=lines)
-    soon = sum(one.lost and sent[one.body] >= begun for one in run.fates)
-    return f"Nothing is lost any more; {soon} were, just after the change, by pulls that were under way."
+        told = [f"{one.body} ({one.tag}, queue {one.queue}): {one.fate}, by {one.culprit}" for one in late[:3]]
+        raise CheckFailed(
+            "Messages are still lost. Do both filters, the broker's and the owner's, now agree?",
+            rule=SAME,
+            problem=f"A asks for {asked['A']}, B for {asked['B']}.",
+            lines=told,
+        )
+    soon = sum(one.lost and sent[one.body] >= begun for one in result.fates())
+    return f"Nothing is lost any more; {soon} were, just after the change."
+
+
+def _texts(given: Any) -> set[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise CheckFailed("The ids are a list of texts.")
+    return set(map(str, given))
 
 
 @lru_cache(maxsize=2)
@@ -108,9 +152,15 @@ def _lost(group: str) -> list[Any]:
     return [one for one in _account(group).fates if one.group == group.partition("_")[0] and one.lost]
 
 
+def _held(group: str) -> str:
+    facts = [fact for fact in _account(group).facts if fact.kind == "subscription"]
+    mine = [fact["new"] for fact in facts if fact["group"] == group.partition("_")[0] and fact["topic"] == "T"]
+    return str(mine[-1].sub_string)
+
+
 def _ids(group: str) -> dict[tuple[int, int], str]:
     events = _account(group).events
     return {(one["queue"], one["offset"]): one["offsetMsgId"] for one in events if one["ev"] == "sent"}
 
 
-CHECKS = {"11-count": count, "11-plan": plan, "11-repair": repair}
+CHECKS = {"11-lost": lost, "11-plan": plan, "11-repair": repair}

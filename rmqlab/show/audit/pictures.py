@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, plain
+from rmqlab.errors import BadInput
+from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
-from rmqlab.show.brush import Brush, painted
-from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.brush import Brush, painted, text_width
+from rmqlab.show.charts import WIDTH, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, LOOKS, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
@@ -19,26 +20,26 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.audit_report import AuditReport, HeldSubscription
 
-BIN_MS = 1_000
+SECOND_MS = 1_000
 SLOT_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
-LEFT, TOP, CELL_W, CELL_H = 0.95, 0.72, 0.82, 0.27
-GROUND, MOST = (0xFF, 0xFF, 0xFF), (0xD5, 0x5E, 0x00)  # from white to vermillion
+# Inches.
+LEFT, RIGHT, TITLE, BARS, AXIS, STRIP, LINE = 0.55, 0.15, 0.5, 2.2, 0.3, 0.32, 0.28
 
 
 def audit_table(audit: AuditReport) -> Table:
-    """Every group: sent, delivered, lost, unknown, and the lag that monitoring shows.
+    """Every group and topic: sent, delivered, lost, unknown.
 
     `not wanted` is what went by and nobody asked for, for certain; what is left of `sent` waits, or is to be retried.
     """
     names = ("sent", "delivered", "lost", "unknown")
-    rows = [
-        (plain(group), *(one[name] for name in names), _unwanted(one), audit.lag.get((group, topic), 0))
-        for group, topic, one in audit.rows()
+    rows: list[tuple[object, ...]] = [
+        (group, topic, *(one[name] for name in names), _unwanted(one)) for group, topic, one in audit.rows()
     ]
-    all_unwanted = sum(_unwanted(one) for *_, one in audit.rows())
-    rows.append(("all", *(audit.total(name) for name in names), all_unwanted, sum(audit.lag.values())))
-    marked = frozenset(number for number, row in enumerate(rows[:-1]) if row[3])
-    return Table(f"The audit, with {audit.name}", ("group", *names, "not wanted", "lag"), rows, marked)
+    marked = frozenset(number for number, row in enumerate(rows) if row[4])
+    if len(rows) > 1:
+        unwanted = sum(_unwanted(one) for *_, one in audit.rows())
+        rows.append(("all", "", *(audit.total(name) for name in names), unwanted))
+    return Table(f"The audit; known: {audit.name}", ("group", "topic", *names, "not wanted"), rows, marked)
 
 
 def _unwanted(one: dict[str, Any]) -> int:
@@ -47,46 +48,21 @@ def _unwanted(one: dict[str, Any]) -> int:
     return sum(int(fates.get(fate, 0)) for fates in sure for fate in LOSING) - int(one["lost"])
 
 
-def evidence_table(audits: Sequence[AuditReport]) -> Table:
-    """The same store, with more and more known besides it: what is known of its messages, and of how many nothing."""
-    names = ("sent", "delivered", "lost", "unknown")
-    rows = [
-        (audit.name, *(audit.total(name) for name in names), sum(_unwanted(one) for *_, one in audit.rows()),
-         audit.total("may_be_lost"))
-        for audit in audits
-    ]  # fmt: skip
-    headers = ("known", *names, "not wanted", "may be lost")
-    return Table("The same store, and more known each time", headers, rows)
-
-
 def loss_by_tag(audit: AuditReport) -> Picture:
-    """A grid of groups and tags: how many messages were lost, the more the darker."""
-    groups = [(group, one) for group, _, one in audit.rows() if one["lost"]]
-    tags = sorted({tag for _, one in groups for tag in one["lost_by_tag"]})
-    most = max((number for _, one in groups for number in one["lost_by_tag"].values()), default=1)
-    width, height = LEFT + len(tags) * CELL_W + 0.2, TOP + len(groups) * CELL_H + 0.2
-    title = f"Lost by group and tag ({audit.name})"
+    """A grid of groups and tags: how many messages were lost, the more the darker.
 
-    def draw(brush: Brush) -> None:
-        brush.text(0.1, 0.2, title, size=10, ha="left", bold=True)
-        for column, tag in enumerate(tags):
-            brush.text(LEFT + (column + 0.5) * CELL_W, TOP - 0.14, tag or "no tag", size=8.5)
-        for row, (group, one) in enumerate(groups):
-            y = TOP + row * CELL_H
-            brush.text(LEFT - 0.12, y + CELL_H / 2, plain(group), size=8.5, ha="right")
-            for column, tag in enumerate(tags):
-                number = one["lost_by_tag"].get(tag, 0)
-                colour = _shade(number / most)
-                brush.block(LEFT + column * CELL_W, y, CELL_W - 0.03, CELL_H - 0.03, colour if number else PALE)
-                text = str(number) if number else "·"
-                brush.text(LEFT + (column + 0.5) * CELL_W, y + CELL_H / 2, text, colour=ink(colour) if number else GREY)
-
-    rows = [(plain(group), *(one["lost_by_tag"].get(tag, 0) for tag in tags), one["lost"]) for group, one in groups]
-    first = groups[0] if groups else None
-    told = f"{plain(first[0])} lost the most, {first[1]['lost']} of {first[1]['sent']}" if first else "nobody lost any"
-    alt = f"A grid of {len(groups)} groups that lost messages and {len(tags)} tags, darker where more was lost: {told}."
-    table = Table(title, ("group", *(tag or "no tag" for tag in tags), "lost"), rows)
-    return Picture(painted(max(width, 4.6), height, draw), title=title, alt=alt, table=table)
+    Raises:
+        BadInput: nothing was lost.
+    """
+    lost = [(group, one) for group, _, one in audit.rows() if one["lost"]]
+    if not lost:
+        raise BadInput("nothing was lost: there is nothing to draw")
+    cells: Counter[tuple[str, str]] = Counter()
+    for group, one in lost:
+        for tag, number in one["lost_by_tag"].items():
+            cells[group, tag or "no tag"] += number
+    rows = [{"group": group, "tag": tag, "lost": number} for (group, tag), number in cells.items()]
+    return heat_map(rows, x="tag", y="group", value="lost", title=f"Lost by group and tag (known: {audit.name})")
 
 
 def loss_by_second(audit: AuditReport, group: str) -> Picture:
@@ -96,37 +72,113 @@ def loss_by_second(audit: AuditReport, group: str) -> Picture:
         BadInput: the audit knows no such group.
     """
     topic = audit.topic_of(group)
-    messages = audit.messages_of(group, topic)
+    messages, one = audit.messages_of(group, topic), audit.summary[group][topic]
     zero = min(row["storeTimestamp"] for row in messages)
-    cells = Counter(((row["storeTimestamp"] - zero) // BIN_MS, kind_of(row)) for row in messages)
-    seconds = range(max(second for second, _ in cells) + 1)
+    cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
     # What was lost is at the bottom, so that its heights can be compared.
     order = (*map(str, sorted(Fate, key=lambda fate: fate not in LOSING)), PERHAPS_WANTED, UNWANTED)
-    kinds = [kind for kind in order if any(kind == one for _, one in cells)]
-    one = audit.summary[group][topic]
-    title = f"{plain(group)}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown ({audit.name})"
-    with canvas(8.2, 3.5) as figure:
-        axes = figure.add_axes((0.075, 0.36, 0.91, 0.52))
-        base = [0] * len(seconds)
-        for kind in kinds:
-            colour, hatch, words = look_of(kind)
-            counts = [cells[second, kind] for second in seconds]
-            axes.bar(
-                seconds, counts, 0.86, bottom=base, color=colour, hatch=hatch, edgecolor=GREY, linewidth=0.4,
-                label=words, align="edge",
-            )  # fmt: skip
-            base = [low + count for low, count in zip(base, counts, strict=True)]
-        axes.set_xlim(-0.5, len(seconds) + 0.5)
-        axes.set_ylabel("messages a second")
-        axes.spines[["top", "right"]].set_visible(False)
-        figure.text(0.012, 0.95, title, fontsize=10.5, fontweight="bold", va="center")
-        _slots(figure, axes, audit.slots.get((group, topic), []), zero)
-        figure.legend(loc="lower left", bbox_to_anchor=(0.01, 0.0), ncols=3, frameon=False, fontsize=8.5)
-        svg = svg_of(figure)
-    sent = Counter((row["storeTimestamp"] - zero) // BIN_MS for row in messages)
-    rows = [(second, sent[second], *(cells[second, kind] for kind in kinds)) for second in seconds if sent[second]]
-    headers = ("second", "sent", *(_words(kind) for kind in kinds))
-    return Picture(svg, title=title, alt=_told(audit, group, topic, zero), table=Table(title, headers, rows))
+    kinds = [kind for kind in order if any(kind == other for _, other in cells)]
+    sent = Counter((row["storeTimestamp"] - zero) // SECOND_MS for row in messages)
+    title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {audit.name})"
+    slots = audit.slots.get((group, topic), [])
+    rows = [(second, number, *(cells[second, kind] for kind in kinds)) for second, number in sorted(sent.items())]
+    chart = _Seconds(kinds, cells, sent, slots, zero, title)
+    table = Table(title, ("second", "sent", *(_words(kind) for kind in kinds)), rows)
+    return Picture(
+        painted(WIDTH, chart.height, chart.draw), title=title, alt=_told(audit, group, topic, zero), table=table
+    )
+
+
+class _Seconds:
+    """Draws a column for each second, divided by fate, and below it what the broker held."""
+
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        cells: Counter[tuple[int, str]],
+        sent: Counter[int],
+        slots: Sequence[HeldSubscription],
+        zero: int,
+        title: str,
+    ) -> None:
+        self.kinds, self.cells, self.sent, self.slots = kinds, cells, sent, slots
+        self.zero, self.title = zero, title
+        self.seconds, self.most = max(sent) + 1, max(sent.values())
+        self.legend = self._legend()
+        self.height = TITLE + BARS + AXIS + STRIP + 0.35 + LINE * (1 + max(line for line, *_ in self.legend))
+
+    def x(self, second: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(max(second, 0), self.seconds) / self.seconds
+
+    def _legend(self) -> list[tuple[int, float, str]]:
+        """Each fate with its line and place."""
+        found, line, x = [], 0, LEFT
+        for kind in self.kinds:
+            width = 0.5 + text_width(look_of(kind)[2], 9)
+            if x + width > WIDTH:
+                line, x = line + 1, LEFT
+            found.append((line, x, kind))
+            x += width
+        return found
+
+    def draw(self, brush: Brush) -> None:
+        """Title, columns, axis, strip, legend."""
+        brush.text(0.1, TITLE / 2, self.title, ha="left", size=11, bold=True)
+        floor = TITLE + BARS
+        for share in (0, 1) if self.most % 2 else (0, 0.5, 1):
+            y = floor - BARS * share
+            brush.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
+            brush.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", size=9, colour=GREY)
+        for second, number in sorted(self.sent.items()):
+            self._column(brush, second, number, floor)
+        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if self.seconds / one <= 16 or one == 3_600)
+        for second in range(0, self.seconds + 1, step):
+            brush.text(self.x(second), floor + 0.15, f"{second}", size=9, colour=GREY)
+        self._strip(brush, floor + AXIS)
+        words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
+        brush.text(LEFT, floor + AXIS + STRIP + 0.15, words, ha="left", size=9, colour=GREY)
+        below = floor + AXIS + STRIP + 0.45
+        for line, x, kind in self.legend:
+            colour, hatch, told = look_of(kind)
+            lines, y = GREY if colour == WHITE else WHITE, below + line * LINE
+            brush.block(x, y - 0.08, 0.22, 0.16, colour, hatch=hatch, hatch_colour=lines, edge=GREY, edge_width=0.5)
+            brush.text(x + 0.3, below + line * LINE, told, ha="left", size=9)
+
+    def _column(self, brush: Brush, second: int, number: int, floor: float) -> None:
+        told = ", ".join(
+            f"{self.cells[second, kind]} {_words(kind)}" for kind in self.kinds if self.cells[second, kind]
+        )
+        left, width, y = self.x(second), (self.x(second + 1) - self.x(second)) * 0.86, floor
+        with brush.saying(f"second {second}: {number} sent; {told}"):
+            for kind in self.kinds:
+                height = BARS * self.cells[second, kind] / self.most
+                if height:
+                    y -= height
+                    colour, hatch, _ = look_of(kind)
+                    lines = GREY if colour == WHITE else WHITE
+                    brush.block(
+                        left, y, width, height, colour, hatch=hatch, hatch_colour=lines, edge=GREY, edge_width=0.5
+                    )
+
+    def _strip(self, brush: Brush, y: float) -> None:
+        if not self.slots:
+            brush.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", size=9, colour=GREY)
+        names: dict[str, str] = {}
+        for number, slot in enumerate(self.slots):
+            later = self.slots[number + 1].since if number + 1 < len(self.slots) else None
+            begin = self.x(0 if number == 0 else (slot.since - self.zero) / SECOND_MS)
+            end = self.x(self.seconds if later is None else (later - self.zero) / SECOND_MS)
+            if end <= begin:
+                continue
+            colour = names.setdefault(slot.text, SLOT_COLOURS[len(names) % len(SLOT_COLOURS)])
+            with brush.saying(f"the broker held {slot.text}"):
+                brush.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
+                for text in (slot.text, short(slot.text)):
+                    if text_width(text, 9) < end - begin - 0.1:
+                        brush.text(begin + 0.08, y + STRIP / 2, text, ha="left", size=9, colour=ink(colour))
+                        break
+            if begin > LEFT:
+                brush.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
 
 
 def look_of(kind: str) -> tuple[str, str, str]:
@@ -143,55 +195,15 @@ def _words(kind: str) -> str:
     return kind if kind in {UNWANTED, PERHAPS_WANTED} else LOOKS[Fate(kind)].words
 
 
-def plan_table(entry: dict[str, Any]) -> Table:
-    """A resend plan: what, to which group, and what would come twice either way."""
-    first, last = (entry["messages"] or ["none"])[0], (entry["messages"] or ["none"])[-1]
-    rows = [
-        ("group", plain(entry["group"])),
-        ("messages to send again", len(entry["messages"])),
-        ("first and last", f"{first}, {last}"),
-        ("repair first", entry["first_check"]),
-        ("to the topic: other groups get twice", entry["to_topic"]["duplicates"]),
-        (f"to {entry['to_retry_topic']['topic']}: other groups get twice", entry["to_retry_topic"]["duplicates"]),
-        ("besides, may be lost", len(entry["perhaps"])),
-    ]
-    return Table("The plan. Nothing sends it.", ("", ""), rows)
-
-
-def _slots(figure: Any, axes: Any, slots: Sequence[HeldSubscription], zero: int) -> None:
-    """A strip below the bars: the subscription that the broker held, a colour and a text for each."""
-    strip = figure.add_axes((0.075, 0.155, 0.91, 0.1), sharex=axes)
-    strip.axis("off")
-    low, high = axes.get_xlim()
-    strip.set_ylim(0, 1)
-    if not slots:
-        strip.text(low, 0.5, "What the broker held is not known.", fontsize=8.5, color=GREY, va="center")
-    names: dict[str, str] = {}
-    for number, slot in enumerate(slots):
-        begin = low if number == 0 else max(low, (slot.since - zero) / BIN_MS)
-        end = high if number + 1 == len(slots) else min(high, (slots[number + 1].since - zero) / BIN_MS)
-        if end <= begin:
-            continue
-        colour = names.setdefault(slot.text, SLOT_COLOURS[len(names) % len(SLOT_COLOURS)])
-        strip.barh(0.5, end - begin, 0.86, left=begin, color=colour, edgecolor=WHITE, linewidth=1.2)
-        room = int((end - begin) / (high - low) * 100)
-        text = slot.text if len(slot.text) < room else short(slot.text) if room >= 12 else ""
-        strip.text(begin + 0.15, 0.5, text, fontsize=8, color=ink(colour), va="center", clip_on=True)
-        if begin > low:
-            axes.axvline(begin, color=VERMILLION, linewidth=1.4, linestyle=(0, (4, 2)))
-    axes.set_xlabel("seconds since the first message; below: the subscription that the broker held", fontsize=8.5)
-
-
-def _shade(share: float) -> str:
-    part = 0.15 + 0.85 * share
-    return "#" + "".join(f"{round(a + (b - a) * part):02X}" for a, b in zip(GROUND, MOST, strict=True))
+def _is_lost(row: dict[str, Any]) -> bool:
+    return row["certainty"] != CERTAINTIES[-1] and row["asked"] == "yes" and Fate(row["fate"]) in LOSING
 
 
 def _told(audit: AuditReport, group: str, topic: str, zero: int) -> str:
-    lost, one = [row for row in audit.lost_of(group) if row["topic"] == topic], audit.summary[group][topic]
+    lost, one = [row for row in audit.messages_of(group, topic) if _is_lost(row)], audit.summary[group][topic]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
-    told = f"{plain(group)} lost {one['lost']} of {one['sent']} messages"
+    told = f"{group} lost {one['lost']} of {one['sent']} messages"
     if lost:
         told += f" ({', '.join(f'{number} {words}' for words, number in fates.items())})"
         told += f", the first after {min(times) / 1000:.1f} s, the last after {max(times) / 1000:.1f} s"

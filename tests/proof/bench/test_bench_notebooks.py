@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rmqlab.checkout import folder
@@ -13,8 +15,9 @@ def test_every_lesson_runs_and_none_that_connects_comes_before_the_server():
     assert sorted(paths) == sorted(folder("notebooks").glob("*.ipynb"))
     assert [path.name[:2] for path in paths[: len(notebooks.FIRST)]] == list(notebooks.FIRST)
     first = "".join(path.read_text(encoding="utf-8") for path in paths[:2])
-    assert "_session" not in first
-    assert "notebook_session" in paths[2].read_text(encoding="utf-8")
+    sessions = re.compile(r"notebook_session|rmqlab\.spark\(")
+    assert not sessions.search(first)
+    assert sessions.search(paths[2].read_text(encoding="utf-8"))
 
 
 def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
