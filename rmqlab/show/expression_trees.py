@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # Inches.
 TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
-LETTER = 0.095  # of the expression's own line
+LETTER = 0.095  # of the expression's own line, at most
+CODE = 0.602 * 10 / 72  # of a letter of one width
 WIDEST = 34  # letters in a box
 LONGEST = 110  # letters in one line
 NOT_ASKED = "not asked"
@@ -96,12 +97,12 @@ def _source(brush: Brush, answer: Sql92) -> None:
         read, ignored = f"{text[: LONGEST - 1]}…", ""
     _code(brush, 0.2, read, bold=True)
     if ignored:
-        _code(brush, 0.2, HOLD * len(read) + f"{ignored}{HOLD * 3}← ignored in silence", colour=GREY)
+        _code(brush, 0.2, f"{ignored}{HOLD * 3}← ignored in silence", at=len(read), colour=GREY)
 
 
-def _code(brush: Brush, y: float, text: str, **style: Any) -> None:
-    """A line in letters of one width."""
-    brush.text(MARGIN, y, text, size=10, ha="left", monospace=True, **style)
+def _code(brush: Brush, y: float, text: str, *, at: int = 0, **style: Any) -> None:
+    """A line in letters of one width, that begins behind `at` letters."""
+    brush.text(MARGIN + at * CODE, y, text, size=10, ha="left", monospace=True, **style)
 
 
 def _refused(answer: Sql92) -> Picture:
@@ -116,7 +117,7 @@ def _refused(answer: Sql92) -> Picture:
     def draw(brush: Brush) -> None:
         _code(brush, 0.2, line[skip : skip + LONGEST], bold=True)
         if offset is not None:
-            _code(brush, 0.38, HOLD * (column - skip) + "^", colour=VERMILLION)
+            _code(brush, 0.38, "^", at=column - skip, colour=VERMILLION)
         for number, one in enumerate(folded):
             first = number == 0
             brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", size=9, bold=first)

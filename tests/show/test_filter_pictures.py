@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import itertools
 import xml.etree.ElementTree as ET
 
@@ -119,9 +121,12 @@ def test_a_node_that_is_not_asked_is_said():
 
 
 def test_a_refused_expression_is_a_picture_with_the_place():
-    shown = words(tree("a >= 3 AND b != 4"))
-    assert shown[1].endswith("^")
-    assert len(shown[1]) == len("a >= 3 AND b !")
+    picture = tree("a >= 3 AND b != 4")
+    shown = words(picture)
+    assert shown[1] == "^"
+    places = [float(text.get("x")) for text in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}text")]
+    letter = 0.602 * 10 * 96 / 72
+    assert places[1] - places[0] == pytest.approx(len("a >= 3 AND b ") * letter, abs=1)
     assert "Meant? not equal is written <>" in shown
     assert tree("").title == "Refused: nothing"
 
@@ -234,6 +239,13 @@ def test_the_funnel_counts_by_place():
 
 
 # ---- parts
+
+
+@pytest.mark.parametrize("name", ["entries", "expression_trees", "funnels", "tag_rows", "truth_tables"])
+def test_examples_of_docstrings(name):
+    found = doctest.testmod(importlib.import_module(f"rmqlab.show.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_branches_never_overlap():
