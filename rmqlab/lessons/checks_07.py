@@ -1,111 +1,167 @@
-"""The checks of notebook 07: shares by strategy, a newcomer that moves the fewest queues, handovers."""
+"""The checks of notebook 07: a strategy of one's own, an id for a newcomer, two broken rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
-from rmqlab.lab.groups.allotment import STRATEGIES, Allotment, Division, fewest_moves, joined
-from rmqlab.lab.groups.handover import AT_S, HANDOVERS, LONG_MS, handover
+from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.mutants import OF_GROUPS, broken
+from rmqlab.lessons.rule_judge import broken_order, in_a_sentence
+from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.show.allotments import allotment_grid
 
-# Task 1: strategy, members, queues.
-CASES = (
-    ("averagely", 3, 5),
-    ("averagely by circle", 3, 5),
-    ("averagely", 5, 3),
-    ("machine room", 3, 8),
-    ("machine room nearby", 3, 8),
-)
-QUEUES, MEMBERS = 8, 3
-VERDICTS = ("two owners", "nobody", "both", "neither")
-DIVIDE = "Every member sorts queues and ids, and computes its own share; the remainder goes to the first ones (S-84)."
-IDS = "The order of the ids decides whose block a newcomer takes from; the strategies see nothing else."
-ALONE = "Each member computes alone, when it is told and every 20 s; nobody checks the sum (H-46, H-48)."
-HINTS = {
-    "shares": "Divide by hand, in the order of the ids: what happens to the remainder?",
-    "fewest": "Write the owners in a row before and after. From whose end can a newcomer take its share?",
-    "handovers": "Who learns of the change, and when? What does each member do until then?",
-}
+if TYPE_CHECKING:
+    from rmqlab.show.figure import Picture
 
-
-def ids_of(count: int) -> tuple[str, ...]:
-    """The client ids of task 1: in this order, with rooms in turn."""
-    return tuple(f"10.0.0.{20 + 10 * number}@{'ABCDEF'[number]}" for number in range(count))
+# Task 1: groups and numbers of queues that a strategy must divide; the simplest first.
+GROUPS = (("A",), ("A", "B"), ("A", "B", "C"), ("ann", "bob", "eve", "joe"), ("n1", "n2", "n3", "n4", "n5"))
+NUMBERS = (1, 4, 60)
+FAIR_FROM, FAIR = 60, 2  # from so many queues on nobody has more than twice the fair share
+# Task 2.
+IDS, QUEUES, LEAST = ("10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"), 8, 2
+HUNTED = ("olive", "poppy")
+SUSPECTS = ("allocate", "is_notified", "is_expired", "stamp_sub_version", "compute_pull_from_where")
+ALONE = "Each member computes alone, from the same sorted lists, and nobody checks the sum (H-46, H-47)."
+IDS_DECIDE = "The order of the ids decides whose block a newcomer takes from; the default sees nothing else (H-47)."
+TELLS = "A wrong rule shows in what the group does: who owns what, and who is told when (H-30, H-47)."
 
 
-def shares(answer: Any) -> str:
-    """How many queues each member has, in order of the ids, for each of ``CASES``."""
-    if not isinstance(answer, Sequence) or isinstance(answer, str) or len(answer) != len(CASES):
-        raise CheckFailed(f"Give a list of {len(CASES)} lists of numbers, one for each case.", rule=DIVIDE)
-    for said, (strategy, members, queues) in zip(answer, CASES, strict=True):
-        found = Division(queues, ids_of(members)).allot(strategy)
-        here = [len(share) for share in found.shares.values()]
-        if not isinstance(said, Sequence) or list(said) != here:
-            other = Division(queues + 1, ids_of(members)).allot(strategy)
-            lines = [f"with {queues + 1} queues  {_row(other)}"]
-            raise CheckFailed(
-                HINTS["shares"],
-                problem=f"{strategy}, {members} members, {queues} queues: not {said!r}.",
-                rule=DIVIDE,
-                lines=lines,
-            )
-    return f"All {len(CASES)} are divided as you said."
+def own_strategy(answer: Any) -> str:
+    """A function (current_cid, mq_all, cid_all): the member's queues. A leaver's queues move, and no others."""
+    if not callable(answer):
+        raise CheckFailed("Give the function itself: allocate, without brackets.")
+    for ids in GROUPS:
+        for count in NUMBERS:
+            shares = _shares(answer, ids, count)
+            _owned_once(shares, ids, count)
+            if count >= FAIR_FROM and max(map(len, shares.values())) > FAIR * count / len(ids):
+                sizes = ", ".join(f"{who} {len(share)}" for who, share in shares.items())
+                raise CheckFailed(
+                    "Count the queues of each member: nobody may have more than twice the fair share.",
+                    rule=ALONE,
+                    problem=f"{count} queues, members {', '.join(ids)}: {sizes}.",
+                )
+            for leaver in ids if len(ids) > 1 else ():
+                _only_its_own_move(answer, ids, leaver, count)
+    rules = DEFAULT_RULES.replace(allocate=answer)
+    failed = broken_order([_lab()], rules, "every-queue-owned") or broken_order([_lab()], rules, "one-owner")
+    if failed is not None:
+        raise failed
+    return f"{len(GROUPS) * len(NUMBERS)} groups, and every order of a run: only a leaver's queues move."
 
 
-def fewest(answer: Any) -> str:
-    """A strategy, ids of three members and of a newcomer, so that no more queues move than must."""
-    keys = {"strategy", "ids", "newcomer"}
-    if not isinstance(answer, Mapping) or set(answer) != keys or not isinstance(answer["ids"], Sequence):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(sorted(keys))}.", rule=IDS)
-    if len(answer["ids"]) != MEMBERS or isinstance(answer["ids"], str):
-        raise CheckFailed(f"Give {MEMBERS} ids, and the newcomer's besides.", rule=IDS)
-    try:
-        before, after = joined(Division(QUEUES, tuple(answer["ids"])), answer["newcomer"], answer["strategy"])
-    except (BadInput, TypeError) as error:
-        raise CheckFailed(f"That cannot be divided: {error}.", rule=f"Strategies: {', '.join(STRATEGIES)}.") from None
-    lines = [f"before  {_row(before)}", f"after   {_row(after)}"]
-    if not (before.whole and after.whole):
+def _shares(answer: Any, ids: Sequence[str], count: int) -> dict[str, list[int]]:
+    shares = {}
+    for who in ids:
+        try:
+            found = answer(who, list(range(count)), list(ids))
+        except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
+            problem = f"{who} of {', '.join(ids)}, {count} queues: {in_a_sentence(error, answer)}"
+            raise CheckFailed("Call your function by hand, with small lists.", problem=problem) from None
+        if not isinstance(found, list) or not set(found) <= set(range(count)):
+            problem = f"{who} of {', '.join(ids)}, {count} queues: it gives {found!r}."
+            raise CheckFailed("The answer is a list with some of the queues in mq_all.", problem=problem)
+        shares[who] = found
+    return shares
+
+
+def _owners(shares: Mapping[str, Sequence[int]], count: int) -> list[str]:
+    return ["+".join(who for who, share in shares.items() if queue in share) for queue in range(count)]
+
+
+def _owned_once(shares: Mapping[str, Sequence[int]], ids: Sequence[str], count: int) -> None:
+    owners = _owners(shares, count)
+    wrong = [queue for queue, who in enumerate(owners) if who not in ids]
+    if wrong or any(len(set(share)) < len(share) for share in shares.values()):
+        who = owners[wrong[0]] if wrong else ""
+        told = who.replace("+", " and ") or "nobody"
         raise CheckFailed(
-            HINTS["fewest"],
-            problem="A queue has no owner; then it moves cheaply, and nobody reads it.",
-            rule=IDS,
-            lines=lines,
+            "Put the shares of all members side by side. Is each queue there exactly once?",
+            rule=ALONE,
+            problem=f"{count} queues, members {', '.join(ids)}: queue {wrong[0] if wrong else '?'} belongs to {told}.",
+            picture=_picture("every member computes", owners, owners) if count <= NUMBERS[1] else None,
         )
-    if not (before.even and after.even):
-        raise CheckFailed(HINTS["fewest"], problem="The shares are not even before and after.", rule=IDS, lines=lines)
-    moved, least = len(before.moved(after)), fewest_moves(QUEUES, MEMBERS, MEMBERS + 1)
-    if moved > least:
-        raise CheckFailed(HINTS["fewest"], problem=f"{moved} queues move, and {least} would do.", rule=IDS, lines=lines)
-    return f"{moved} of {QUEUES} queues move, the least there is: {answer['strategy']}."
 
 
-def handovers(answer: Any) -> str:
-    """For each of ``HANDOVERS``: what lasts longer than a second."""
-    if not isinstance(answer, Mapping) or set(answer) != set(HANDOVERS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HANDOVERS))}.", rule=ALONE)
+def _only_its_own_move(answer: Any, ids: Sequence[str], leaver: str, count: int) -> None:
+    before = _owners(_shares(answer, ids, count), count)
+    after = _owners(_shares(answer, [who for who in ids if who != leaver], count), count)
+    moved = [queue for queue in range(count) if before[queue] not in {leaver, after[queue]}]
+    if moved:
+        told = f"{leaver} leaves, and queue {moved[0]} of {before[moved[0]]} moves"
+        raise CheckFailed(
+            "Let one member leave. Which queues move, and whose were they?",
+            rule=ALONE,
+            problem=f"{count} queues, members {', '.join(ids)}: {told}.",
+            picture=_picture(f"{leaver} leaves", before, after) if count <= NUMBERS[1] else None,
+        )
+
+
+def _picture(title: str, before: list[str], after: list[str], name: str = "your strategy") -> Picture:
+    return allotment_grid([{"name": name, "before": before, "after": after}], title=title)
+
+
+def _lab() -> Lab:
+    """A joins, then B; small enough for every order."""
+    lab = Lab(topics={"T": 2})
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": "*"})
+        lab.run(seconds=25)
+    lab.send("T", [None] * 2, queues=[0, 1])
+    lab.run(seconds=5)
+    return lab
+
+
+def newcomer(answer: Any) -> str:
+    """A client id for a newcomer, so that under the default strategy no more queues move than must."""
+    if not isinstance(answer, str) or not answer or answer in IDS:
+        raise CheckFailed("Give one text: an id that no member has.")
+
+    def owners(ids: Sequence[str]) -> list[str]:
+        shares = {who: DEFAULT_RULES.allocate(who, range(QUEUES), sorted(ids)) for who in ids}
+        return [who.partition("@")[2] or who for who in _owners(shares, QUEUES)]
+
+    before, after = owners(IDS), owners([*IDS, answer])
+    moved = sum(one != other for one, other in zip(before, after, strict=True))
+    if moved > LEAST:
+        raise CheckFailed(
+            "Where do the members' blocks begin and end, before and after? Where must the newcomer's block lie?",
+            rule=IDS_DECIDE,
+            problem=f"{moved} queues move.",
+            picture=_picture(f"{answer} joins", before, after, "the default"),
+        )
+    return f"{moved} of {QUEUES} queues move: as few as the newcomer needs."
+
+
+def hunt(answer: Any) -> str:
+    """Each broken broker's name, and the name of the rule that is wrong."""
+    if not isinstance(answer, Mapping) or set(answer) != set(HUNTED):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
     for name, said in answer.items():
-        if said not in VERDICTS:
-            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(VERDICTS)}.", rule=ALONE)
-    for name, said in answer.items():
-        found = handover(name)
-        if said != found.verdict:
-            lines = [
-                f"queue {one.queue} has not exactly one owner, {one.since / 1_000:.1f} to {one.until / 1_000:.1f} s"
-                for one in found.life.stretches
-                if one.ms > LONG_MS and one.until > AT_S * 1_000
-            ]
-            raise CheckFailed(HINTS["handovers"], problem=f"{name}: not {said}.", rule=ALONE, lines=lines)
-    return f"All {len(HANDOVERS)} go as you said."
+        if said not in SUSPECTS:
+            raise CheckFailed(f"{said!r} is none of {', '.join(SUSPECTS)}.")
+        if said not in OF_GROUPS[name]:
+            raise CheckFailed(
+                f"{name}: compare its ribbons with the sound ones: owners, and the ticks of who is told.",
+                rule=TELLS,
+                problem=f"{name}: it is not {said}.",
+                picture=story(broken(name)).ribbons(),
+            )
+    return f"{', '.join(HUNTED)}: both found."
 
 
-def _names(who: tuple[str, ...]) -> str:
-    return " and ".join(one.partition("@")[2] or one for one in who) or "nobody"
+def story(rules: Rules) -> Lab:
+    """A, B and C join on five queues; later B leaves."""
+    lab = Lab(topics={"T": 5}, rules=rules)
+    for who in "ABC":
+        lab.consumer(who, group="G", subscribe={"T": "*"})
+        lab.run(seconds=10)
+    lab.run(seconds=45)
+    lab.stop("B")
+    lab.run(seconds=45)
+    return lab
 
 
-def _row(one: Allotment) -> str:
-    return ", ".join(_names(who) for who in one.owners.values())
-
-
-CHECKS = {"07-shares": shares, "07-fewest": fewest, "07-handover": handovers}
+CHECKS = {"07-rule": own_strategy, "07-newcomer": newcomer, "07-hunt": hunt}

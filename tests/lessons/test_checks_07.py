@@ -1,74 +1,83 @@
-"""The checks of notebook 07: right answers pass, wrong ones are told why."""
+"""The checks of notebook 07: right answers pass, wrong ones get their hint, and evidence that proves them wrong."""
 
 from __future__ import annotations
+
+import zlib
 
 import pytest
 
 import rmqlab
-from rmqlab.lab.groups.allotment import Division, joined
-from rmqlab.lab.groups.handover import HANDOVERS
-from rmqlab.lessons.check import CheckFailed, judge
-from rmqlab.lessons.checks_07 import CASES, MEMBERS, QUEUES, ids_of
+from rmqlab.lessons.checks_07 import SUSPECTS
+from rmqlab.lessons.mutants import OF_GROUPS
 
-A, B, C, N = "10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C", "10.0.0.25@N"
+pytestmark = pytest.mark.slow
 
-
-def computed():
-    return [[len(s) for s in Division(q, ids_of(m)).allot(name).shares.values()] for name, m, q in CASES]
+RULE = rmqlab.RULES["4.8.0"]
 
 
-def test_shares():
-    assert "as you said" in repr(rmqlab.check("07-shares", computed()))
-    for number in range(len(CASES)):
-        wrong = computed()
-        wrong[number] = [*wrong[number][:-1], wrong[number][-1] + 1]
-        with pytest.raises(CheckFailed, match=f"{CASES[number][0]}, {CASES[number][1]} members"):
-            judge("07-shares", wrong)
-    for malformed in (None, [], "2 2 1", [1, 2, 3, 4, 5]):
-        with pytest.raises(CheckFailed):
-            judge("07-shares", malformed)
+def judged(name, answer):
+    return rmqlab.check(name, answer, show="evidence")
 
 
-def test_fewest_accepts_whatever_moves_no_more_than_must():
-    right = {"strategy": "averagely", "ids": [A, B, C], "newcomer": N}
-    assert "2 of 8 queues move" in repr(rmqlab.check("07-fewest", right))
-    ring = next(
-        found
-        for seed in range(10_000)
-        if _good(
-            found := {"strategy": "consistent hash", "ids": [f"{seed}@{x}" for x in "ABC"], "newcomer": f"{seed}@N"}
-        )
-    )
-    assert "consistent hash" in repr(rmqlab.check("07-fewest", ring))
+def highest(current_cid, mq_all, cid_all):
+    """Rendezvous hashing."""
+    return [q for q in mq_all if max(cid_all, key=lambda who: zlib.crc32(f"{who} {q}".encode())) == current_cid]
 
 
-def _good(choice):
-    before, after = joined(Division(QUEUES, tuple(choice["ids"])), choice["newcomer"], choice["strategy"])
-    return before.even and after.even
+def test_a_strategy_that_moves_only_a_leavers_queues_passes():
+    assert "every order" in repr(judged("07-rule", highest))
 
 
 @pytest.mark.parametrize(
-    ("changes", "text"),
+    ("rule", "hint", "problem"),
     [
-        ({"newcomer": "10.0.0.99@N"}, "5 queues move, and 2 would do"),
-        ({"strategy": "by config"}, "shares are not even"),
-        ({"strategy": "machine room"}, "A queue has no owner"),
-        ({"strategy": "fair"}, "That cannot be divided"),
-        ({"newcomer": A}, "client ids must differ"),
-        ({"ids": [A, B]}, f"Give {MEMBERS} ids"),
-        ({"extra": 1}, "Give a dict with the keys"),
+        (RULE.allocate, "Let one member leave", "A leaves, and queue 2 of B moves"),
+        (lambda cid, queues, ids: queues[ids.index(cid) :: len(ids)], "Let one member leave", "leaves, and queue"),
+        (lambda cid, queues, ids: queues if cid == min(ids) else [], "Count the queues", "A 60, B 0"),
+        (lambda _cid, queues, _ids: queues, "Put the shares", "queue 0 belongs to A and B"),
+        (lambda *_: [], "Put the shares", "queue 0 belongs to nobody"),
+        (lambda _cid, queues, _ids: queues[99:100] or 7, "The answer is a list", "it gives 7"),
+        (lambda _cid, queues, _ids: queues[99], "by hand", "IndexError"),
+        (lambda cid, queues, ids: queues * 2 if cid == ids[0] else [], "Put the shares", ""),
     ],
 )
-def test_fewest_says_what_is_wrong(changes, text):
-    with pytest.raises(CheckFailed, match=text):
-        judge("07-fewest", {"strategy": "averagely", "ids": [A, B, C], "newcomer": N} | changes)
+def test_wrong_strategies(rule, hint, problem):
+    assert hint in rmqlab.check("07-rule", rule).hint
+    found = judged("07-rule", rule)
+    assert not found
+    assert problem in found.problem
 
 
-def test_handovers_need_every_name_and_known_words():
-    with pytest.raises(CheckFailed, match="Give a dict with the keys 'D joins'"):
-        judge("07-handover", {"D joins": "neither"})
-    with pytest.raises(CheckFailed, match="'maybe' is none of"):
-        judge("07-handover", dict.fromkeys(HANDOVERS, "maybe"))
-    with pytest.raises(CheckFailed, match="D joins: not both") as failed:
-        judge("07-handover", dict.fromkeys(HANDOVERS, "both"))
-    assert "nobody checks the sum" in str(failed.value)
+def test_evidence_is_a_picture_where_it_is_small():
+    found = judged("07-rule", RULE.allocate)
+    assert found.picture.title == "A leaves"
+    assert not judged("07-rule", ...)
+    assert "Give the function itself" in judged("07-rule", 5).hint
+
+
+@pytest.mark.parametrize(("newcomer", "moved"), [("10.0.0.99@N", 5), ("10.0.0.1@N", 3), ("10.0.0.35@N", 3)])
+def test_newcomers_that_move_too_much(newcomer, moved):
+    found = judged("07-newcomer", newcomer)
+    assert not found
+    assert found.problem == f"{moved} queues move."
+    assert "Where must the newcomer's block lie" in found.hint
+    assert found.picture.title == f"{newcomer} joins"
+
+
+def test_newcomers():
+    assert judged("07-newcomer", "10.0.0.25@N")
+    for nothing in ("", 25, "10.0.0.20@A"):
+        assert "an id that no member has" in judged("07-newcomer", nothing).hint
+
+
+def test_the_hunt():
+    right = {name: next(iter(OF_GROUPS[name])) for name in ("olive", "poppy")}
+    assert judged("07-hunt", right)
+    for name, rule in right.items():
+        for wrong in set(SUSPECTS) - {rule}:
+            hint = rmqlab.check("07-hunt", right | {name: wrong})
+            assert f"{name}: compare its ribbons" in hint.hint
+            assert rule not in repr(hint)
+    assert judged("07-hunt", right | {"olive": "is_expired"}).picture.title == "Who owns which queue"
+    assert "is none of allocate" in judged("07-hunt", right | {"olive": "rain"}).hint
+    assert "Give a dict" in judged("07-hunt", {}).hint

@@ -56,7 +56,7 @@ OTHERS = {
         "one-by-one, producers keep sending: loses nothing",
     ),
     "07_rebalance": (
-        {"mode": "static", "queues": 4, "way": "is killed", "largest": 4},
+        {"mode": "static", "queues": 4, "way": "B is killed", "largest": 4},
         "Who owns which of 4 queues",
     ),
 }

@@ -1,1 +1,0 @@
-"""Pictures of rebalance: allotments, who owned what when."""
