@@ -20,7 +20,12 @@ MEASURE = """
   document.querySelectorAll('svg[role=img]').forEach((svg, number) => {
     const name = svg.querySelector('title').textContent;
     const texts = [...svg.querySelectorAll('text')].filter(text => text.textContent.trim());
-    const boxes = texts.map(text => text.getBoundingClientRect());
+    const boxes = texts.map(text => {  // of its letters: blanks that hold a place cover nothing
+      const box = text.getBoundingClientRect(), all = text.textContent, letter = box.width / all.length;
+      const before = all.length - all.trimStart().length, after = all.length - all.trimEnd().length;
+      const left = box.left + before * letter, right = box.right - after * letter;
+      return {left, right, top: box.top, bottom: box.bottom, height: box.height};
+    });
     texts.forEach((text, n) => {
       const scale = text.getScreenCTM();
       const size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(scale.a, scale.b);
