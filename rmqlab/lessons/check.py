@@ -124,12 +124,12 @@ def _is_open(answer: object) -> bool:
 
 
 def explained(rule: str) -> str:
-    """The rule with its rows in words: of which article, and which Java method and which rule of ours it is.
+    """The rule with its rows in words: of which article, and which Java method it is.
 
     >>> print(explained("The newest version holds the slot (S-77)."))
     The newest version holds the slot.
     Row S-77 of the article on subscriptions. In Java: ConsumerGroupInfo.updateSubscription; \
-ConsumerManager.registerConsumer. Here: rmqlab.RULES["4.8.0"].source("update_subscription"), .source("is_notified").
+ConsumerManager.registerConsumer.
     """
     rows = [row for found in _ROWS.findall(rule) for row in _rows(found)]
     if not rows:
@@ -140,24 +140,20 @@ ConsumerManager.registerConsumer. Here: rmqlab.RULES["4.8.0"].source("update_sub
         if mine:
             named = ", ".join(f"{letter}-{number:02d}" for letter, number in mine)
             texts.append(f"Row{'s' if len(mine) > 1 else ''} {named} of the article on {article}.")
-    known = [one for one in _java_of() if one[2] & set(rows)]
-    if known:
-        sources = ", ".join(f'.source("{name}")' for name, *_ in known)
-        java = "; ".join(dict.fromkeys(java for _, java, _ in known))
-        texts.append(f'In Java: {java}. Here: rmqlab.RULES["4.8.0"]{sources}.')
+    java = list(dict.fromkeys(method for method, told in _java_of() if told & set(rows)))
+    if java:
+        texts.append(f"In Java: {'; '.join(java)}.")
     return f"{_ROWS.sub('', rule)}\n{' '.join(texts)}"
 
 
-def _java_of() -> list[tuple[str, str, set[tuple[str, int]]]]:
-    """The rules that are functions: name, Java method, rows."""
-    return [
-        (name, found[1], set(_rows(text)))
-        for name, function in vars(rules).items()
-        if inspect.isfunction(function) and function.__module__ == rules.__name__
-        for text in [inspect.getdoc(function) or ""]
-        for found in [_JAVA.search(text)]
-        if found
+def _java_of() -> list[tuple[str, set[tuple[str, int]]]]:
+    """The Java method of each rule that is a function, and its rows."""
+    texts = [
+        inspect.getdoc(one) or ""
+        for one in vars(rules).values()
+        if inspect.isfunction(one) and one.__module__ == rules.__name__
     ]
+    return [(found[1], set(_rows(text))) for text in texts for found in [_JAVA.search(text)] if found]
 
 
 def _rows(text: str) -> list[tuple[str, int]]:

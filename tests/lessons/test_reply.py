@@ -76,7 +76,7 @@ def test_rows_are_put_into_words():
     assert text.startswith(
         "Widen first.\nRow S-02 of the article on subscriptions. Row F-95 of the article on filters."
     )
-    assert 'In Java: PullAPIWrapper.processPullResult. Here: rmqlab.RULES["4.8.0"].source("client_keeps").' in text
+    assert text.endswith("In Java: PullAPIWrapper.processPullResult.")
 
 
 @pytest.mark.parametrize(("name", "show", "text"), [
