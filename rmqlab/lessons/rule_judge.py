@@ -12,26 +12,26 @@ import inspect
 import linecache
 import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.simulate import simulate
+from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.lessons.rule_cases import CASES, UNKNOWN, Case, in_words, vector_cases
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.explanation import blame
-from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.invariants import INVARIANTS
-from rmqlab.search.explorer.properties import BUILT_IN, PropertyKind, RunProperty
+from rmqlab.search.explorer.open_search import OpenSearch
+from rmqlab.search.explorer.properties import BUILT_IN
 from rmqlab.search.explorer.timings import search_timing
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Outcome, Run
     from rmqlab.lab.scenario import Scenario
-    from rmqlab.search.explorer.exploration import Exploration
 
 BUDGET = 2_000
 _KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
@@ -204,44 +204,58 @@ def _in_lab(lab: HasScenario, rules: Rules, fields: list[str], wanted: Wanted, b
         if callable(getattr(rules, field))
     }
     mine = dataclasses.replace(cluster, rules=rules.replace(**guarded))
-    usual = simulate(scenario, cluster=mine, timing=search_timing(scenario, ()))
+    known: set[Outcome] = set()
+    says = _says(wanted)
+    if wanted == OUTCOMES:
+        known = _endings(scenario, cluster, budget)
+        says = partial(_ending, known)
+    reached: set[Outcome] = set()
+    search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=mine)
+    for run in _runs(search, budget):  # those with fewer unusual choices first
+        text = says(run)
+        if stopped:
+            return CheckFailed("", problem=stopped[0])
+        if text is not None:
+            return _story(scenario, run, mine, text)
+        reached.add(run.outcome())
     if stopped:
         return CheckFailed("", problem=stopped[0])
-    known = _endings(scenario, cluster, budget) if wanted == OUTCOMES else set()
-    says = partial(_ending, known) if wanted == OUTCOMES else _says(wanted)
-    text = says(usual)
-    if text is not None:  # no order is shorter than the usual one
-        return _story(scenario, usual, mine, text)
-    found = _explored(scenario, mine, says, budget)
-    (verdict,) = found.verdicts
-    if stopped:
-        return CheckFailed("", problem=stopped[0])
-    if verdict.run is not None:
-        return _story(scenario, verdict.run, mine, verdict.text or "")
-    if not found.exhausted:
+    if not search.exhausted:
         return CheckFailed("", problem=f"Your rule leads to more orders than {budget} runs can try.")
-    missing = len(known - {one.outcome for one in found.outcomes})
+    missing = len(known - reached)
     if missing:
         return CheckFailed("", problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
     return None
+
+
+def _runs(search: OpenSearch, budget: int) -> Iterator[Run]:
+    """The runs that end in a new way, as they are found."""
+    seen = 0
+    with gc_tuning():
+        while not search.exhausted and search.runs < budget:
+            search.step()
+            yield from (ending.run for ending in search.endings[seen:])
+            seen = len(search.endings)
+
+
+def _key(run: Run) -> Hashable:
+    """Runs that end alike: what was consumed, dropped and lost, and what happened on the way."""
+    fates = tuple(sorted((fate.group, fate.body, str(fate.fate), fate.culprit or "") for fate in run.fates))
+    kinds = tuple(sorted(Counter(fact.kind for fact in run.facts.facts).items()))
+    return run.outcome(), fates, kinds
 
 
 def _endings(scenario: Scenario, cluster: ClusterConfig, budget: int) -> set[Outcome]:
     """How the scenario can end under the rules of 4.8.0."""
     key = (scenario.to_json(), repr(cluster.broker), repr(cluster.store))
     if key not in _KNOWN:
-        sound = _explored(scenario, dataclasses.replace(cluster, rules=DEFAULT_RULES), lambda _: None, budget)
-        if not sound.exhausted:
+        sound = dataclasses.replace(cluster, rules=DEFAULT_RULES)
+        search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=sound)
+        _KNOWN[key] = {run.outcome() for run in _runs(search, budget)}
+        if not search.exhausted:
+            del _KNOWN[key]
             raise ValueError(f"{scenario.id} has more orders than {budget} runs can try: give a smaller lab")
-        _KNOWN[key] = {found.outcome for found in sound.outcomes}
     return _KNOWN[key]
-
-
-def _explored(
-    scenario: Scenario, cluster: ClusterConfig, says: Callable[[Run], str | None], budget: int
-) -> Exploration:
-    wanted = [RunProperty(PropertyKind.ALWAYS, "the rule holds", says)]
-    return Explorer(scenario, cluster=cluster, budget=budget, samples=0, properties=wanted).explore()
 
 
 def _story(scenario: Scenario, run: Run, cluster: ClusterConfig, text: str) -> CheckFailed:
@@ -268,6 +282,8 @@ def _says(wanted: Wanted) -> Callable[[Run], str | None]:
         return wanted
     if wanted in BUILT_IN:
         return BUILT_IN[wanted].says
+    if wanted == OUTCOMES:
+        return lambda _: None
     invariant = INVARIANTS[wanted]
 
     def says(run: Run) -> str | None:

@@ -172,6 +172,20 @@ def test_a_wrong_rule_gets_the_shortest_order(rule, wanted, text):
 
 
 @pytest.mark.slow
+def test_the_shortest_order_has_the_fewest_unusual_choices():
+    """A and B start at once; A's stamp is the last only if its look at the members is late."""
+    started = rmqlab.Lab(topics={"T": 2})
+    for who, tag in (("A", "a"), ("B", "b")):
+        started.consumer(who, group="G", subscribe={"T": tag})
+    started.run(seconds=6)
+    started.send("T", ["a", "b"], queues=[0, 1])
+    started.run(seconds=10)
+    failed = broken_order([started], RULES, lambda run: "A gets one" if run.outcome().bodies_of("A") else None)
+    assert failed.lines[0].startswith("unusual  B's GET_CONSUMER_LIST_BY_GROUP before A's")
+    assert len([line for line in failed.lines if line.startswith("unusual")]) == 1
+
+
+@pytest.mark.slow
 def test_what_stops_in_a_run_is_told():
     failed = broken_order([lab()], RULES.replace(update_subscription=broken))
     assert failed.problem.startswith("In a run your function stops at `return held.nothing`")
