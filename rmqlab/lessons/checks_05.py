@@ -1,151 +1,205 @@
-"""The checks of notebook 05: counts before a run, a situation the switch halves and one it doubles, four teams."""
+"""The checks of notebook 05: evaluations before a run, a ratio and an advice as functions, a wrong ratio hunted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.map import SIDES, stored_map
-from rmqlab.lab.bloom.stages import DISPATCH, PULL, counted_calls
-from rmqlab.lab.bloom.workload import Workload
+from rmqlab.checkout import folder
+from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
-    from rmqlab.lab.bloom.map import ProfileCell, Side
-    from rmqlab.lab.interval import Interval
+    from rmqlab.filter.filter import CompiledExpression
 
-COUNTED: Final = {
-    "nobody": Workload(messages=100, groups=8, selectivity=0.0),
-    "everybody": Workload(messages=100, groups=8, selectivity=1.0),
-}
+MESSAGES, GROUPS = 100, 8
+STAGES: Final = ("decode", "bitmap", "write unit", "read unit", "check bits", "layer 2, off", "layer 2, on")
 WORK: Final = (
     "With the switch every group's expression is evaluated at dispatch, and again on pull for what passes (F-82)."
 )
-PAYS: Final = "The switch pays where layer 1 rejects much, and for many groups: writing is paid once for all of them."
-HALF, DOUBLE = 0.5, 2.0
+PARTS: Final = "With the switch: the bitmap, writing, reading and checking its bits, and layer 2 on what passes (F-91)."
+RANGE: Final = "A range decides only if all of it lies on one side of 1 (F-92)."
+Cell = tuple[float, int, str]
 
 
-class Team(NamedTuple):
-    """A team that asks: what it says, and the cell of the map it lies in."""
-
-    says: str
-    selectivity: float
-    groups: int
-    expression: str
+def _article(ns: Sequence[float]) -> float:
+    return (ns[1] + ns[6]) / ns[5]
 
 
-TEAMS: Final = {
-    "orders": Team("32 groups, each wants 5 % of the messages by 128 tags", 0.05, 32, "128 tags"),
-    "audit": Team("one group that wants every message", 1.0, 1, "128 tags"),
-    "regions": Team("64 groups, each wants 5 % by 128 tags and six conditions", 0.05, 64, "128 tags and 6 conditions"),
-    "mirror": Team("2 groups, each wants three quarters of the messages by 8 tags", 0.75, 2, "8 tags"),
-}
-HINTS = {
-    "count": "Count by hand: when is an expression evaluated, and for which groups?",
-    "situations": "What does the switch cost for each message, and what does it save? Who pays, and who saves?",
-    "teams": "For each team: how much does layer 1 reject, and how many groups share the cost?",
-}
+def _all_parts(ns: Sequence[float]) -> float:
+    return (ns[1] + ns[2] + ns[3] + ns[4] + ns[6]) / ns[5]
+
+
+def _as_a_difference(ns: Sequence[float]) -> float:
+    return 1 + (sum(ns[1:5]) - (ns[5] - ns[6])) / ns[5]
+
+
+def _in_microseconds(ns: Sequence[float]) -> float:
+    us = [one / 1_000 for one in ns]
+    return (sum(us) - us[0] - us[5]) / us[5]
+
+
+COLLEAGUES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "ann": _as_a_difference, "ben": _article, "cem": _in_microseconds,
+}  # fmt: skip
+"""The ratios of the hunt, as the exercise has them; one leaves something out."""
 
 
 def count(answer: Any) -> str:
-    """Evaluations in all, without the switch and with it, for `COUNTED`: {name: (without, with)}."""
-    if not isinstance(answer, Mapping) or set(answer) != set(COUNTED):
-        raise CheckFailed('Give {"nobody": (without, with), "everybody": (without, with)}.', rule=WORK)
-    for name, workload in COUNTED.items():
+    """Evaluations in all, without the switch and with it: {"nobody": (without, with), "everybody": (without, with)}."""
+    form = 'Give {"nobody": (without, with), "everybody": (without, with)}.'
+    if not isinstance(answer, Mapping) or set(answer) != {"nobody", "everybody"}:
+        raise CheckFailed(form)
+    for name, condition in (("nobody", "TAGS = 'B'"), ("everybody", "TAGS = 'A'")):
         said = answer[name]
-        if not isinstance(said, (tuple, list)) or len(said) != len((False, True)):
-            raise CheckFailed(
-                HINTS["count"], problem=f"{name}: give a pair of numbers, without the switch and with it.", rule=WORK
-            )
-        found = counted_calls(workload)
+        if not isinstance(said, tuple | list) or len(said) != len(("without", "with")):
+            raise CheckFailed(form)
         for switch, number in zip((False, True), said, strict=True):
-            parts = {
-                phase: round(found[phase, switch]["CompiledSql92.evaluate"] * workload.messages)
-                for phase in (DISPATCH, PULL)
-            }
-            if number != sum(parts.values()):
-                how = "with" if switch else "without"
+            if number != sum(evaluations(condition, GROUPS, MESSAGES, switch=switch)):
+                way = "with" if switch else "without"
                 raise CheckFailed(
-                    HINTS["count"],
-                    problem=f"{name}, {how} the switch: not {number} evaluations.",
+                    "When is an expression evaluated, and for which groups? Count one message first.",
                     rule=WORK,
-                    lines=_half(),
+                    problem=f"{name}, {way} the switch: not {number} evaluations.",
+                    lines=_other_case(),
                 )
     return "All four counts are what the broker did."
 
 
-def _half() -> list[str]:
-    """What is evaluated in another case: 10 messages, one group, which wants half of them."""
-    workload = Workload(messages=10, groups=1, selectivity=0.5)
-    return [
-        f"broker  10 messages, 1 group that wants half of them, {'with' if switch else 'without'} the switch: "
-        f"{round(counts['CompiledSql92.evaluate'] * workload.messages)} evaluations at {phase}"
-        for (phase, switch), counts in counted_calls(workload).items()
-    ]
-
-
-def situations(answer: Any) -> str:
-    """A cell that the switch halves and one that it doubles, by every process of the real classes.
-
-    Given as {"halves": (share, groups, expression), "doubles": (share, groups, expression)}.
-    """
-    form = 'Give {"halves": (share, groups, expression), "doubles": (share, groups, expression)}.'
-    if not isinstance(answer, Mapping) or set(answer) != {"halves", "doubles"}:
-        raise CheckFailed(form, rule=PAYS)
-    halves, doubles = _cell(answer["halves"], form), _cell(answer["doubles"], form)
-    if _ratio(halves).high > HALF:
-        raise CheckFailed(
-            HINTS["situations"],
-            problem="The first situation is not halved in every process.",
-            rule=PAYS,
-            lines=[_line(halves)],
+def _other_case() -> list[str]:
+    """What is evaluated in another case: 10 messages, of which one group wants every second."""
+    told = []
+    for switch in (False, True):
+        at_write, on_pull = evaluations("TAGS = 'B'", 1, 10, switch=switch, tags=("A", "B"))
+        way = "with" if switch else "without"
+        told.append(
+            f"broker  10 messages, 1 group that wants half of them, {way} the switch: {at_write} evaluations at the "
+            f"write, {on_pull} on pull"
         )
-    if _ratio(doubles).low < DOUBLE:
+    return told
+
+
+class _Counted:
+    """Stands in front of a compiled expression and counts."""
+
+    def __init__(self, compiled: CompiledExpression) -> None:
+        self.compiled, self.times = compiled, 0
+
+    def evaluate(self, properties: Mapping[str, str] | None, /) -> object:
+        self.times += 1
+        return self.compiled.evaluate(properties)
+
+
+def evaluations(
+    condition: str, groups: int, messages: int, *, switch: bool, tags: Sequence[str] = ("A",)
+) -> tuple[int, int]:
+    """How often groups' conditions are evaluated while messages are stored, and while they are pulled."""
+    settings: dict[str, Any] = {"enableCalcFilterBitMap": switch, "enableConsumeQueueExt": switch}
+    lab = Lab(topics={"T": 1}, **settings)
+    names = [f"C{number}" for number in range(groups)]
+
+    def start() -> None:
+        for name in names:
+            lab.consumer(name, group=name, sql92={"T": condition})
+        lab.run(seconds=30)
+
+    start()
+    counted = []
+    for name in names:
+        lab.stop(name)
+        data = lab.broker.consumer_filter_manager.get("T", name)
+        if data is not None and data.compiled_expression is not None:
+            counted.append(_Counted(data.compiled_expression))
+            data.compiled_expression = counted[-1]
+    lab.run(seconds=30)  # pulls that the broker still holds run out
+    lab.send("T", [tags[number % len(tags)] for number in range(messages)])
+    at_write = sum(one.times for one in counted)
+    start()
+    return at_write, sum(one.times for one in counted) - at_write
+
+
+def ratio(answer: Any) -> str:
+    """A function of the seven stage times of a process that gives the cost with the switch / without it."""
+    _needs_function(answer)
+    runs = [ns for by in ("java", "ours") for processes in stored(by).values() for ns in processes]
+    for ns in runs:
+        found = _called(answer, ns)
+        if not isinstance(found, int | float) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
+            raise CheckFailed(
+                "Go through the seven stages: which are done with the switch, and which without it?",
+                rule=PARTS,
+                problem=f"for {dict(zip(STAGES, ns, strict=True))} your function gives {found!r}.",
+            )
+    return f"All {len(runs)} measured processes."
+
+
+def advise(answer: Any) -> str:
+    """A function of the ratios of several processes that says "on", "off" or "unclear"."""
+    _needs_function(answer)
+    cases = [[0.5, 0.7], [1.5, 2.0], [0.9, 1.1], [0.2, 0.3, 0.4, 0.5, 1.2], [0.9, 1.1, 1.2, 1.3, 1.4]]
+    cases += [[_all_parts(ns) for ns in processes] for processes in stored("java").values()]
+    for ratios in cases:
+        found = _called(answer, list(ratios))
+        if found != verdict(ratios):
+            told = ", ".join(f"{one:.2f}" for one in ratios)
+            raise CheckFailed(
+                "Look at the lowest and the highest ratio, and at 1.",
+                rule=RANGE,
+                problem=f"for the ratios {told} your function gives {found!r}.",
+            )
+    return f"All {len(cases)} cases."
+
+
+def hunt(answer: Any) -> str:
+    """Whose ratio is wrong, and a cell (share, groups, expression) in which it gives another advice."""
+    if not isinstance(answer, Mapping) or set(answer) != {"who", "cell"}:
+        raise CheckFailed('Give {"who": name, "cell": (share, groups, expression)}.')
+    if answer["who"] not in COLLEAGUES:
+        raise CheckFailed(f"{answer['who']!r} is none of {', '.join(COLLEAGUES)}.")
+    cell = tuple(answer["cell"])
+    if cell not in stored("java"):
+        raise CheckFailed(f"{cell} was not measured; the columns selectivity, groups and expression say what was.")
+    right, theirs = ([rule(ns) for ns in stored("java")[cell]] for rule in (_all_parts, COLLEAGUES[answer["who"]]))
+    if verdict(right) == verdict(theirs):
+        ranges = {"all parts": right, answer["who"]: theirs}
         raise CheckFailed(
-            HINTS["situations"],
-            problem="The second situation is not doubled in every process.",
-            rule=PAYS,
-            lines=[_line(doubles)],
+            "Compare each function with the stages it reads. Where is a stage large that one of them leaves out?",
+            rule=PARTS,
+            problem=f"{answer['who']} says {verdict(theirs)!r} there, and that is right.",
+            lines=[f"{name} {min(one):.2f} to {max(one):.2f}" for name, one in ranges.items()],
         )
-    return f"The switch makes it {_ratio(halves)} times the cost in one, {_ratio(doubles)} in the other."
+    return f"{answer['who']} says {verdict(theirs)!r}; with all parts it is {verdict(right)!r}."
 
 
-def teams(answer: Any) -> str:
-    """On or off for each team: {name: "on" or "off"}."""
-    if not isinstance(answer, Mapping) or set(answer) != set(TEAMS) or not set(answer.values()) <= {"on", "off"}:
-        raise CheckFailed(f'Give "on" or "off" for each of {", ".join(TEAMS)}.', rule=PAYS)
-    for name, team in TEAMS.items():
-        cell = stored_map().cell(team.selectivity, team.groups, team.expression)
-        if not (_ratio(cell).below(1) if answer[name] == "on" else _ratio(cell).above(1)):
-            raise CheckFailed(HINTS["teams"], problem="Not all four are right.", rule=PAYS)
-    return "As every process of the map has it, for all of them."
+def verdict(ratios: Sequence[float]) -> str:
+    """What to do by the ratios of several processes."""
+    return "on" if max(ratios) < 1 else "off" if min(ratios) > 1 else "unclear"
 
 
-def _side() -> Side:
-    """The real classes where the map has them."""
-    return stored_map().sides[-1]
+@lru_cache(maxsize=2)
+def stored(by: str) -> dict[tuple[Any, ...], list[list[float]]]:
+    """The stage times of each process, by (share, groups, expression), of messages with user properties."""
+    lines = (folder("data") / "bloom_profile" / "map.jsonl").read_text(encoding="utf-8").splitlines()
+    cells = [one for one in map(json.loads, lines) if one["user_properties"]]
+    return {(one["selectivity"], one["groups"], one["expression"]): one[by] for one in cells}
 
 
-def _ratio(cell: ProfileCell) -> Interval:
-    return cell.interval(_side())
+def _needs_function(answer: Any) -> None:
+    if not callable(answer):
+        raise CheckFailed("Give the function itself, not what it returns.")
 
 
-def _cell(answer: object, form: str) -> ProfileCell:
-    if not isinstance(answer, (tuple, list)) or len(answer) != len(("share", "groups", "expression")):
-        raise CheckFailed(form, rule=PAYS)
+def _called(function: Callable[[Any], Any], given: Any) -> Any:
     try:
-        return stored_map().cell(*answer)
-    except BadInput as error:
-        raise CheckFailed(str(error), rule="The map has what was measured, and nothing between.") from None
+        return function(given)
+    except Exception as error:
+        raise CheckFailed(
+            "Your function raises an exception. Call it yourself with one row of the measured times.",
+            problem=f"{type(error).__name__}: {error}.",
+        ) from error
 
 
-def _line(cell: ProfileCell) -> str:
-    one, middle = cell.workload, cell.middle(_side())
-    return (
-        f"map  {one.selectivity:.0%} match, {one.groups} groups, {one.expression}, by {SIDES[_side()]}: "
-        f"{middle.with_switch():,.0f} ns with the switch, {middle.layer_2:,.0f} ns without: {_ratio(cell)} times"
-    )
-
-
-CHECKS = {"05-count": count, "05-situations": situations, "05-teams": teams}
+CHECKS = {"05-count": count, "05-ratio": ratio, "05-advise": advise, "05-hunt": hunt}

@@ -1,54 +1,85 @@
-"""The checks of notebook 05: right answers, wrong ones, and what proves it."""
+"""The checks of notebook 05: right answers, wrong ones with their help, and functions that a learner could write."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 import rmqlab
-from rmqlab.lab.bloom.map import stored_map
+from rmqlab.checkout import ROOT
 from rmqlab.lessons.check import CheckFailed, checks, judge
-from rmqlab.lessons.checks_05 import DOUBLE, HALF, TEAMS
+from rmqlab.lessons.checks_05 import COLLEAGUES, _all_parts, _article, stored, verdict
 
 COUNT = {"nobody": (800, 800), "everybody": (800, 1_600)}
-FOUND = {"halves": (0.0, 128, "128 tags"), "doubles": (1.0, 1, "8 tags")}
-ADVICE = {"orders": "on", "audit": "off", "regions": "on", "mirror": "off"}
+HUNT = {"who": "ben", "cell": (0.0, 1, "8 tags")}
+RIGHT = [("05-count", COUNT), ("05-ratio", _all_parts), ("05-advise", verdict), ("05-hunt", HUNT)]
+
+
+def by_median(ratios):
+    return "on" if sorted(ratios)[len(ratios) // 2] < 1 else "off"
+
+
+def decoded_too(ns):
+    return sum([*ns[:5], ns[6]]) / ns[5]
+
+
+# A wrong answer with pieces of the hint, of the problem, of the rule, and of a line.
+WRONG = [
+    ("05-count", 800, "Give {", "", "", ""),
+    ("05-count", COUNT | {"nobody": 800}, "Give {", "", "", ""),
+    ("05-count", COUNT | {"nobody": (0, 800)}, "Count one message", "nobody, without the switch: not 0", "F-82", "10"),
+    ("05-count", COUNT | {"everybody": (800, 800)}, "Count one", "everybody, with the switch", "F-82", "5 on pull"),
+    ("05-ratio", 1.3, "the function itself", "", "", ""),
+    ("05-ratio", _article, "the seven stages", "your function gives", "F-91", ""),
+    ("05-ratio", decoded_too, "the seven stages", "your function gives", "F-91", ""),
+    ("05-ratio", lambda ns: ..., "the seven stages", "gives Ellipsis", "F-91", ""),
+    ("05-ratio", lambda ns: ns[9], "raises an exception", "IndexError", "", ""),
+    ("05-advise", "on", "the function itself", "", "", ""),
+    ("05-advise", by_median, "lowest and the highest", "0.90, 1.10", "one side of 1", ""),
+    ("05-advise", lambda ratios: "on", "lowest and the highest", "1.50, 2.00", "one side of 1", ""),
+    ("05-advise", lambda ratios: "unclear", "lowest and the highest", "0.50, 0.70", "one side of 1", ""),
+    ("05-hunt", {"who": "ben"}, "Give {", "", "", ""),
+    ("05-hunt", HUNT | {"who": "dan"}, "none of ann, ben, cem", "", "", ""),
+    ("05-hunt", HUNT | {"cell": (0.3, 1, "8 tags")}, "was not measured", "", "", ""),
+    ("05-hunt", HUNT | {"who": "ann"}, "Where is a stage large", "ann says 'off' there", "F-91", "all parts"),
+    ("05-hunt", HUNT | {"cell": (0.0, 128, "8 tags")}, "Where is a stage large", "ben says 'on'", "F-91", "all parts"),
+]  # fmt: skip
+
+
+def test_every_check_has_a_right_answer_and_three_wrong_ones():
+    assert set(checks("05")) == {name for name, _ in RIGHT}
+    assert all(sum(one[0] == name for one in WRONG) >= 3 for name in checks("05"))
 
 
 @pytest.mark.row("F-82", "F-91", "F-92")
-@pytest.mark.parametrize(("name", "answer"), [("05-count", COUNT), ("05-situations", FOUND), ("05-teams", ADVICE)])
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
 def test_right_answer(name, answer):
     assert repr(rmqlab.check(name, answer)).startswith(f"{name}: right. ")
-    assert set(checks("05")) == {"05-count", "05-situations", "05-teams"}
 
 
-@pytest.mark.parametrize(
-    ("name", "answer", "problem", "line"),
-    [
-        ("05-count", 800, "Give", ""),
-        ("05-count", COUNT | {"nobody": 800}, "nobody: give a pair", ""),
-        ("05-count", COUNT | {"nobody": (0, 800)}, "nobody, without the switch: not 0", "1 group that wants half"),
-        ("05-count", COUNT | {"everybody": (800, 800)}, "everybody, with the switch", "1 group that wants half"),
-        ("05-situations", {}, "Give", ""),
-        ("05-situations", FOUND | {"halves": 5}, "Give", ""),
-        ("05-situations", FOUND | {"halves": (0.3, 1, "8 tags")}, "no cell with selectivity 0.3", ""),
-        ("05-situations", FOUND | {"halves": FOUND["doubles"]}, "The first situation is not halved", "1 groups"),
-        ("05-situations", FOUND | {"doubles": FOUND["halves"]}, "The second situation is not doubled", "128 groups"),
-        ("05-teams", {"orders": "on"}, 'Give "on" or "off"', ""),
-        ("05-teams", ADVICE | {"orders": "off"}, "Not all four", ""),
-        ("05-teams", ADVICE | {"audit": "on"}, "Not all four", ""),
-    ],
-)
-def test_wrong_answer_gets_its_proof(name, answer, problem, line):
+@pytest.mark.parametrize(("name", "answer", "hint", "problem", "rule", "line"), WRONG)
+def test_wrong_answer_gets_its_hint_first(name, answer, hint, problem, rule, line):
     with pytest.raises(CheckFailed) as caught:
         judge(name, answer)
-    assert problem in str(caught.value)
-    assert any(line in str(one) for one in caught.value.lines) if line else not caught.value.lines
+    failed = caught.value
+    assert hint in failed.hint
+    assert problem in failed.problem
+    assert rule in failed.rule
+    assert any(line in str(one) for one in failed.lines) if line else not failed.lines
+    shown = repr(rmqlab.check(name, answer))
+    assert hint in shown
+    assert not problem or problem not in shown
 
 
-def test_the_map_decides_clearly_for_every_team():
-    """A map measured again on another machine should give the same advice: no team lies near the line."""
-    ratios = {name: stored_map().cell(*team[1:]).interval("java") for name, team in TEAMS.items()}
-    assert all(ratio.below(0.9) or ratio.above(1.2) for ratio in ratios.values()), ratios
-    every = [cell.interval("java") for cell in stored_map().cells]
-    assert any(one.high <= HALF for one in every)
-    assert any(one.low >= DOUBLE for one in every)
+def test_the_exercise_has_the_functions_that_the_check_knows():
+    path = ROOT / "notebooks" / "solutions" / "05_bloom_profile_tasks.ipynb"
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"]}
+    given = {}
+    exec(cells["hunt-given"], given)  # noqa: S102 - what the exercise defines
+    assert set(given["COLLEAGUES"]) == set(COLLEAGUES)
+    for runs in list(stored("java").values())[::20]:
+        for name, rule in COLLEAGUES.items():
+            assert [given["COLLEAGUES"][name](ns) for ns in runs] == [rule(ns) for ns in runs]
+            if name != "ben":
+                assert [rule(ns) for ns in runs] == pytest.approx([_all_parts(ns) for ns in runs])

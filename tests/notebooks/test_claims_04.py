@@ -56,6 +56,7 @@ def filtered(wanted=WANTED, rules=None, **settings):
     start()
     for group in wanted:
         lab.stop(group)
+    lab.run(seconds=30)
     lab.send("T", [f"Tag{'ABC'[n % 3]}" for n in range(10)], properties=[{"a": str(n)} for n in range(10)])
     start()
     return lab

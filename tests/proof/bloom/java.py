@@ -8,14 +8,14 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.lab.bloom.stages import STAGES
-from rmqlab.lab.bloom.workload import TOPIC
+from tests.proof.bloom.stages import STAGES
+from tests.proof.bloom.workload import TOPIC
 from tests.proof.real.filter import RealProgram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.lab.bloom.workload import Workload
+    from tests.proof.bloom.workload import Workload
 
 # What 4.8.0 reaches into when it unmaps a file.
 _OPENS: Final = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "sun.nio.ch", "jdk.internal.ref")]

@@ -13,15 +13,15 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.lab.bloom.map import ProfileCell
-from rmqlab.lab.bloom.stages import StageCounts, Stages, timed_stages
-from rmqlab.lab.bloom.workload import ARTICLE, EXPRESSIONS, BloomBroker, Workload
 from tests.proof.bloom.java import RealBloom
+from tests.proof.bloom.map import ProfileCell
+from tests.proof.bloom.stages import StageCounts, Stages, timed_stages
+from tests.proof.bloom.workload import ARTICLE, EXPRESSIONS, BloomBroker, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rmqlab.lab.bloom.map import Side
+    from tests.proof.bloom.map import Side
 
 PROCESSES: Final = 5
 ROUNDS: Final = 3

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import Progress, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.map import MAP, SIDES, BloomMap, write_map
-from rmqlab.lab.bloom.stages import ARTICLE_RATIO, STAGES, Stages
-from rmqlab.lab.bloom.workload import ARTICLE, EXPRESSIONS
+from tests.proof.bloom.map import MAP, SIDES, BloomMap, write_map
 from tests.proof.bloom.measure import PROCESSES, map_workloads, measure
+from tests.proof.bloom.stages import ARTICLE_RATIO, STAGES, Stages
+from tests.proof.bloom.workload import ARTICLE, EXPRESSIONS
 from tests.proof.real.filter import RealFilterMissingError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Sequence
 
-    from rmqlab.lab.bloom.map import ProfileCell
-    from rmqlab.lab.bloom.workload import Workload
+    from tests.proof.bloom.map import ProfileCell
+    from tests.proof.bloom.workload import Workload
 
 RATIOS: dict[str, Callable[[Stages], float]] = {
     "bitmap + layer 2": Stages.as_the_article,

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.lab.bloom.map import read_map
-from rmqlab.lab.bloom.workload import ARTICLE, Workload
+from tests.proof.bloom.map import read_map
+from tests.proof.bloom.workload import ARTICLE, Workload
 from tests.proof.commands import profile
 
 

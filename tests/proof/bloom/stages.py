@@ -19,12 +19,12 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.filter.sql92.compiler import CompiledSql92
-from rmqlab.lab.bloom.rates import theory
-from rmqlab.lab.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
 from rmqlab.message import properties as properties_module
 from rmqlab.message.record import decode_properties
 from rmqlab.store.consume_queue_ext import ConsumeQueueExt, CqExtUnit
 from rmqlab.store.dispatch_request import DispatchRequest
+from tests.proof.bloom.rates import theory
+from tests.proof.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

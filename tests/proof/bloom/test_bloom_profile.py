@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.bloom.stages import (
+from rmqlab.lab.interval import Interval
+from tests.proof.bloom.measure import map_workloads, measure, messages_for
+from tests.proof.bloom.stages import (
     ARTICLE_RATIO,
     DISPATCH,
     PULL,
@@ -18,9 +20,7 @@ from rmqlab.lab.bloom.stages import (
     counted_calls,
     timed_stages,
 )
-from rmqlab.lab.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
-from rmqlab.lab.interval import Interval
-from tests.proof.bloom.measure import map_workloads, measure, messages_for
+from tests.proof.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
 from tests.proof.real.filter import RealFilterMissingError
 
 pytestmark = pytest.mark.slow

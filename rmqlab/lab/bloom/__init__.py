@@ -1,1 +1,0 @@
-"""The bloom profile: what the switch costs and saves, measured stage by stage."""

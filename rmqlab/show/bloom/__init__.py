@@ -1,1 +1,0 @@
-"""Pictures of the bloom profile: cost by stage, the map, false hits."""
