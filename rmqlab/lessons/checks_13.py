@@ -1,20 +1,21 @@
-"""The checks of notebook 13: a cluster sized, where it begins to pay, what its workers need.
-
-Judged by what was measured (`rmqlab.lab.cluster_times`).
-"""
+"""The checks of notebook 13: a query over a store, a cluster sized under an assumption, what its workers need."""
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections import Counter
 from math import ceil
 from typing import Any, Final
 
-from rmqlab.lab.cluster_times import stored_times
+from rmqlab.checkout import folder
+from rmqlab.errors import BadInput
 from rmqlab.lessons.check import CheckFailed
 
-PLACE, ALONE, WORKERS = "cluster, 2 workers", "local, 1 core", 2
-STORE_GIB, LIMIT_S = 2048, 600
+SCENARIO, TOPIC = "p-audit-006", "T_p-audit-006"
+PLACE = "cluster, 2 workers"
+GIB, STORE_GIB, LIMIT_S = 1 << 30, 2048, 600
 TOO_MANY = 1.34
-NEAR = 0.2
 NEEDED: Final = {
     "a Java": True,
     "Python with the packages of the extra spark": True,
@@ -25,43 +26,72 @@ NEEDED: Final = {
 }
 DIVIDED = "The data is divided among the workers; the session and the first job are not."
 SHIPPED = "The session ships the package to the workers; what it imports, Java and the files must be there."
+JOINED = "A message is lost if no event says that it arrived; a LEFT JOIN keeps it, and gives NULL for the event."
 HINTS = {
+    "query": "Which messages find no event? Mind the topic of the messages, and the id of the events.",
     "size": "Which part of the time can be divided among workers, and which cannot?",
-    "worth": "Write both times as a fixed part and a part for each GiB. When are they equal?",
     "needs": "What can the session bring along, and what must be there before it comes?",
 }
 
 
+def query(answer: Any) -> str:
+    """Rows of queueId, sent and lost, one for each queue of ``TOPIC``."""
+    if hasattr(answer, "toPandas"):
+        answer = answer.toPandas()
+    if hasattr(answer, "to_dict"):
+        answer = answer.to_dict("records")
+    if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
+        raise BadInput("rows are a Spark frame, a pandas frame, or a list of dicts")
+    if not answer or not {"queueId", "sent", "lost"} <= set(answer[0]):
+        raise CheckFailed("Give one row for each queue, with the columns queueId, sent and lost.")
+    sent, arrived = _recorded()
+    found = {int(row["queueId"]): (int(row["sent"]), int(row["lost"])) for row in answer}
+    if len(found) != len(answer) or set(found) != set(sent):
+        raise CheckFailed(HINTS["query"], rule=JOINED, problem=f"Your rows are of queues {sorted(found)}.")
+    for queue, (count, lost) in sorted(found.items()):
+        if count != sent[queue]:
+            raise CheckFailed(HINTS["query"], rule=JOINED, problem=f"Queue {queue}: {count} were not sent.")
+        if lost != sent[queue] - arrived[queue]:
+            raise CheckFailed(HINTS["query"], rule=JOINED, problem=f"Queue {queue}: {lost} were not lost.")
+    total = sum(lost for _, lost in found.values())
+    return f"{total} of {sum(sent.values())} lost, and each queue lost some."
+
+
+def _recorded() -> tuple[Counter[int], Counter[int]]:
+    """Messages sent and messages that arrived, by queue, as the recording's events say."""
+    queue_of: dict[str, int] = {}
+    arrived: set[str] = set()
+    path = folder("data") / "golden" / "broker-4.8.0" / "audit" / "events.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            event = json.loads(line)
+            if event["id"] == SCENARIO and event["ev"] == "sent":
+                queue_of[event["msgId"]] = event["queue"]
+            elif event["id"] == SCENARIO and event["ev"] == "consume":
+                arrived.add(event["msgId"])
+    return Counter(queue_of.values()), Counter(queue_of[one] for one in arrived)
+
+
 def size(answer: Any) -> str:
-    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``, by the upper bound of what was measured."""
-    sizing = stored_times().sizing(PLACE, STORE_GIB)
-    least = ceil(sizing.data.high / (LIMIT_S - sizing.place.fixed))
+    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``, if each byte costs the upper bound."""
+    fixed, data = measured()
+    least = ceil(data / (LIMIT_S - fixed))
     if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
         raise CheckFailed("Give a whole number of workers.", rule=DIVIDED)
     if answer < least:
-        lines = [f"{answer} workers take up to {sizing.seconds(answer).high / 60:.1f} minutes"]
+        lines = [f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes"]
         raise CheckFailed(HINTS["size"], problem=f"{answer} are too few.", rule=DIVIDED, lines=lines)
     if answer > least * TOO_MANY:
         raise CheckFailed(HINTS["size"], problem=f"{answer} are more than a third too many.", rule=DIVIDED)
-    found = sizing.seconds(answer).scaled(1 / 60)
-    return f"{answer} workers take {found.low:.1f} to {found.high:.1f} minutes; {least} would just do."
+    return f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes; {least} would just do."
 
 
-def worth(answer: Any) -> str:
-    """From how many GiB on ``WORKERS`` workers are sooner done than one core alone, sessions included, by medians."""
-    times = stored_times()
-    alone, shared = times.sizing(ALONE, 1.0), times.sizing(PLACE, 1.0)
-    begin = (shared.place.fixed - alone.place.fixed) / (alone.data.median - shared.data.median / WORKERS)
-    if not isinstance(answer, int | float) or isinstance(answer, bool):
-        raise CheckFailed("Give a number of GiB.", rule=DIVIDED)
-    if abs(answer / begin - 1) > NEAR:
-        here, there = (times.sizing(name, max(answer, 0.0)) for name in (ALONE, PLACE))
-        one, many = here.seconds(1).median, there.seconds(WORKERS).median
-        lines = [f"{answer:g} GiB: one core {one:.0f} s, {WORKERS} workers {many:.0f} s"]
-        raise CheckFailed(
-            HINTS["worth"], problem=f"{answer:g} GiB is not where the two are equal.", rule=DIVIDED, lines=lines
-        )
-    return f"From {begin:.2g} GiB on, by the medians. Well below it the cluster still starts when one core is done."
+def measured() -> tuple[float, float]:
+    """Seconds before the first byte at ``PLACE``, and for ``STORE_GIB`` at most, if each byte costs as measured."""
+    told = json.loads((folder("data") / "cluster" / "times.json").read_text(encoding="utf-8"))
+    place = next(one for one in told["places"] if one["name"] == PLACE)
+    a_gib = place["data"] * (1 + place["swing"]) / (told["bytes"] / GIB)
+    return place["session"] + place["first"], a_gib * STORE_GIB
 
 
 def needs(answer: Any) -> str:
@@ -81,4 +111,4 @@ def needs(answer: Any) -> str:
     return "These three. The package comes with the session, the notebook stays with you."
 
 
-CHECKS = {"13-size": size, "13-worth": worth, "13-needs": needs}
+CHECKS = {"13-query": query, "13-size": size, "13-needs": needs}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.groups.crowd import crowd_beats
-from rmqlab.lab.groups.large_group import LargeGroup
+from tests.proof.bench.crowd import crowd_beats
+from tests.proof.bench.large_group import LargeGroup
 
 
 def test_each_beats_every_30_s_and_the_silent_ones_expire():

@@ -50,7 +50,7 @@ OTHERS = {
     ),
     "11_audit": ({"mode": "static", "scenario": "p-audit-000"}, "G_p-audit-000 lost 76 of 190 messages"),
     "12_distributions": ({"mode": "static", "x": "queues"}, "share that arrives over queues, from 0 to 1."),
-    "13_cluster": ({"mode": "static", "workers": 0, "store": "256 GiB"}, "Minutes for 256 GiB over the number"),
+    "13_cluster": ({"mode": "static", "workers": 0, "part": "data"}, "CPU seconds: data (1,120,292 messages"),
     "09_changing_a_tag": (
         {"mode": "static", "old": "tagA", "new": "tagA||tagB", "members": 1, "schedules": 2},
         "one-by-one, producers keep sending: loses nothing",

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
+from rmqlab.checkout import folder
 from rmqlab.files import atomic_write
-from rmqlab.lab.cluster_times import stored_file
 from rmqlab.lab.interval import Interval
 from rmqlab.spark.cluster_run import GROUP, run_everywhere, run_python
 from rmqlab.spark.servers import ConnectServer, StandaloneCluster
@@ -124,7 +124,7 @@ def _measured(root: str, address: str, store: str, small: str) -> dict[str, floa
 
 def _write(*, only_answers: bool) -> None:
     """Measure, and write what notebook 13 shows: the times as soon as they are there, they take minutes."""
-    path = stored_file()
+    path = folder("data") / "cluster" / "times.json"
     path.parent.mkdir(exist_ok=True)
     found = json.loads(path.read_text(encoding="utf-8")) if only_answers else {**times(), "answers": []}
     for asked in (False, True):

@@ -27,12 +27,12 @@ CROWD, GROUP = 100_000, 1_000
 # What a child runs: the arguments are clients and minutes; every client must have been served to the end.
 CHILDREN = {
     "crowd": (
-        "from rmqlab.lab.groups.crowd import crowd_beats\n"
+        "from tests.proof.bench.crowd import crowd_beats\n"
         "count = crowd_beats(clients, minutes=minutes)\n"
         "steps, whole = count.events, count.online == clients and not count.refused\n"
     ),
     "large-group": (
-        "from rmqlab.lab.groups.large_group import LargeGroup\n"
+        "from tests.proof.bench.large_group import LargeGroup\n"
         "count = LargeGroup(clients).run(minutes)\n"
         "steps, whole = count.steps, count.online == count.owned == clients and not count.failed\n"
     ),

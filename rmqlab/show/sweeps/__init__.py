@@ -1,1 +1,0 @@
-"""Pictures of sweeps and of what clusters cost."""
