@@ -130,8 +130,9 @@ def _port(file, process):
 
 @contextlib.contextmanager
 def jupyterlab(folder):
-    """JupyterLab of this environment on a copy of notebooks/ in ``folder``; gives (address, token)."""
+    """JupyterLab of this environment on a copy of notebooks/ in ``folder``, data/ beside; gives (address, token)."""
     shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    (folder / "data").symlink_to(ROOT / "data")
     for name, setting in SETTINGS.items():
         path = folder / "settings" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +144,7 @@ def jupyterlab(folder):
     environment = os.environ | {
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTER_DATA_DIR": str(folder / "jupyter"),
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
     }
     command = [
