@@ -10,6 +10,7 @@ import msgspec
 
 from rmqlab.errors import BadInput
 from rmqlab.events import StartFailed, StepFailed
+from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.scenario import PRODUCER
 from rmqlab.lab.scenario_inputs import checked
@@ -214,9 +215,14 @@ def _wanted(who: str, given: object) -> None:
 
 
 def _no_condition(topic: str, expression: str) -> None:
-    """A condition given as a tag matches nothing, so it is refused."""
+    """A condition given as a tag matches nothing, so it is refused, as is what no client can subscribe."""
     if re.search(r"[<>=]|\b(IS|IN|BETWEEN|AND|OR|NOT)\b", expression):
         raise BadInput(
             f"{expression!r} looks like a SQL92 condition, but it was given as a tag expression; "
             f"write sql92={{{topic!r}: {expression!r}}}"
         )
+    try:
+        build_subscription_data(None, topic, expression)
+    except BadInput as error:
+        right = f'write tags with || between, as in {{{topic!r}: "tagA || tagB"}}, or "*"'
+        raise BadInput(f"{expression!r} is a tag expression that no client can subscribe ({error}); {right}") from None

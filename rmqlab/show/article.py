@@ -8,8 +8,6 @@ from rmqlab.lab.articles.printed_e1 import (
     Figure,
     FigureKind,
 )
-from rmqlab.lab.recorded.races import SETS, recorded_races
-from rmqlab.lab.run_view import seconds
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -36,15 +34,3 @@ def beside(caption: str, figures: Iterable[Figure], *, folded: bool = False) -> 
     if len(printed_ones) < len(figures):
         text += f"; not printed there and not counted: {len(figures) - len(printed_ones)}"
     return Table(text, ("figure", "article", "here", ""), rows, differing, folded)
-
-
-def real_races() -> Table:
-    """Who won the slot when two real consumers met, by the gap between their starts."""
-    races = recorded_races(*SETS)
-    by_gap = {seconds(gap): [one for one in races if one.gap_ms == gap] for gap in sorted({r.gap_ms for r in races})}
-    rows = []
-    for gap, mine in [*by_gap.items(), ("all", races)]:
-        last, both = sum(race.won_by_last for race in mine), sum(race.winner is None for race in mine)
-        rows.append((gap, len(mine), last, len(mine) - last - both, both))
-    headers = ("gap", "runs", "the last one won", "the first one won", "it flipped while messages came")
-    return Table("Recorded on a real broker 4.8.0: whose tag held the slot", headers, rows)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.lab.recorded.races import SETS, recorded_races
+from tests.lab.recorded_races import SETS, recorded_races
 
 
 @pytest.mark.row("S-84")

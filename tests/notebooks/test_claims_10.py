@@ -8,8 +8,8 @@ from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict
 from rmqlab.search.explorer.recorded_outcomes import settings_beside
 from rmqlab.lessons.checks_10 import FROZEN, SLOTS
 from rmqlab.lab.recorded.matched_runs import agreement, matched_runs
-from rmqlab.lab.recorded.races import SETS as RACES
-from rmqlab.lab.recorded.races import recorded_races
+from tests.lab.recorded_races import SETS as RACES
+from tests.lab.recorded_races import recorded_races
 from rmqlab.lab.recorded.run_timeline import commands, recorded_timeline, scenarios_of, set_folder
 from rmqlab.lab.recorded.consumer_status import recorded_consumer_status, found_consistent
 from rmqlab.lab.replay.replay import replay

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.lab.groups.tag_group import TagGroup
-from rmqlab.lab.recorded.races import SETS, recorded_races
+from tests.lab.recorded_races import SETS, recorded_races
 from rmqlab.lessons.checks_12 import RING, ring
 from rmqlab.rules import RULES
 from rmqlab.spark.sweeps.results import stored_sweep

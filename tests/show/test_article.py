@@ -62,11 +62,6 @@ def test_a_push_consumer_only_pulls():
     assert versions == {VERSION_4_8_0}
 
 
-@pytest.mark.row("S-84")
-def test_races():
-    assert article.real_races().rows[-1] == ("all", 74, 62, 11, 1)
-
-
 def test_what_the_article_did_not_print_is_never_equal():
     figures = [
         Figure("printed", 6, 6),
