@@ -91,9 +91,8 @@ def judge(name: str, answer: object) -> str:
 def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
     """Judge the answer to the exercise `name`; `show="rule"` or `"evidence"` says more about a wrong one.
 
-    >>> check("12-enough", 5)
-    12-enough: not yet. Count what the shared tags alone bring to everybody, and what the others still lose.
-    More: rmqlab.check("12-enough", answer, show="rule")
+    >>> check("01-bug-hunt", 5)
+    01-bug-hunt: not yet. Give a dict with the keys amber, basalt, coral, dune, ember.
 
     Raises:
         BadInput: no such exercise, or no such step; the text names those there are.
