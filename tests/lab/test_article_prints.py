@@ -1,4 +1,4 @@
-"""The table that sets an article's figures beside ours, and what the lessons ask of a lab about the article's run."""
+"""The article's prints beside ours, who wrote which property, and what a consumer asks the broker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, FigureKind
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode
 from rmqlab.runtime.network import C2S
-from rmqlab.show import article
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +21,7 @@ def printed():
 def test_article_and_run_stand_side_by_side(printed):
     for group, count in (("send results", 36), ("B's message 1", 18), ("conclusions", 6)):
         assert len(printed[group]) == count
-        table = article.beside(group, printed[group])
-        assert not table.marked
+        assert not any(figure.differs for figure in printed[group])
     prints = [figure for group in printed.values() for figure in group if figure.kind is FigureKind.PRINTED]
     assert sum(figure.equal for figure in prints) == len(prints) == 93
 
@@ -70,10 +68,8 @@ def test_what_the_article_did_not_print_is_never_equal():
         Figure("ours", NOT_PRINTED, 6),
         Figure("ours, and it looks alike", NOT_PRINTED, NOT_PRINTED),
     ]
-    table = article.beside("Figures", figures)
-    assert table.caption == "Figures: 1 of 2 equal; not printed there and not counted: 3"
-    assert [row[-1] for row in table.rows] == ["=", "differs", "follows", "", ""]
-    assert table.marked == {1}
+    assert [one.equal for one in figures] == [True, False, True, False, False]
+    assert [one.differs for one in figures] == [False, True, False, False, False]
     assert [one.kind for one in figures] == [
         FigureKind.PRINTED,
         FigureKind.PRINTED,
