@@ -9,7 +9,7 @@ from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.lessons.mutants import OF_FILTERS, broken
+from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS, broken
 from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
 from rmqlab.message.java import string_hash, trim
 from rmqlab.rules import DEFAULT_RULES
@@ -124,9 +124,7 @@ def _found(name: str, given: Any) -> None:
 
 def _wrong(name: str) -> Sequence[str]:
     """The rules that are replaced."""
-    if name in OF_FILTERS:
-        return list(OF_FILTERS[name])
-    return [field for field in ("tags_code",) if getattr(broken(name), field) is not getattr(DEFAULT_RULES, field)]
+    return list(OF_FILTERS[name] if name in OF_FILTERS else MUTANTS[name].wrong)
 
 
 def _end(rules: Rules, text: str, tag: str | None) -> str:
