@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,19 +115,30 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     return compare(compared)
 
 
-def plan(old: str, new: str, *, members: int = 4, queues: int | None = None, budget: int = 200, seed: int = 0) -> Plan:
+def plan(
+    old: str,
+    new: str,
+    *,
+    members: int = 4,
+    queues: int | None = None,
+    producers: Sequence[str] = ("keep", "wait"),
+    budget: int = 200,
+    seed: int = 0,
+) -> Plan:
     """Compare five ways to change a group's subscription from `old` to `new` while messages flow.
 
-    The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`.
+    The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`. Producers
+    "keep" sending everything, or "wait" for the change.
 
     Raises:
         BadInput: a subscription that the broker would refuse, or a number that cannot be.
     """
     from rmqlab.search.plan.planner import plan as compare
-    from rmqlab.search.plan.procedures import Setting
+    from rmqlab.search.plan.procedures import Producers, Setting
 
     setting = Setting(members=members, queues=members if queues is None else queues)
-    return compare(old, new, setting=setting, budget=budget, seed=seed)
+    chosen = [one for one in Producers if one in producers]
+    return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen)
 
 
 def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = DEFAULT_VERSION) -> Sql92:

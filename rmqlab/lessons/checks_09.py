@@ -1,128 +1,137 @@
-"""The checks of notebook 09: what one by one loses, what a pause ruins, a plan for a team that cannot stop."""
+"""The checks of notebook 09: a procedure for a team that cannot stop, rules for a rolling restart, a wrong rule."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
+from rmqlab.filter.filter_api import build
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.lab import Lab
+from rmqlab.lab.scenario import Start, Stop
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.search.plan.change import data_of, parse_subscription
-from rmqlab.search.plan.planner import plan
-from rmqlab.search.plan.procedures import Producers, Setting, rollouts_of
+from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
-    from rmqlab.search.plan.results import ProcedureResult
+    from collections.abc import Callable, Iterator, Sequence
 
-# Task 1: from, to.
-CHANGES: dict[str, tuple[str, str]] = {
-    "another order": ("tagA||tagB", "tagB||tagA"),
-    "one tag more": ("tagA", "tagA||tagB"),
-    "one tag less": ("tagA||tagB", "tagA"),
-    "everything": ("tagA", "*"),
-    "the same condition": ("SQL92:a > 3", "SQL92:a >= 4"),
-    "a tag as a condition": ("tagA", "SQL92:TAGS = 'tagA'"),
-}
-SAID = ("nothing", "something")
-FEW = 4
-MEMBERS, MOST_PAUSE_MS, MUCH = 3, 4_000, 30
-OLD, NEW = "tagA", "SQL92:region = 'EU'"
+    from rmqlab.lab.results import LabTables
+    from rmqlab.show.figure import Picture
+
+OLD, NEW = "tagA", "tagB"
+SEEDS, ORDERS, LEAST = 4, 30, 8
 ONE_SLOT = "The broker keeps one subscription for the group; what it does not let pass, nobody gets (S-07, S-84)."
-MEANING = "Only messages that one of the two takes and the other does not can be lost: what counts is the meaning."
-SLOW = (
-    "Between two restarts members disagree, and every message sent meanwhile is at risk: the loss grows with the pause."
-)
-UNION = "While members differ, send only what every subscription of that time lets pass."
-HINTS = {
-    "loses": "Which messages does one subscription take and the other not? Who may still want them?",
-    "much": "What grows with the pause? And which two subscriptions have a common widening?",
-    "cannot_stop": "At every moment two subscriptions are around. Which messages do both let pass?",
-}
+BOTH_CHECK = "The broker compares hash codes with the slot, the client compares texts with its own tags (S-82, F-95)."
+DIFFER = "While members differ, which messages does every slot of that time let pass?"
+TWO_PLACES = "Who drops a message? Ask for the fates of the rolling restart: there are two places."
+SYMPTOM = "Let a group whose members agree run with each rule. Which tags arrive, in both orders of the text?"
 
 
-def loses(answer: Any) -> str:
-    """For each change of ``CHANGES``: whether restarting the members one by one loses "nothing" or "something"."""
-    if not isinstance(answer, Mapping) or set(answer) != set(CHANGES):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, CHANGES))}.", rule=MEANING)
-    for name, (old, new) in CHANGES.items():
-        said = answer[name]
-        if said not in SAID:
-            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(SAID)}.", rule=MEANING)
-        tried = _one_by_one(old, new, Setting())
-        here = SAID[not tried.lossless]
-        if said != here:
-            raise CheckFailed(HINTS["loses"], problem="Not all of them are right.", rule=f"{MEANING} {ONE_SLOT}")
-    return f"All {len(CHANGES)} come out as you said."
+def begin(rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
+    """Two members with OLD on two queues, and a second of OLD's messages."""
+    lab = Lab(topics={"T": 2}, rules=rules, seed=seed)
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": OLD})
+    lab.run(seconds=5)
+    traffic(lab, [OLD])
+    return lab
 
 
-def much(answer: Any) -> str:
-    """A change and a pause with which one by one loses much, while widening first loses nothing if producers wait."""
-    keys = ("old", "new", "pause_ms")
-    if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", rule=SLOW)
-    if not isinstance(answer["pause_ms"], int) or answer["pause_ms"] > MOST_PAUSE_MS:
-        raise CheckFailed(f"pause_ms is {answer['pause_ms']!r}; give ms, at most {MOST_PAUSE_MS}.", rule=SLOW)
-    setting = Setting(MEMBERS, MEMBERS, answer["pause_ms"])
-    try:
-        tried = _one_by_one(answer["old"], answer["new"], setting)
-        wide = plan(
-            answer["old"], answer["new"], setting=setting, budget=FEW, procedures=["widen-then-narrow"],
-            producers=[Producers.WAIT],
-        ).tried[0]  # fmt: skip
-    except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed(f"That cannot be run: {error}.", rule="OLD and NEW are texts such as tagA||tagB.") from None
-    if len(tried.cost.lost) < MUCH:
-        raise CheckFailed(
-            HINTS["much"],
-            problem=f"At worst {len(tried.cost.lost)} were lost; {MUCH} are asked for.",
-            rule=SLOW,
-            lines=_lost(tried),
-        )
-    if not wide.lossless:
-        raise CheckFailed(HINTS["much"], problem="Widening first loses messages too.", rule=UNION, lines=_lost(wide))
-    return f"One by one lost up to {len(tried.cost.lost)}, widening first none of {wide.cost.wanted}."
+def traffic(lab: Lab, tags: Sequence[str] = (OLD, NEW), seconds: float = 1) -> None:
+    """Twice a second a message of each tag for each queue."""
+    for _ in range(int(2 * seconds)):
+        lab.send("T", [tag for tag in tags for _queue in (0, 1)], queues=[0, 1] * len(tags))
+        lab.run(ms=500)
 
 
-def cannot_stop(answer: Any) -> str:
-    """Rollouts from ``OLD`` to ``NEW``, and after how many of them the producers switch."""
-    keys = ("rollouts", "switch_after")
-    if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, keys))}.", rule=UNION)
-    try:
-        waves = [parse_subscription(text, "rollout") for text in answer["rollouts"]]
-        procedure = rollouts_of(waves, answer["switch_after"])
-    except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed(
-            f"That cannot be run: {error}.", rule="A rollout is a text such as tagA or SQL92:a > 3."
-        ) from None
-    wanted = parse_subscription(NEW, "NEW")
-    if not tell_apart(data_of(waves[-1]), data_of(wanted)).same:
-        raise CheckFailed(
-            HINTS["cannot_stop"], problem=f"After the last rollout the members do not subscribe {NEW}.", rule=MEANING
-        )
-    found = plan(OLD, NEW, budget=FEW, procedures=[procedure], producers=[Producers.WAIT]).tried[0]
-    if not found.lossless:
-        raise CheckFailed(
-            HINTS["cannot_stop"],
-            problem=f"{len(found.cost.lost)} of {found.cost.wanted} messages were lost.",
-            rule=UNION,
-            lines=_lost(found),
-        )
-    return f"None of {found.cost.wanted} messages was lost, in {found.runs} schedules, and somebody always ran."
+def rolling_restart(lab: Lab) -> None:
+    """The members restart one by one with NEW, while producers send both tags."""
+    for who in "AB":
+        lab.stop(who)
+        lab.run(ms=400)
+        lab.consumer(who, group="G", subscribe={"T": NEW})
+        traffic(lab)
 
 
-def _one_by_one(old: str, new: str, setting: Setting) -> ProcedureResult:
-    return plan(
-        old, new, setting=setting, budget=FEW, procedures=["one-by-one"], producers=[Producers.KEEP]
-    ).tried[0]  # fmt: skip
+def _played(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
+    lab = begin(rules, seed)
+    change(lab)
+    lab.run(seconds=30)
+    return lab
 
 
-def _lost(tried: ProcedureResult) -> list[str]:
-    return [
-        f"{one.body}  queue {one.queue}  {one.fate}  {one.culprit}, the broker held {one.subscription}"
-        for one in tried.lost[:6]
-    ]
+def _gone(lab: LabTables) -> list[str]:
+    """Messages that were lost, or that still wait."""
+    return [f"{fate.body} ({fate.tag}): {fate.fate}" for fate in lab.fates() if fate.lost or fate.fate == Fate.WAITING]
 
 
-CHECKS = {"09-loses": loses, "09-much": much, "09-cannot-stop": cannot_stop}
+def _runs(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> Iterator[tuple[str, list[str], Picture]]:
+    """Runs, each with what was lost: the usual one, some by chance, some orders of the explorer."""
+    for seed in (None, *range(SEEDS)):
+        lab = _played(change, rules, seed)
+        yield "the usual run" if seed is None else f"a run with seed={seed}", _gone(lab), lab.timeline()
+    for one in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
+        yield "an order that the explorer found", one.lost, one.story()
+
+
+def procedure(answer: Any) -> str:
+    """Steps on a lab that go from OLD to NEW, lose nothing, and leave somebody running at every moment."""
+    if not callable(answer):
+        raise CheckFailed("Give the function itself: it takes the lab and does the steps.")
+    lab = _played(answer)
+    running: dict[str, Any] = {}
+    for step in lab.scenario().steps:
+        if isinstance(step, Start):
+            running[step.who] = step.subscribe.get("T")
+        elif isinstance(step, Stop):
+            running.pop(step.who, None)
+            if not running:
+                at = f"At {step.at} ms nobody runs."
+                raise CheckFailed("A team that cannot stop has a member running at every moment.", problem=at)
+    wrong = [who for who, one in running.items() if one is None or not _same(one.type, one.expr)]
+    if wrong:
+        raise CheckFailed(f"In the end every member subscribes {NEW}.", problem=f"{', '.join(wrong)} does not.")
+    for tag in (OLD, NEW):
+        if (sent := sum(row.tag == tag for row in lab.messages())) < LEAST:
+            raise CheckFailed(f"Messages keep coming: at least {LEAST} of each tag.", problem=f"{tag}: {sent} sent.")
+    for where, gone, picture in _runs(answer):
+        if gone:
+            raise CheckFailed(DIFFER, problem=f"In {where} not taken:", rule=ONE_SLOT, lines=gone[:6], picture=picture)
+    return f"Nothing was lost in {1 + SEEDS} runs and {ORDERS} orders of the explorer, and somebody always ran."
+
+
+def _same(kind: str, text: str) -> bool:
+    return bool(tell_apart(build("T", text, kind), build("T", NEW, "TAG")).same)
+
+
+def safe_rules(answer: Any) -> str:
+    """Rules with which a rolling restart loses nothing while producers send both tags."""
+    if not isinstance(answer, Rules):
+        raise CheckFailed('Give rules: rmqlab.RULES["4.8.0"].replace(...).')
+    for where, gone, picture in _runs(rolling_restart, answer):
+        if gone:
+            lines, problem = gone[:6], f"In {where} not taken:"
+            raise CheckFailed(TWO_PLACES, problem=problem, rule=BOTH_CHECK, lines=lines, picture=picture)
+    return f"Nothing was lost in {1 + SEEDS} runs and {ORDERS} orders of the explorer."
+
+
+def wrong_rule(answer: Any) -> str:
+    """The rule for client_keeps with which only the first tag of the text arrives."""
+    if not callable(answer):
+        raise CheckFailed("Give the function itself: it takes (subscription, tag) and answers with True or False.")
+    rules = DEFAULT_RULES.replace(client_keeps=answer)
+    for text in (f"{OLD}||{NEW}", f"{NEW}||{OLD}"):
+        lab = Lab(topics={"T": 2}, rules=rules)
+        for who in "AB":
+            lab.consumer(who, group="G", subscribe={"T": text})
+        lab.run(seconds=30)
+        traffic(lab)
+        lab.run(seconds=10)
+        arrived = sorted({str(fate.tag) for fate in lab.fates() if fate.fate == Fate.DELIVERED})
+        if arrived != [text[: len(OLD)]]:
+            problem = f"With {text} and this rule arrive: {', '.join(arrived) or 'none'}."
+            raise CheckFailed(SYMPTOM, problem=problem, rule=BOTH_CHECK, picture=lab.grid())
+    return "Only the first tag of the text arrives; the client drops the other."
+
+
+CHECKS: Final = {"09-procedure": procedure, "09-rule": safe_rules, "09-hunt": wrong_rule}

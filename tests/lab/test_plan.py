@@ -14,7 +14,7 @@ from rmqlab.search.explorer.open_search import OpenSearch
 from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.plan.change import MessageKind, change_between, parse_subscription, text_of
 from rmqlab.search.plan.checklist import checklist
-from rmqlab.search.plan.planner import loss_by_pause, plan
+from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
 from rmqlab.search.plan.run_cost import cost_of
 from tests.proof.bench.entries import benchmarks
@@ -145,14 +145,6 @@ def test_what_asks_something_of_the_producers_is_safe_on_that_condition_only():
     for tried in planned("tagA||tagB", "tagB || tagA").tried:
         asks = tried.procedure.name == "new-topic"
         assert (tried.safe, bool(tried.conditions)) == (not asks, asks)
-
-
-def test_the_loss_by_pause_is_what_the_plan_of_that_pause_says():
-    found = loss_by_pause("tagA", "tagB", [1_000], budget=2)
-    for one in found:
-        same = plan("tagA", "tagB", budget=2, procedures=[one.procedure], producers=[one.producers])
-        tried = same.of(one.procedure, one.producers)
-        assert (one.worst, one.runs, one.exhausted) == (tried.spread()[2], tried.runs, tried.exhausted)
 
 
 def test_what_asks_least_is_advised_first():

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.search.plan.planner import loss_by_pause, plan
-from rmqlab.search.plan.procedures import Producers, Setting
-from rmqlab.show.plans import tables as plan_tables
-from rmqlab.show.plans.bars import guessed, plan_bars
+from rmqlab.search.plan.planner import plan
+from rmqlab.search.plan.procedures import Setting
+from rmqlab.show.plans.bars import plan_bars
 from rmqlab.show.plans.lanes import plan_lanes
-from rmqlab.show.plans.pauses import pauses
 
 pytestmark = pytest.mark.slow
 
@@ -38,22 +36,3 @@ def test_the_lanes_name_each_message_and_what_the_broker_held(found):
     rows = {(who, what) for _, who, what in picture.table.rows}
     assert {("C1", "tagA"), ("C1", "stops"), ("C1", "tagB"), ("the broker holds", "tagB")} <= rows
     assert len(picture.table.marked) == len(tried.lost)
-
-
-def test_a_guess_is_marked_where_it_is_wrong(found):
-    table = guessed(found, {"stop-all", "one-by-one"})
-    assert [row[0] for number, row in enumerate(table.rows) if number in table.marked] == ["stop-all", "one-by-one"]
-
-
-def test_the_lost_are_listed_with_who_let_them_go_by(found):
-    table = plan_tables.lost(found.of("one-by-one"))
-    assert [row[0] for row in table.rows] == list(found.of("one-by-one").cost.lost)
-    assert plan_tables.steps(found, found.of("stop-all", Producers.WAIT)).rows[0][0] == 1
-
-
-def test_the_loss_grows_with_the_pause():
-    picture = pauses(loss_by_pause("tagA", "tagB", (500, 2_000), budget=1))
-    counts = {(row[0], row[1]): row[2:] for row in picture.table.rows}
-    fast, slow = counts["one-by-one", "keep sending"]
-    assert 0 < fast < slow
-    assert set(counts["widen-then-narrow", "wait"]) == set(counts["stop-all", "keep sending"]) == {0}

@@ -122,17 +122,3 @@ def _alt(plan: Plan) -> str:
         for one in _rows(plan)
     ]
     return "; ".join(said) + "."
-
-
-def guessed(plan: Plan, guess: object) -> Table:
-    """Which procedures are safe, guessed and found: those that ask something of the producers are so on a condition."""
-    chosen = set(guess) if isinstance(guess, set | list | tuple | frozenset) else {guess}
-    rows = []
-    for name in dict.fromkeys(one.procedure.name for one in plan.tried):
-        title = plan.of(name).procedure.title
-        mine = [one for one in plan.tried if one.procedure.name == name]
-        ifs = [one for one in mine if one.lossless]
-        here = "yes" if any(one.safe for one in mine) else "only if producers do their part" if ifs else "no"
-        rows.append((name, title, "yes" if name in chosen else "no", here))
-    marked = frozenset(number for number, row in enumerate(rows) if row[2] != row[3])
-    return Table("Safe? (marked: not as you guessed)", ("procedure", "what it is", "you guess", "here"), rows, marked)
