@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rmqlab.show.expression_trees import expression_tree
     from rmqlab.show.flows import frame_flow
     from rmqlab.show.funnels import funnel
-    from rmqlab.show.plans.bars import plan_bars
-    from rmqlab.show.plans.lanes import plan_lanes
+    from rmqlab.show.plan_courses import plan_lanes
+    from rmqlab.show.plan_losses import plan_bars
     from rmqlab.show.stack import stacked
     from rmqlab.show.tables import table
     from rmqlab.show.tag_rows import tag_checks
@@ -61,8 +61,8 @@ FORMS = {
     "heat_map": "rmqlab.show.charts",
     "lines": "rmqlab.show.charts",
     "live": "rmqlab.show.widgets",
-    "plan_bars": "rmqlab.show.plans.bars",
-    "plan_lanes": "rmqlab.show.plans.lanes",
+    "plan_bars": "rmqlab.show.plan_losses",
+    "plan_lanes": "rmqlab.show.plan_courses",
     "queue_entry": "rmqlab.show.entries",
     "stacked": "rmqlab.show.stack",
     "table": "rmqlab.show.tables",

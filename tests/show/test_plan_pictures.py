@@ -6,8 +6,8 @@ import pytest
 
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import Setting
-from rmqlab.show.plans.bars import plan_bars
-from rmqlab.show.plans.lanes import plan_lanes
+from rmqlab.show.plan_courses import plan_lanes
+from rmqlab.show.plan_losses import plan_bars
 
 pytestmark = pytest.mark.slow
 

@@ -1,1 +1,0 @@
-"""Pictures of plans: what each way loses, and how it goes."""
