@@ -198,12 +198,14 @@ def reproduce(*only: str) -> list[Result]:
     return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
 
 
-def replay(folder: str | Path) -> ReplayResult:
+def replay(folder: str | Path, *, rules: Rules = DEFAULT_RULES) -> ReplayResult:
     """Feed a recording of a real broker to this one, and compare every answer: `requests`, `identical`, `differing`.
+
+    With other `rules` the answers that differ show what these rules change.
 
     Raises:
         BadInput: the folder holds no recording.
     """
     from rmqlab.lab.replay.replay import replay as compare
 
-    return compare(Path(folder))
+    return compare(Path(folder), rules=rules)

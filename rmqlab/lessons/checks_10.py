@@ -1,4 +1,4 @@
-"""The checks of notebook 10: read a recording's silence, its slots, and make a recording that replays."""
+"""The checks of notebook 10: read a recording's silence, its slots, make a recording that replays, write a rule."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.recorded.matched_runs import matched_runs
-from rmqlab.lab.recorded.run_timeline import recorded_timeline
+from rmqlab.lab.recorded.run_timeline import recorded_timeline, set_folder
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.rules import DEFAULT_RULES
 
 FROZEN = "p-freeze-067"
 NEAR_S = 5
 SLOTS = ("p-article-000", "p-loss-002", "p-loss-005", "p-overlap-044")
+JUDGE = "noprop"
+LATEST = "Which pulls are refused hangs on two versions: the broker's and the pull's (S-66)."
 SILENCE = "A silent member keeps its queues until a scan forgets it, and the others until they rebalance (H-41, H-48)."
 VERSION = "The slot has what the newest version said; a consumer that stamps again takes it back (S-77)."
 RECORD = "The tap writes frames.jsonl and broker.conf; `rmqlab replay` asks our broker the same again."
@@ -92,4 +95,22 @@ def recording(answer: Any) -> str:
     return "A group that disagrees, recorded; replayed, every answer is the same."
 
 
-CHECKS = {"10-silence": silence, "10-slots": slots, "10-record": recording}
+def rule(answer: Any) -> str:
+    """A rule `is_latest(held_version, pull_version)`, by which our broker answers as the recorded one did."""
+    if not callable(answer):
+        raise CheckFailed("Give the function itself: is_latest(held_version, pull_version).")
+    result = replay(set_folder(JUDGE), rules=DEFAULT_RULES.replace(is_latest=answer))
+    codes = [one for one in result.differing if one.field == "code"]
+    served = sum(one.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
+    refused = sum(one.got == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
+    told = f"{served} pulls are served that the real broker refused, {refused} refused that it served."
+    if served:
+        raise CheckFailed("The real broker refuses more pulls than yours. Which of the two versions may be newer?",
+                          rule=LATEST, problem=told)  # fmt: skip
+    if result.differing:
+        raise CheckFailed("It refuses pulls that the real one served. What if they differ the other way?",
+                          rule=LATEST, problem=told)  # fmt: skip
+    return f"All {result.requests} answers of the recording come out the same."
+
+
+CHECKS = {"10-rule": rule, "10-silence": silence, "10-slots": slots, "10-record": recording}

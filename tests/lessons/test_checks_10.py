@@ -63,3 +63,26 @@ def test_a_recording_must_show_something(tmp_path, tags, count, problem):
     asyncio.run(record(tmp_path / "recorded", *tags, count=count))
     with pytest.raises(CheckFailed, match=problem):
         judge("10-record", tmp_path / "recorded")
+
+
+WRONG_RULES = {
+    "serves everything": lambda held, pull: True,
+    "the same alone": lambda held, pull: held == pull,
+    "nothing": lambda held, pull: None,
+    "the wrong way round": lambda held, pull: held <= pull,
+}
+
+
+@pytest.mark.row("S-66")
+@pytest.mark.parametrize("name", WRONG_RULES)
+def test_a_wrong_rule_is_found_by_the_recording(name):
+    with pytest.raises(CheckFailed) as caught:
+        judge("10-rule", WRONG_RULES[name])
+    assert "refuses" in caught.value.hint
+    assert ">=" not in str(caught.value)
+
+
+def test_the_rule_of_4_8_0_gives_every_answer():
+    assert "All 468 answers" in judge("10-rule", lambda held, pull: held >= pull)
+    with pytest.raises(CheckFailed, match="Give the function"):
+        judge("10-rule", 5)

@@ -15,6 +15,7 @@ from rmqlab.lab.recorded.consumer_status import recorded_consumer_status, found_
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.rules import DEFAULT_RULES
 
 LESSON = "10_real_broker"
 SETTING = (
@@ -185,3 +186,18 @@ def test_slots_of_the_task():
         assert max(gaps[:2]) < 1_000
         by_end.add(last == first)
     assert by_end == {True, False}
+
+
+@pytest.mark.row("S-51")
+@pytest.mark.claim(
+    "the request's code (11 is a pull), the field, what the real broker answered, and what ours answers with the wrong rule.",
+    "The dropped messages would be looked at again.",
+)
+def test_a_wrong_rule_shows_in_the_answers():
+    rules = DEFAULT_RULES.replace(next_offset=lambda offset, looked_at, found: offset + found)
+    wrong = replay(set_folder("noprop"), rules=rules)
+    assert {(one.code, one.field) for one in wrong.differing} == {
+        (RequestCode.PULL_MESSAGE, "extFields.nextBeginOffset")
+    }
+    assert all(int(one.got) < int(one.expected) for one in wrong.differing)
+    assert repr(wrong) == "noprop: 462 of 468 answers are the recorded ones"

@@ -12,6 +12,7 @@ from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.store_status import PutMessageResult
 
@@ -144,19 +146,19 @@ class RecordedStats(BrokerStatsManager):
 class ReplayedBroker(Broker):
     """A broker that dispatches messages, looks after held pulls and executes them only when it is told to."""
 
-    def __init__(self, properties: Mapping[str, str], clock: RecordedClock) -> None:
+    def __init__(self, properties: Mapping[str, str], clock: RecordedClock, rules: Rules = DEFAULT_RULES) -> None:
         """Read all settings from the recorded broker's; raises `BadInput` for a value that does not fit."""
         store_config = MessageStoreConfig.from_properties(properties)
         store_config.async_dispatch = True
         config = BrokerConfig.from_properties(properties)
-        self.store = ReplayedStore(store_config, store_host=Host(config.broker_ip1, config.listen_port))
+        self.store = ReplayedStore(store_config, store_host=Host(config.broker_ip1, config.listen_port), rules=rules)
         self.store.clock = clock
         self.store.stored = []
         self.outgoing: list[tuple[int, RemotingCommand]] = []
         self._woken: list[Callable[[], None]] = []
         self._dispatched = NO_QUEUE
         started = clock.boot or clock.epoch_ms(0.0)
-        super().__init__(config, self.store, now=started)
+        super().__init__(config, self.store, now=started, rules=rules)
         self.delivered = 0
         self.recorded_stats = RecordedStats(config.broker_cluster_name, started)
         extras = register_extras(self, self.recorded_stats)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.rules import Rules
 
 PASSES = 12
 """How many passes over a recording are made at most."""
@@ -40,8 +41,9 @@ _NONE: Score = inf, 0
 class OrderSearch:
     """Passes over a recording, until nothing differs or nothing is left to assume. `tell` hears of each."""
 
-    def __init__(self, recording: Recording, tell: Callable[[str], None]) -> None:
+    def __init__(self, recording: Recording, tell: Callable[[str], None], rules: Rules) -> None:
         self._recording = recording
+        self._rules = rules
         self._tell = tell
         # What was taken back, by group or topic, since that one last kept something.
         self._tried: dict[str, set[tuple[int, ...]]] = {}
@@ -75,7 +77,7 @@ class OrderSearch:
         exchanges = pair(self._recording.lines)
         self._tell(f"pass {self.passes} over {len(exchanges.by_request)} requests")
         clock = read_clock(self._recording, exchanges.by_request.values())
-        context = ReplayContext(self._recording, exchanges, clock, assumed)
+        context = ReplayContext(self._recording, exchanges, clock, assumed, self._rules)
         ReplayPass(context).run()
         return context
 

@@ -24,6 +24,7 @@ from rmqlab.lab.replay.recorded_clock import RecordedClock
 from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, OrderChoice, Reordering, StoredMessage
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.lab.replay.replay_context import ReplayContext
+    from rmqlab.rules import Rules
 
 _NEAR_MS = 1.0
 
@@ -76,6 +78,10 @@ class ReplayResult:
     def latest_ms(self) -> float:
         """How long after it was stored a message became visible at most, where that was late; else 0."""
         return round(max((message.visible - message.t for message in self.late), default=0.0), 1)
+
+    def __repr__(self) -> str:
+        """How many requests there were, and how many answers are those of the recording."""
+        return f"{self.name}: {self.identical} of {self.requests} answers are the recorded ones"
 
     def as_json(self) -> dict[str, object]:
         """Return everything as JSON values."""
@@ -134,8 +140,8 @@ def code_name(code: int) -> str:
     return RequestCode(code).name if code in RequestCode.__members__.values() else str(code)
 
 
-def replay(folder: Path, tell: Callable[[str], None] = _nobody) -> ReplayResult:
-    """Replay the recorded set in `folder`; `tell` hears what is done next.
+def replay(folder: Path, tell: Callable[[str], None] = _nobody, rules: Rules = DEFAULT_RULES) -> ReplayResult:
+    """Replay the recorded set in `folder` with a broker of these rules; `tell` hears what is done next.
 
     Raises `BadInput` when it cannot be read or has no request to a broker.
     """
@@ -143,12 +149,14 @@ def replay(folder: Path, tell: Callable[[str], None] = _nobody) -> ReplayResult:
     recording = read_recording(folder)
     if not any(line.to_broker and line.command and not line.command.is_response for line in recording.lines):
         raise BadInput(f"{folder}: its frames hold no request to a broker, so there is nothing to compare")
-    return replay_recording(recording, tell)
+    return replay_recording(recording, tell, rules)
 
 
-def replay_recording(recording: Recording, tell: Callable[[str], None] = _nobody) -> ReplayResult:
+def replay_recording(
+    recording: Recording, tell: Callable[[str], None] = _nobody, rules: Rules = DEFAULT_RULES
+) -> ReplayResult:
     """Replay a recording, in several passes where later answers ask for other orders than the one seen."""
-    search = OrderSearch(recording, tell)
+    search = OrderSearch(recording, tell, rules)
     return _result(search.run(), search.passes)
 
 

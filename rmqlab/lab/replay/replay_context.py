@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.rules import Rules
 
 SETTLE_MS = 10.0
 """How late something that nobody answers takes effect: one-way requests, closes, timers, dispatch."""
@@ -120,7 +121,12 @@ class ReplayContext:
     """What one pass over a recording shares. `t` is the moment reached (ms of the recording)."""
 
     def __init__(
-        self, recording: Recording, exchanges: Exchanges, clock: RecordedClock, assumed: Iterable[OrderChoice | Stall]
+        self,
+        recording: Recording,
+        exchanges: Exchanges,
+        clock: RecordedClock,
+        assumed: Iterable[OrderChoice | Stall],
+        rules: Rules,
     ) -> None:
         self.recording = recording
         self.exchanges = exchanges
@@ -132,7 +138,7 @@ class ReplayContext:
             if isinstance(one, OrderChoice):
                 self._after.setdefault(one.first.number, set()).add(one.second.number)
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
-        self.broker = ReplayedBroker(recording.properties, clock)
+        self.broker = ReplayedBroker(recording.properties, clock, rules)
         self.phases = SamplePhases(self.broker, clock.boot or clock.epoch_ms(0.0))
         self.t = 0.0
         # Requests that wait for a client's answer; our number of each request of the broker's own that was recorded.
