@@ -15,6 +15,7 @@ from rmqlab.lab.replay.frames import LineKind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay, replay_recording
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.record import BLANK_MAGIC_CODE
+from rmqlab.rules import DEFAULT_RULES
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +70,7 @@ def test_requests_were_overtaken_only_while_they_were_under_way(results):
 def test_the_commit_log_we_end_with_is_the_real_brokers(golden, name):
     """But for what no frame tells: store times of messages nobody pulled, ports of who sent only such."""
     recording = read_recording(golden / "broker-4.8.0" / name)
-    store = search_module.OrderSearch(recording, print).run_pass(()).broker.store
+    store = search_module.OrderSearch(recording, print, DEFAULT_RULES).run_pass(()).broker.store
     ours = b"".join(store.commit_log.get_data(start, 1 << 20) for start in range(0, store.max_phy_offset, 1 << 20))
     with tarfile.open(golden / "broker-4.8.0" / name / "store.tar.gz") as archive:
         files = {one.name: archive.extractfile(one).read() for one in archive if one.isfile()}
