@@ -24,7 +24,7 @@ from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.broker.timers import Timers
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
-from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.message.topics import SCHEDULE_TOPIC, is_retry_topic
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, DataVersion, TopicConfig
 from rmqlab.rules import DEFAULT_RULES
@@ -32,6 +32,7 @@ from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
     from rmqlab.broker.processor import Handler
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.events import Observer
@@ -216,9 +217,9 @@ class Broker:
         self.timers.now = now
 
     def __repr__(self) -> str:
-        """Its name, address, topics and the groups that are online."""
+        """Its name, address, topics, and the groups that are online, with members and what is held for each."""
         topics = len(self.topic_config_manager.topic_config_table)
-        groups = ", ".join(map(str, self.consumer_manager.consumer_table)) or "none"
+        groups = ", ".join(map(_in_words, self.consumer_manager.consumer_table.values())) or "none"
         return (
             f"<Broker {self.config.broker_name} at {self.config.broker_addr}: {topics} topics; groups online: {groups}>"
         )
@@ -324,3 +325,14 @@ class Broker:
             self.pull_request_hold_service.arriving(
                 topic, queue_id, logic_offset, tags_code, store_time, bitmap, properties
             )
+
+
+def _in_words(group: ConsumerGroupInfo) -> str:
+    """A group, its members, and the one subscription that it has of each topic."""
+    held = (
+        f"{topic} {one.sub_string}"
+        for topic, one in group.subscription_table.items()
+        if not is_retry_topic(topic or "")
+    )
+    members = ", ".join(map(str, group.all_client_ids())) or "nobody"
+    return f"{group.group_name} ({members}; holds {', '.join(held) or 'nothing'})"
