@@ -69,6 +69,17 @@ class Controls:
             return view | {SVG: self._first.svg}
         return view | {"text/html": _html(self._first)}
 
+    def _ipython_display_(self) -> None:
+        """The controls, and for a page without a kernel the first picture's words and table below it."""
+        import ipywidgets
+        from IPython.display import display
+
+        display(self._repr_mimebundle_(), raw=True)
+        if isinstance(self._first, Picture):
+            nothing = ipywidgets.HTML()._repr_mimebundle_()[WIDGET]  # with a kernel the words are in the view above
+            words = {"text/html": self._first.words(), "text/plain": self._first.table.text()}
+            display({WIDGET: nothing, **words}, raw=True)
+
 
 class Live:
     """A table of what this run alone measured: shown where a kernel runs, a line of text where none does.

@@ -104,7 +104,6 @@ def test_every_cell_was_run_in_order(name):
 @pytest.mark.parametrize("name", EXECUTED)
 def test_every_picture_has_words_and_a_table(name):
     notebook = load(name)
-    with_controls = {cell["id"] for cell in code_cells(notebook) if "show.controls(" in cell["source"]}
     found = outputs(notebook)
     pictures = [number for number, (_, output) in enumerate(found) if SVG in output.get("data", {})]
     assert pictures
@@ -115,8 +114,6 @@ def test_every_picture_has_words_and_a_table(name):
         assert 'role="img"' in svg, cell
         assert len(alt.split()) > 8, cell
         assert alt in "".join(picture["data"]["text/plain"]), cell
-        if cell in with_controls:  # there the table comes with the controls
-            continue
         twin_cell, twin = found[number + 1]
         words = "".join(twin["data"]["text/html"])
         assert twin_cell == cell

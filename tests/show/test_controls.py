@@ -101,3 +101,14 @@ def test_the_forms_of_the_room_can_be_found():
     assert all(callable(getattr(rmqlab.show, name)) and getattr(rmqlab.show, name).__doc__ for name in dir(rmqlab.show))
     with pytest.raises(AttributeError, match="no attribute 'pie'"):
         _ = rmqlab.show.pie
+
+
+def test_a_page_without_a_kernel_has_the_words_and_the_table_too(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
+    box()._ipython_display_()
+    picture, words = shown
+    assert set(picture) == {WIDGET, "image/svg+xml", "text/plain"}
+    assert set(words) == {WIDGET, "text/html", "text/plain"}
+    assert words[WIDGET] != picture[WIDGET]  # where a kernel runs, an empty view
+    assert "t: ABx 1." in words["text/html"]
