@@ -39,7 +39,7 @@ _VECTOR = re.compile(r"([A-Za-z_]\w*) > (-?\d+)")
 Message = dict[str, str]
 
 
-class Comparison(NamedTuple):
+class ComparisonCase(NamedTuple):
     """`property > number` for a property's text (None: missing): True, False, None, or ``THROWS``."""
 
     text: str | None
@@ -48,25 +48,25 @@ class Comparison(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def comparisons() -> tuple[Comparison, ...]:
+def comparisons() -> tuple[ComparisonCase, ...]:
     """Small ones, judged by the compiler here, then those that the real broker judged; the shortest first."""
     return (*sorted(_small(), key=_size), *sorted(_recorded(), key=_size))
 
 
-def _size(one: Comparison) -> tuple[bool, int, int]:
+def _size(one: ComparisonCase) -> tuple[bool, int, int]:
     return one.text is not None, len(one.text or ""), abs(one.number)
 
 
-def _small() -> Iterator[Comparison]:
+def _small() -> Iterator[ComparisonCase]:
     edges = [str(edge + step) for edge in (-(2**63), -(2**31), 2**31 - 1, 2**63 - 1) for step in (-1, 0, 1)]
     texts = [None, "", "+", "-", "5", "+5", "-5", "05", " 5", "5 ", "5.0", "1e3", "1_000", "ten", "+-5", "٥", *edges]
     for text, number in product(texts, (0, 5, 2**31 - 1, 2**31, 2**63 - 1)):
         given = {} if text is None else {"a": text}
         value = answer_of(f"a > {number}", given, DEFAULT_VERSION).value
-        yield Comparison(text, number, {"true": True, "false": False, "null": None}.get(str(value), THROWS))
+        yield ComparisonCase(text, number, {"true": True, "false": False, "null": None}.get(str(value), THROWS))
 
 
-def _recorded() -> Iterator[Comparison]:
+def _recorded() -> Iterator[ComparisonCase]:
     """Those of the vectors; nothing outside a checkout."""
     path = ROOT / "data/golden/vectors/sql92_eval.jsonl"
     if not is_checkout():
@@ -77,7 +77,7 @@ def _recorded() -> Iterator[Comparison]:
             found = _VECTOR.fullmatch(vector["expr"])
             if found and int(found[2]) > -(2**31):  # the literal of a lower one is read as a negated larger one
                 text = (vector["props"] or {}).get(found[1])
-                yield Comparison(text, int(found[2]), THROWS if vector["error"] else vector["result"])
+                yield ComparisonCase(text, int(found[2]), THROWS if vector["error"] else vector["result"])
 
 
 def compare(answer: Any) -> str:
@@ -99,7 +99,7 @@ def compare(answer: Any) -> str:
     return f"It agrees with 4.8.0 in {len(comparisons())} comparisons; the real broker made {recorded} of them."
 
 
-def _wrong_comparison(one: Comparison, said: str) -> CheckFailed:
+def _wrong_comparison(one: ComparisonCase, said: str) -> CheckFailed:
     given = "no property a" if one.text is None else f"a = {one.text!r}"
     return CheckFailed(HINTS["compare"], rule=PARTS, problem=f"a > {one.number} with {given}: {said}")
 

@@ -30,7 +30,7 @@ MARKS: tuple[tuple[Shape, str], ...] = (
 STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
 
 
-class Mark(NamedTuple):
+class LaneMark(NamedTuple):
     """Something at `t` (ms) in a lane; with `until` it lasts."""
 
     lane: str
@@ -69,14 +69,14 @@ def clock_lane(
     shown = [one for one in marks if one.t <= end and (one.until or one.t) >= start]
     if not shown:
         raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
-    drawing = _Drawing(marks, shown, float(start), max(float(end), start + 1), limit_ms, resets, stops)
+    drawing = _LaneDrawing(marks, shown, float(start), max(float(end), start + 1), limit_ms, resets, stops)
     svg = painted(WIDTH, drawing.height, drawing.draw)
     return Picture(svg, title=title, alt=drawing.alt(title), table=drawing.table(title))
 
 
-def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> Mark:
+def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
     try:
-        one = Mark(**row) if isinstance(row, Mapping) else Mark(*row)
+        one = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
     except TypeError as error:
         raise BadInput(f"clock_lane: {row!r} is no mark; right is lane, t, what and perhaps until") from error
     if not isinstance(one.t, int | float):
@@ -84,11 +84,17 @@ def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> Mark:
     return one
 
 
-class _Drawing:
+class _LaneDrawing:
     def __init__(
-        self, marks: Sequence[Mark], shown: Sequence[Mark], start: float, end: float, limit: float | None, resets: str,
+        self,
+        marks: Sequence[LaneMark],
+        shown: Sequence[LaneMark],
+        start: float,
+        end: float,
+        limit: float | None,
+        resets: str,
         stops: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.marks, self.shown, self.start, self.end, self.limit = marks, shown, start, end, limit
         self.resets, self.stops = resets, stops
         self.lanes = list(dict.fromkeys(one.lane for one in sorted(shown, key=lambda one: one.lane)))
@@ -157,9 +163,9 @@ class _Drawing:
             brush.spot(x + 0.08, y, 8, colour, shape=shape)
             brush.text(x + 0.22, y, what, ha="left")
 
-    def _levels(self) -> list[tuple[Mark, int]]:
+    def _levels(self) -> list[tuple[LaneMark, int]]:
         """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
-        found: list[tuple[Mark, int]] = []
+        found: list[tuple[LaneMark, int]] = []
         last: dict[tuple[str, int], tuple[float, str]] = {}
         for one in self.shown:
             x, level = self.place(one.t), 0
@@ -173,7 +179,7 @@ class _Drawing:
             found.append((one, level))
         return found
 
-    def _draw_mark(self, brush: Brush, one: Mark, level: int) -> None:
+    def _draw_mark(self, brush: Brush, one: LaneMark, level: int) -> None:
         y = self.tops[one.lane] + LANE / 2
         if one.until is None:
             shape, colour = self.looks[one.what]

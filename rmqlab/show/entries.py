@@ -17,7 +17,7 @@ MAX_BYTE = 0.55
 MORE = 16
 
 
-class Part(NamedTuple):
+class EntryField(NamedTuple):
     """A field: name, its bytes, colour, and what it says."""
 
     name: str
@@ -40,9 +40,9 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
     number = int.from_bytes(raw[12:], "big", signed=True)
     told = f"{number}{': ' if code else ''}{code}" if unit is None else "address of the unit below"
     parts = [
-        Part("commit log offset", raw[:8], SKY, str(int.from_bytes(raw[:8], "big"))),
-        Part("size", raw[8:12], YELLOW, f"{int.from_bytes(raw[8:12], 'big')} bytes"),
-        Part("tags code", raw[12:], BLUE, told),
+        EntryField("commit log offset", raw[:8], SKY, str(int.from_bytes(raw[:8], "big"))),
+        EntryField("size", raw[8:12], YELLOW, f"{int.from_bytes(raw[8:12], 'big')} bytes"),
+        EntryField("tags code", raw[12:], BLUE, told),
     ]
     behind = [] if unit is None else _unit(unit, code)
 
@@ -64,21 +64,21 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
     return Picture(svg, title="A consume queue entry", alt=alt, table=table)
 
 
-def _unit(unit: bytes, code: str) -> list[Part]:
+def _unit(unit: bytes, code: str) -> list[EntryField]:
     size, number, stored, bits = (
         int.from_bytes(unit[start:end], "big", signed=start == 2)
         for start, end in ((0, 2), (2, 10), (10, 18), (18, 20))
     )
     parts = [
-        Part("size", unit[:2], YELLOW, str(size)),
-        Part("tags code", unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),
-        Part("store time", unit[10:18], SKY, str(stored)),
-        Part("n", unit[18:20], PALE, str(bits)),
+        EntryField("size", unit[:2], YELLOW, str(size)),
+        EntryField("tags code", unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),
+        EntryField("store time", unit[10:18], SKY, str(stored)),
+        EntryField("n", unit[18:20], PALE, str(bits)),
     ]
-    return [*parts, Part("bitmap", unit[20:], ORANGE, f"{bits * 8} bits")] if bits else parts
+    return [*parts, EntryField("bitmap", unit[20:], ORANGE, f"{bits * 8} bits")] if bits else parts
 
 
-def _bytes(brush: Brush, y: float, parts: list[Part]) -> None:
+def _bytes(brush: Brush, y: float, parts: list[EntryField]) -> None:
     """Each byte in a box with its hexadecimal value, each field over a bracket; a long last field is cut."""
     shown = [part.data if len(part.data) <= MORE else part.data[: MORE - 1] for part in parts]
     size = min(MAX_BYTE, (WIDTH - 2 * MARGIN - 0.3) / sum(map(len, shown)))

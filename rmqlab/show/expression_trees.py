@@ -17,7 +17,7 @@ from rmqlab.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rmqlab.filter.sql92.answer import Part, Sql92
+    from rmqlab.filter.sql92.answer import ExpressionPart, Sql92
 
 # Inches.
 TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
@@ -62,7 +62,7 @@ def expression_tree(answer: Sql92) -> Picture:
     return Picture(svg, title=title, alt=f"Read as {answer.read_as}.{told}{ignored}", table=table)
 
 
-def _verdict(answer: Sql92, root: Part) -> tuple[str, str]:
+def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
     if answer.value is None:
         return "", WHITE
     kind = root.kind if root.kind in KINDS else "false"
@@ -71,7 +71,7 @@ def _verdict(answer: Sql92, root: Part) -> tuple[str, str]:
     return f"{mark} {root.came_to if kind == 'error' else kind}: the broker {does} the message", colour
 
 
-def _branch(part: Part) -> Branch:
+def _branch(part: ExpressionPart) -> Branch:
     title, told = _cut(part.name), _cut(part.came_to)
     children = [_branch(one) for one in part.parts]
     if part.kind == NOT_ASKED:
@@ -83,7 +83,7 @@ def _branch(part: Part) -> Branch:
     return Branch(title, () if is_literal else (f"= {told}",), PALE, children=children)
 
 
-def _walk(part: Part) -> Iterator[Part]:
+def _walk(part: ExpressionPart) -> Iterator[ExpressionPart]:
     yield part
     for one in part.parts:
         yield from _walk(one)

@@ -25,7 +25,7 @@ MAX_PARTS = 80
 
 
 @dataclass(frozen=True)
-class Part:
+class ExpressionPart:
     """A part of an expression: its name, its text, what it came to (in words), of which `kind` that is.
 
     `kind` is true, false, null or error; "value" for a text or number; "not asked"; empty without a message.
@@ -35,7 +35,7 @@ class Part:
     text: str
     came_to: str
     kind: str
-    parts: Sequence[Part] = ()
+    parts: Sequence[ExpressionPart] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Sql92:
     matches: bool | None = None
     steps: Sequence[str] = ()
     findings: Sequence[Finding] = field(default=())
-    tree: Part | None = field(default=None, repr=False)
+    tree: ExpressionPart | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """The answer, its steps and the findings, a line each."""
@@ -119,7 +119,7 @@ def _kind(outcome: StepOutcome) -> str:
 
 def _part(
     node: Node, compiled: CompiledSql92, outcomes: Mapping[int, StepOutcome], *, asked: bool, whole: bool
-) -> Part:
+) -> ExpressionPart:
     """A node as data; of an expression that is too large only the root."""
     outcome = outcomes.get(id(node))
     below = operands_drawn(node) if whole and not isinstance(node, Property | Constant) else []
@@ -127,11 +127,11 @@ def _part(
     text = as_units(compiled.text)[node.start : node.end]
     if outcome is None:
         told = NOT_ASKED if asked else ""
-        return Part(label(node), text, told, told, parts)
+        return ExpressionPart(label(node), text, told, told, parts)
     if outcome.error is not None:
         told = f"throws {_value(outcome)}"
     elif isinstance(node, Property) and outcome.value is None:
         told = "missing: null"
     else:
         told = describe(outcome)
-    return Part(label(node), text, told, _kind(outcome), parts)
+    return ExpressionPart(label(node), text, told, _kind(outcome), parts)
