@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ARTICLES = {"S": "subscriptions", "F": "filters", "H": "heartbeats"}
 OPEN = "Your turn: put your answer where `...` stands."
+THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
 _ROWS = re.compile(r" ?\(((?:[SFH]-\d+(?:, |\.\.)?)+)\)")
 _ROW = re.compile(r"([SFH])-(\d+)(?:\.\.[SFH]-(\d+))?")
 _JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
@@ -100,7 +101,7 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
     if show not in STEPS:
         raise BadInput(f"show={show!r}{did_you_mean(str(show), STEPS)}; it is one of {', '.join(STEPS)}")
     try:
-        return Passed(name, judge(name, answer))
+        right = Passed(name, judge(name, answer))
     except CheckFailed as failed:
         return NotYet(
             name,
@@ -111,6 +112,8 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
             list(map(str, failed.lines)),
             failed.picture,
         )
+
+    return NotYet(name, show, THEIRS) if inspect.isfunction(answer) and answer.__module__ == rules.__name__ else right
 
 
 def _is_open(answer: object) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import rmqlab
@@ -55,7 +57,7 @@ def steered(first="B", last="Z", tags=("tagB", "tagA"), **options):
 RIGHT = [
     ("01-predict", lambda: FATES),
     ("01-steer", steered),
-    ("01-rule", lambda: RULES.update_subscription),
+    ("01-rule", lambda: partial(RULES.update_subscription)),
     ("01-protocol", lambda: RULES.replace(update_subscription=keep_all, allocate=every_queue)),
     ("01-bug-hunt", lambda: BUGS),
 ]

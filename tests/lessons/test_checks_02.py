@@ -35,7 +35,6 @@ RIGHT = [
     ("02-collide", ("Ab", "BC")),
     ("02-collide", ["Shop-Ab", "Shop-BC"]),
     ("02-broker", is_matched),
-    ("02-broker", RULES.is_matched_by_consume_queue),
     ("02-client", keeps),
     ("02-hunt", FOUND),
 ]

@@ -54,6 +54,12 @@ def test_nothing_is_raised_and_the_answer_counts_as_false(one_check):
     assert "cannot be judged" in repr(rmqlab.check("01-predict", dict.fromkeys(FATES, 5)))
 
 
+def test_the_rule_itself_is_no_answer():
+    """Else every task that asks for a rule is solved without a line of one's own."""
+    answer = rmqlab.RULES["4.8.0"].is_matched_by_consume_queue
+    assert "Write the function yourself" in repr(rmqlab.check("02-broker", answer))
+
+
 def test_html_says_the_same_and_shows_the_picture(one_check):
     hint, rule, evidence = (rmqlab.check("01-other", 5, show=show)._repr_html_() for show in STEPS)
     assert "Think of the slot." in hint
