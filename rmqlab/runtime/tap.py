@@ -12,7 +12,7 @@ import logging
 import re
 import struct
 import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,16 +23,16 @@ from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.frames import FRAME_MAX_LENGTH
 from rmqlab.runtime.runtime import RemotingError
-from rmqlab.runtime.serve_config import Endpoint, ServeConfig
+from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.system import epoch_ms
-from rmqlab.runtime.tap_recording import TapRecording
 from rmqlab.runtime.tap_summary import TapSummary
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-    from pathlib import Path
+    from collections.abc import Callable, Coroutine
     from typing import Any
+
+    from rmqlab.runtime.tap_recording import TapRecording
 
     _Work = Coroutine[Any, Any, None]
 
@@ -308,29 +308,3 @@ def _frame_length(buffer: bytearray) -> int | None:
     if not _LENGTH.size <= length <= FRAME_MAX_LENGTH - _LENGTH.size or head & 0xFFFFFF > length - _LENGTH.size:
         return -1
     return int(length + _LENGTH.size)
-
-
-@asynccontextmanager
-async def recorded_broker(folder: Path, **settings: str) -> AsyncIterator[str]:
-    """Start name server, broker and recorder on free ports; give the name server address for clients ("ip:port").
-
-    `folder` is new and gets the recording; `settings` are 4.8.0's, as text. When the block ends the recording is
-    finished: shut the clients down inside it. Raises BadInput for a folder that holds a recording, or a setting.
-    """
-    from rmqlab.runtime.broker_startup import BrokerStartup  # a tap of another broker needs none of ours
-
-    properties = {"enablePropertyFilter": "true", **settings}
-    startup = BrokerStartup(ServeConfig.of(properties, where="settings", listen="127.0.0.1:0", namesrv="127.0.0.1:0"))
-    await startup.start()
-    try:
-        config = TapConfig(
-            Endpoint.parse(startup.namesrv_addr, "name server"), listen=Endpoint(), broker_listen=Endpoint()
-        )
-        tap = Tap(config, TapRecording(folder))
-        await tap.start()
-        try:
-            yield tap.namesrv_addr
-        finally:
-            await tap.stop()
-    finally:
-        await startup.stop()

@@ -2,49 +2,70 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import pytest
 
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict
-from rmqlab.search.explorer.recorded_outcomes import settings_beside
-from rmqlab.lessons.checks_10 import FROZEN, SLOTS
-from rmqlab.lab.recorded.matched_runs import agreement, matched_runs
-from tests.lab.recorded_races import SETS as RACES
-from tests.lab.recorded_races import recorded_races
-from rmqlab.lab.recorded.run_timeline import commands, recorded_timeline, scenarios_of, set_folder
-from rmqlab.lab.recorded.consumer_status import recorded_consumer_status, found_consistent
+import rmqlab
+from rmqlab.checkout import folder
+from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
+from rmqlab.filter.filter_api import build
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.rules import DEFAULT_RULES
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, settings_beside
+from tests.lab.recorded_races import SETS as RACES
+from tests.lab.recorded_races import recorded_races
 
 LESSON = "10_real_broker"
+GOLDEN = folder("data") / "golden" / "broker-4.8.0"
+SCENARIO, FROZEN = "p-article-000", "p-freeze-067"
+SLOTS = ("p-article-000", "p-loss-002", "p-loss-005", "p-overlap-044")
 SETTING = (
-    "it kept every frame in both directions, while an observer noted who consumed what.",
+    "A recorder stood on the wire between them and kept every frame.",
     "Neither our broker nor our clients were running.",
+    "A real broker 4.8.0 and real Java clients ran through scenarios.",
     "Three recorded sets:",
-    "In how many of them will our run end as the real one did: the same messages for every consumer, the same committed offsets?",
-    "One that can end anyhow would pass the second kind only, so look at one closely.",
+    "Then eight messages come.",
+    "Ours is a new run of the same steps.",
+    "That means: the same messages for every consumer, the same committed offsets.",
+    "The same in numbers:",
+    "But would every one of our runs end so?",
+    "so look at the other scenarios closely.",
     "Clients use the tap's name server address; their settings change in nothing else.",
     "A harder question: does our broker give the same answer to every single request?",
     "RocketMQ has a tool that checks whether all members of a group want the same.",
     "Same rules do not mean same milliseconds.",
     "Now the tasks:",
-    "Read it off the picture; 5 seconds more or less do not matter.",
-    "Answer with the folder; it is replayed, and every answer must be the same.",  # so does the check
-    "The recording has everything that reached the broker, and when.",
-    "On a terminal it is rmqlab serve, rmqlab tap and rmqlab replay, with clients in any language.",
+    "5 seconds more or less do not matter.",
+    "subscriptions() has every change of the slot, messages() every message, both with t.",
 )
-SCENARIO = "p-article-000"
+
+
+def recorded(name, of="base"):
+    return rmqlab.Lab.from_recording(GOLDEN / of, name)
+
+
+def ended_alike(name, of="base"):
+    """The first of our runs that ended as the recorded one."""
+    wanted = recorded(name, of).outcome()
+    runs = (rmqlab.simulate(f"{GOLDEN / of / 'scenarios.jsonl'}#{name}", seed=seed) for seed in [None, *range(80)])
+    return next(run for run in runs if run.outcome() == wanted)
 
 
 @pytest.fixture(scope="module")
 def pair():
-    return matched_runs(SCENARIO)
+    return recorded(SCENARIO), ended_alike(SCENARIO)
 
 
 @pytest.fixture(scope="module")
 def frozen():
-    return matched_runs(FROZEN)
+    return recorded(FROZEN), ended_alike(FROZEN)
+
+
+def starts(run):
+    return [row.t for row in run.events().where(ev="starting")]
 
 
 def test_nothing_else_is_claimed(unproved):
@@ -52,116 +73,146 @@ def test_nothing_else_is_claimed(unproved):
 
 
 @pytest.mark.claim(
-    "base has the eight messages under many start orders and gaps, and much else; in bitmap the bloom filter's switch is on; in noprop SQL92 is not allowed.",
-    "Things worth finding: four consumers; a tag that changes while its consumer runs; refused SQL92.",
+    "base has the eight messages under many start orders and gaps, and much else.",
+    "In bitmap the bloom filter's switch is on.",
+    "In noprop SQL92 is not allowed. They have 73 scenarios, 6 and 3.",
+    "Things worth finding: a tag that changes while its consumer runs; a broker that refuses SQL92.",
 )
 def test_three_sets():
-    assert [len(scenarios_of(name)) for name in ("base", "bitmap", "noprop")] == [73, 6, 3]  # as the guess's cell says
-    assert settings_beside(set_folder("bitmap")).broker.enable_calc_filter_bit_map
-    assert not settings_beside(set_folder("noprop")).broker.enable_property_filter
-    kinds = [[step.__struct_config__.tag for step in one.steps] for one in scenarios_of("base").values()]
-    assert any(one.count("start") == 4 for one in kinds)
-    assert any("subscribe" in one for one in kinds)
+    sets = {}
+    for name in ("base", "bitmap", "noprop"):
+        lines = (GOLDEN / name / "scenarios.jsonl").read_text(encoding="utf-8").splitlines()
+        sets[name] = [json.loads(line) for line in lines]
+    assert [len(found) for found in sets.values()] == [73, 6, 3]
+    assert settings_beside(GOLDEN / "bitmap").broker.enable_calc_filter_bit_map
+    assert not settings_beside(GOLDEN / "noprop").broker.enable_property_filter
+    assert any(step["do"] == "subscribe" for one in sets["base"] for step in one["steps"])
+    mixed = next(one for one in sets["noprop"] if one["id"] == "p-npmix-001")
+    assert {step["subscribe"]["T"]["type"] for step in mixed["steps"] if step["do"] == "start"} == {"TAG", "SQL92"}
 
 
 @pytest.mark.claim(
-    "Some scenarios ended one way in all these runs, and the real one ended that way too.",
-    "There the real end must be among the ends we reach, and in these three sets it is.",
+    "One scenario first: A asks for tagA, two seconds later B asks for tagB, both in one group.",
+    "Nobody told our clients when to beat. Here they send as many heartbeats as the real ones.",
+    "What must agree is who got which message, and which offsets were committed.",
+    "the Java clients woke at other moments.",
+)
+def test_one_scenario(pair):
+    there, here = pair
+    assert there.outcome() == here.outcome()
+    beats = [Counter(row.who for row in run.heartbeats()) for run in pair]
+    assert beats[0] == beats[1]
+    assert not [step for step in there.scenario.steps if "beat" in type(step).__name__.lower()]
+    assert 1_900 < starts(there)[1] - starts(there)[0] < 2_100
+    assert there.consumed()[0].t != here.consumed()[0].t
+
+
+@pytest.mark.claim(
+    "In each run only one tag comes through, but it is not always the same one.",
+)
+def test_a_race(shown):
+    ends = [line.split() for line in shown["race"].splitlines() if "MsgStr" in line]
+    got = [{int(word[-1]) < 4 for word in line if word.startswith("MsgStr")} for line in ends]
+    assert sorted(map(sorted, got)) == [[False], [True]]
+
+
+@pytest.mark.claim(
+    "Recorded events and ours have the same form, so one function reads both.",
+    "Some scenarios ended one way in all our runs. The real one ended that way too.",
+    "There the real end must be among the ends that we reach, and in these three sets it is.",
+    "One that ends a race in every way would pass too",
 )
 @pytest.mark.parametrize("name", ["bitmap", "noprop"])  # base is compared by the lesson itself, and by ./lab simulate
-def test_agreement(name):
-    found = agreement((name,), 8)[name]
+def test_agreement(name, shown):
+    found = list(compare(GOLDEN / name, seeds=8))
     assert {one.verdict for one in found} == {RecordedVerdict.SAME, RecordedVerdict.REACHED}
     assert all(len(one.survey.reached) == 1 for one in found if one.verdict is RecordedVerdict.SAME)
-
-
-@pytest.mark.claim("Nobody told our clients when to beat.", "Here they beat as often as the real ones.")
-def test_beats(pair):
-    assert pair.recorded.count(pair.recorded.beats) == pair.simulated.count(pair.simulated.beats)
-
-
-@pytest.mark.claim(
-    "What must agree is who got which message and which offsets were committed.",
-    "What moves with the clocks may differ, by some pulls for instance",
-    "If one of the first kind were marked here, a test of this notebook would fail.",
-)
-def test_what_must_agree(pair, frozen):
-    for one in (pair, frozen):
-        assert not [row.what for row in one.pairs() if row.exact and row.differs]
-        assert {row.what for row in one.pairs() if row.exact} == {"consumed by A", "consumed by B", "committed offsets"}
-        assert [row.what for row in one.pairs() if row.differs]
+    races = sum(one.verdict is RecordedVerdict.REACHED for one in found)
+    rows = {line.split()[0]: line.split()[1:] for line in shown["agreement"].splitlines()[2:]}
+    assert rows[name] == [str(len(found)), str(len(found)), str(races)]
+    assert rows["base"] == ["73", "73", "56"]
 
 
 @pytest.mark.claim(
-    "No side sees it close, so what follows hangs on clocks: the last heartbeat, a scan, B's next rebalance.",
+    "No side sees it close.",
+    "So what follows hangs on clocks: the last heartbeat, a scan, B's next rebalance.",
     "B gets the rest at the same second in both runs.",
-    "The scan closed it, A noticed and made a new one, and with its next heartbeat it was a member again, in both runs.",
+    "A freeze swallows frames, but it lets the end of a connection pass.",
+    "The scan closed the connection, A noticed and made a new one, and with its next heartbeat it was a member again, in both runs.",
     "A's last heartbeat was heard shortly after its start.",
     "Two minutes later a scan forgets it, and B rebalances at its own next turn.",
     "Until then no member is told anything.",
 )
 def test_a_long_silence(frozen):
-    for run in (frozen.recorded, frozen.simulated):
-        (broken,) = run.broken
-        beats = [mark.t for mark in run.beats if mark.who == "A"]
-        before = [t for t in beats if t < broken.t]
-        assert max(before) < 2_000
-        assert min(t for t in beats if t > broken.t) > 120_000
-        rest = [mark.t for mark in run.consumed if mark.t > broken.t + 10_000]
+    ends = []
+    for run in frozen:
+        first, zero = starts(run)[0], run.events().where(ev="control")[0].t
+        beats = [row.t for row in run.heartbeats() if row.who == "A"]
+        last, again = max(t for t in beats if t < zero), min(t for t in beats if t > zero)
+        assert last - first < 2_000
+        assert again - last > 120_000
+        rest = [row.t for row in run.consumed() if row.t > zero + 10_000]
+        assert {row.who for row in run.consumed()} == {"B"}
         assert len(rest) == 2
-        assert max(before) + 120_000 < min(rest) < max(before) + 150_000 + 100
-        assert not [mark.t for mark in run.told if broken.t < mark.t < min(rest)]
-        assert {mark.who for mark in run.told if mark.t > max(rest)} == {"A", "B"}
-    ends = [max(mark.t for mark in run.consumed) for run in (frozen.recorded, frozen.simulated)]
+        assert last + 120_000 < min(rest) < last + 150_000 + 100
+        # nobody is told: B's heartbeats come at its period alone until it takes the queues
+        quiet = [row.t for row in run.heartbeats() if row.who == "B" and zero < row.t < min(rest) - 100]
+        assert all(29_000 < later - one < 31_000 for one, later in zip(quiet, quiet[1:], strict=False))
+        # after A's heartbeat B stamps anew: A is a member again
+        stamps = [row.version for row in run.heartbeats() if row.who == "B" and row.t >= again - 100]
+        held = max(row.version for row in run.heartbeats() if row.who == "B" and row.t < again - 100)
+        assert max(stamps) > held
+        ends.append(max(rest) - zero)
     assert abs(ends[0] - ends[1]) < 1_000
 
 
 @pytest.mark.claim(
-    "The frames alone tell what the slot held, and when, since the rule is known: the newest version wins.",
-    "The broker may hold a pull before it answers, so requests and answers of different queues lie crosswise.",
+    "A recording is a file of lines, one for each frame.",
+    "Four bytes say how long the frame is, four how long its head is. The head is JSON, and a heartbeat's body too.",
+    "A client's id ends with the name of its scenario.",
+    "34 is a heartbeat, 38 asks for the members, 40 is a notice that members changed.",
+    "an epoch time in ms from the client's own clock.",
+    "These frames alone tell what the slot held, and when, since the rule is known: the newest version wins.",
+    "A row is a consumer, a column what the broker answered to its pulls (11).",
 )
-def test_the_newest_version_wins():
-    newest, values = 0, []
-    for _, _, direction, command in commands(SCENARIO):
-        if direction != "c2s" or command.is_response or command.code != RequestCode.HEART_BEAT:
-            continue
-        for consumer in HeartbeatData.decode(command.body or b"").consumer_data_set:
-            for told in consumer.subscription_data_set:
-                if not str(told.topic).startswith("%RETRY%") and told.sub_version > newest:
-                    newest = told.sub_version
-                    values.append(told.sub_string)
-    distinct = [value for number, value in enumerate(values) if number == 0 or value != values[number - 1]]
-    assert distinct == [slot.expression for slot in recorded_timeline(SCENARIO).slots]
-    open_pulls = longest = 0
-    for _, _, _, command in commands(SCENARIO):
-        open_pulls += command.code == RequestCode.PULL_MESSAGE and not command.is_response
-        longest = max(longest, open_pulls)
-    assert longest > 1
+def test_frames(shown):
+    names = {34: "HEART_BEAT", 38: "GET_CONSUMER_LIST_BY_GROUP", 40: "NOTIFY_CONSUMER_IDS_CHANGED", 11: "PULL_MESSAGE"}
+    assert {number: RequestCode(number).name for number in names} == names
+    rows = [line.split() for line in shown["versions"].splitlines()[1:]]  # the cell asserts that these are the slot's
+    assert [row[3] for row in rows] == ["tagA", "tagA", "tagB", "tagB", "tagA"]
+    assert [int(row[4]) for row in rows] == sorted(int(row[4]) for row in rows)
+    assert all(len(row[4]) == len("1795247191303") for row in rows)
+    assert "not the latest" in shown["pulls"]
 
 
 @pytest.mark.claim(
-    "replay feeds it the recorded requests, in their order (those under way at once may change places; it counts how often), and compares code, remark, fields and body of every answer.",
+    "replay feeds it the recorded requests, in their order (those under way at once may change places; it counts how often).",
+    "It compares code, remark, fields and body of every answer.",
     "What the frames do not determine (a store time, a port, the order in a hash table) it lets pass within limits, and counts that too.",
-    "Fed to a new broker, it gives the same answers, but for what the frames do not determine.",
 )
 def test_replay_counts_what_it_assumes():
-    told = replay(set_folder("noprop")).as_json()
+    told = replay(GOLDEN / "noprop").as_json()
     assert told["requests"] == told["identical"] == 468
     assert told["reordered"] == told["undetermined"]["overtaken"]["used"]
     assert {"store_time", "born_port", "member_order"} <= set(told["undetermined"])
 
 
+@pytest.mark.row("S-94")
 @pytest.mark.claim(
     '"Same subscription", although they differ.',
     "the tool compares nothing until the member with the lowest client id has run for more than two minutes.",
     'It says "same" although it has not looked.',
     'The real tool says "same" of every push group whose first member is young.',
 )
-def test_the_tool():
-    said = recorded_consumer_status()
-    assert any(line.startswith("Same subscription") for line in said.lines)
-    assert said.age_ms < 120_000
-    assert [found_consistent(ms) for ms in (0, 60_000, 120_000, 120_001, 600_000)] == [True, True, True, False, False]
+def test_the_tool(shown):
+    assert "Same subscription in the same group of consumer" in shown["tool"]
+    assert "A had run for 78 s" in shown["tool"]
+    members = {
+        f"192.0.2.2@{who}": RunningConsumer(push=True, started=0, subscriptions=[build("T", f"tag{who}", "TAG", 0)])
+        for who in "AB"
+    }
+    found = [analyze_subscription(members, ms) for ms in (0, 60_000, 78_000, 120_000, 120_001, 600_000)]
+    assert found == [True, True, True, True, False, False]
 
 
 @pytest.mark.claim("The article's run is one end of a race. The recordings have others too.")
@@ -177,14 +228,13 @@ def test_the_recordings_have_other_ends():
 def test_slots_of_the_task():
     by_end = set()
     for name in SLOTS[:3]:
-        strip = recorded_timeline(name)
-        first, *_, last = (slot.expression for slot in strip.slots)
-        values = [slot.expression for slot in strip.slots]
+        changes = [row for row in recorded(name).subscriptions() if row.expression != row.before]
+        values = [row.expression for row in changes]
         assert len(set(values)) == 2
-        assert values[:3] == [first, next(one for one in values if one != first), first]
-        gaps = [later.t - earlier.t for earlier, later in zip(strip.slots[1:], strip.slots[2:], strict=False)]
+        assert values[:3] == [values[0], next(one for one in values if one != values[0]), values[0]]
+        gaps = [later.t - earlier.t for earlier, later in zip(changes[1:], changes[2:], strict=False)]
         assert max(gaps[:2]) < 1_000
-        by_end.add(last == first)
+        by_end.add(values[-1] == values[0])
     assert by_end == {True, False}
 
 
@@ -195,7 +245,7 @@ def test_slots_of_the_task():
 )
 def test_a_wrong_rule_shows_in_the_answers():
     rules = DEFAULT_RULES.replace(next_offset=lambda offset, looked_at, found: offset + found)
-    wrong = replay(set_folder("noprop"), rules=rules)
+    wrong = replay(GOLDEN / "noprop", rules=rules)
     assert {(one.code, one.field) for one in wrong.differing} == {
         (RequestCode.PULL_MESSAGE, "extFields.nextBeginOffset")
     }

@@ -46,7 +46,7 @@ OTHERS = {
     ),
     "10_real_broker": (
         {"mode": "static", "scenario": "p-bcast-060", "sets": ["noprop"], "seeds": 2},
-        "Scenario p-bcast-060, the recorded run above",
+        "p-bcast-060: the real broker and our run",
     ),
     "11_audit": ({"mode": "static", "scenario": "p-audit-000"}, "G_p-audit-000 lost 76 of 190 messages"),
     "12_distributions": ({"mode": "static", "x": "queues"}, "share that arrives over queues, from 0 to 1."),

@@ -1,1 +1,1 @@
-"""What a recording tells about its run, as facts, pictures' strips and stores."""
+"""What a recording tells about its run: facts and fates, stores, a tap's account."""

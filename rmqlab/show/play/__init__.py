@@ -1,1 +1,0 @@
-"""Controls: what a reader can change, and the pictures that follow."""

@@ -1,1 +1,0 @@
-"""Pictures of recordings beside simulations."""
