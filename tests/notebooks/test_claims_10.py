@@ -32,7 +32,7 @@ SETTING = (
     "That means: the same messages for every consumer, the same committed offsets.",
     "The same in numbers:",
     "But would every one of our runs end so?",
-    "so look at the other scenarios closely.",
+    "so look at other scenarios closely.",
     "Clients use the tap's name server address; their settings change in nothing else.",
     "A harder question: does our broker give the same answer to every single request?",
     "RocketMQ has a tool that checks whether all members of a group want the same.",
@@ -120,7 +120,7 @@ def test_a_race(shown):
     "Recorded events and ours have the same form, so one function reads both.",
     "Some scenarios ended one way in all our runs. The real one ended that way too.",
     "There the real end must be among the ends that we reach, and in these three sets it is.",
-    "One that ends a race in every way would pass too",
+    "A simulator that can end in every way would pass this too",
 )
 @pytest.mark.parametrize("name", ["bitmap", "noprop"])  # base is compared by the lesson itself, and by ./lab simulate
 def test_agreement(name, shown):

@@ -94,6 +94,9 @@ def test_pictures_stand_one_below_the_other(run):
     assert both.table == grid.table
     shown = words(both)
     assert {"MsgStr4", "slot in broker", "ignored"} <= set(shown)
+    labelled = stacked("Fates, and the slot", grid, slot, labels=["The <real> one"])
+    assert labelled.alt == f"The <real> one: {grid.alt} {slot.alt}"
+    assert "The &lt;real&gt; one" in labelled.svg
 
 
 @pytest.mark.row("S-35", "S-82", "S-84")
