@@ -194,7 +194,9 @@ def test_a_clock_that_is_an_hour_ahead(lesson):
         assert {row.who for row in ahead.subscriptions()} == {"A"}
 
 
-@pytest.mark.claim('"A started first, so A has queues 0 and 1"?', "In the last row of the table the higher number comes first.")
+@pytest.mark.claim(
+    '"A started first, so A has queues 0 and 1"?', "In the last row of the table the higher number comes first."
+)
 @pytest.mark.row("S-32")
 def test_ids_as_texts_decide(lesson):
     for names in (("A", "B"), ("B", "A"), ("9980", "10020"), ("10020", "9980")):

@@ -7,8 +7,8 @@ import pytest
 import rmqlab
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.filter_funnel import STAGES, Stage
-from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS
 from rmqlab.lessons.checks_02 import HUNTED
+from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS
 from rmqlab.message.java import string_hash
 
 LESSON = "02_tags"
@@ -77,7 +77,7 @@ def test_the_hash_in_four_lines(tag):
     "This rule computes nothing.",
     "And two different texts can have the same number.",
     "A whole broker gives the same answer:",
-    "subscription has sub_string (the text, \"*\" for everything), tags_set and code_set.",
+    'subscription has sub_string (the text, "*" for everything), tags_set and code_set.',
 )
 def test_the_broker_believes_the_numbers(shown):
     data = rmqlab.tags("TagA")

@@ -9,8 +9,8 @@ import pytest
 import rmqlab
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.compiler import ParseCache
-from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS
 from rmqlab.lessons.checks_03 import HUNTED, REPAIRS, comparisons
+from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS
 
 LESSON = "03_sql92"
 SETTING = (
@@ -97,7 +97,12 @@ def test_four_values():
         assert answer.matches == (answer.value == "true")
     assert found == {"true", "false", "null", THROWN}
     assert value("a > 1") == value("NOT (a > 1)") == "null"
-    assert [value("a = 1", one) for one in ({"a": "1"}, {"a": "0"}, {}, {"a": "one"})] == ["true", "false", "null", THROWN]
+    assert [value("a = 1", one) for one in ({"a": "1"}, {"a": "0"}, {}, {"a": "one"})] == [
+        "true",
+        "false",
+        "null",
+        THROWN,
+    ]
 
 
 @pytest.mark.claim(
@@ -179,13 +184,20 @@ def test_surprises():
     read = {"NOT a = 1": "((NOT a) == 1)", "NOT a <> 1": "(NOT ((NOT a) == 1))", "NOT a IS NULL": "((NOT a) == NULL)"}
     assert {text: rmqlab.sql92(text).read_as for text in read} == read
     assert all(map(refused, ("NOT a > 1", "NOT a <= 1", "NOT a BETWEEN 1 AND 2", "NOT a IN ('x')")))
-    assert [value("a <> 5"), value("5 = a"), value("5 <> a"), value("A > 1", {"a": "2"})] == ["null", "false", "true", "null"]
+    assert [value("a <> 5"), value("5 = a"), value("5 <> a"), value("A > 1", {"a": "2"})] == [
+        "null",
+        "false",
+        "true",
+        "null",
+    ]
     assert rmqlab.sql92("a = 1 AND b = 2 OR c = 3").read_as == rmqlab.sql92("(a = 1 AND b = 2) OR c = 3").read_as
     assert value("TAGS = 'TagA || TagB'", {"TAGS": "TagA"}) == "false"
     assert value("TRUE = a", {"a": "true"}) == "ClassCastException"
 
 
-@pytest.mark.claim("A broker that nobody configured knows none of this:", "It goes on to send heartbeats and to pull, in vain.")
+@pytest.mark.claim(
+    "A broker that nobody configured knows none of this:", "It goes on to send heartbeats and to pull, in vain."
+)
 @pytest.mark.row("F-08", "F-98")
 def test_the_switch(shown):
     from rmqlab.broker.broker_config import BrokerConfig
@@ -195,7 +207,9 @@ def test_the_switch(shown):
     assert "{1} messages: 0" in shown["switch"]
 
 
-@pytest.mark.claim("The broker compiles it then, and keeps the tree in a manager of its own.", "A pull uses the tree that is there.")
+@pytest.mark.claim(
+    "The broker compiles it then, and keeps the tree in a manager of its own.", "A pull uses the tree that is there."
+)
 @pytest.mark.row("F-73", "F-75")
 def test_a_text_is_compiled_once():
     lab = rmqlab.Lab(topics={"T": 1})

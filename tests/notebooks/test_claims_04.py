@@ -104,7 +104,9 @@ def test_the_bits_of_a_message():
         assert bits_of(unit.filter_bit_map) == wanted
         assert unit.tags_code == string_hash(tag) != queue.entry(number)[2]
         assert len(queue.get_index_buffer(number, 20)) == 20
-    assert {group for group, one in WANTED.items() if compile_sql92(one).matches({"a": "6", "TAGS": "TagA"})} == {*WANTED}
+    assert {group for group, one in WANTED.items() if compile_sql92(one).matches({"a": "6", "TAGS": "TagA"})} == {
+        *WANTED
+    }
 
 
 @pytest.mark.row("F-08", "F-09", "F-48", "F-49", "F-92")
@@ -253,7 +255,9 @@ def test_false_hits():
             climbing = [theory(bloom, expected + more) for more in range(0, expected, 8)]
             assert climbing == sorted(climbing)
     default = BloomFilter.create_by_fn(20, 32)
-    assert all(counted(default, groups) == pytest.approx(theory(default, groups), abs=0.06) for groups in (8, 16, 32, 64))
+    assert all(
+        counted(default, groups) == pytest.approx(theory(default, groups), abs=0.06) for groups in (8, 16, 32, 64)
+    )
     wanted = {f"CID_{n}": "a >= 0" for n in range(40)} | {f"OTHER_{n}": "a > 100" for n in range(20)}
     fates = Counter((fate.group[:3], fate.fate) for fate in filtered(wanted, **BOTH).fates())
     assert fates["CID", "delivered"] == 400

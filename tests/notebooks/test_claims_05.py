@@ -162,7 +162,7 @@ def test_calls_of_the_articles_case():
 )
 def test_a_rule_that_stops_early(shown):
     read = []
-    rmqlab.RULES["4.8.0"].is_hit([1, 2, 3], lambda place: read.append(place))
+    rmqlab.RULES["4.8.0"].is_hit([1, 2, 3], read.append)
     assert read == [1, 2, 3]
     lines = [line.split() for line in shown["rule"].splitlines()]
     (real,) = [line[1:] for line in lines if line[:1] == ["4.8.0"] and len(line) == 3]

@@ -91,7 +91,7 @@ def test_two_ways_to_die():
 def test_scans(shown):
     assert RULE.scan_period_ms == 10_000
     ages = [float(line.split()[0]) for line in shown["scan"].splitlines()[2:]]
-    assert {round(b - a) for a, b in pairwise(ages) if b > a and a > 30} == {10}
+    assert {round(b - a) for a, b in pairwise(ages) if b > a > 30} == {10}
     assert shown["scan"].count("True") == 1
 
 

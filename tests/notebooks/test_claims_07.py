@@ -114,7 +114,9 @@ def test_nobody_is_told(shown):
     "Under the default strategy the order of client ids decides what a newcomer costs.",
 )
 def test_strategies(shown):
-    every = [name for name in dir(strategies) if name.startswith("Allocate") and hasattr(getattr(strategies, name), "name")]
+    every = [
+        name for name in dir(strategies) if name.startswith("Allocate") and hasattr(getattr(strategies, name), "name")
+    ]
     more = {"AllocateMessageQueueByConfig", "AllocateMessageQueueByMachineRoom", "AllocateMachineRoomNearby"}
     assert more <= set(every)
     moves = [list(map(int, line.split()[-3:])) for line in shown["moves"].splitlines()[2:]]

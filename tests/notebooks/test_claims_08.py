@@ -74,7 +74,9 @@ def test_every_order_of_half_the_group(shown):
     assert int(runs) < whole < 1_000
 
 
-@pytest.mark.claim("The list of all choices is a schedule.", "You can send it to a colleague, and the run is the same, byte for byte:")
+@pytest.mark.claim(
+    "The list of all choices is a schedule.", "You can send it to a colleague, and the run is the same, byte for byte:"
+)
 def test_a_schedule_repeats_its_run(some):
     a_wins = next(one for one in some.outcomes if one.outcome.bodies_of("A"))
     again = rmqlab.simulate(json.loads(meet().scenario().to_json()), schedule=a_wins.schedule)

@@ -62,7 +62,9 @@ def test_the_traffic():
     before = len(lab.messages())
     traffic(lab)
     rows = list(lab.messages())[before:]
-    assert sorted((row.tag, row.queue) for row in rows) == sorted([(tag, n) for tag in ("tagA", "tagB") for n in (0, 1)] * 2)
+    assert sorted((row.tag, row.queue) for row in rows) == sorted(
+        [(tag, n) for tag in ("tagA", "tagB") for n in (0, 1)] * 2
+    )
 
 
 @pytest.mark.claim(
@@ -103,7 +105,10 @@ def test_the_rolling_restart(rolling):
     assert all(row.committed == row.max for row in committed[-2:])
 
 
-@pytest.mark.claim("While members differ, send only what all of them let pass.", "Why. First members have OLD or both, and tagA alone is sent. Then they have both or NEW, and tagB alone is sent. What is sent passes each slot of that time.")
+@pytest.mark.claim(
+    "While members differ, send only what all of them let pass.",
+    "Why. First members have OLD or both, and tagA alone is sent. Then they have both or NEW, and tagB alone is sent. What is sent passes each slot of that time.",
+)
 def test_producers_that_wait_send_what_all_let_pass():
     lab = begin()
     widen_and_wait(lab)

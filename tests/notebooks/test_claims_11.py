@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+from itertools import pairwise
 
 import pytest
 
@@ -17,8 +18,8 @@ from rmqlab.checkout import ROOT, folder
 from rmqlab.lab.audit_report import CERTAINTIES
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts
-from rmqlab.protocol.codes import ResponseCode
 from rmqlab.lessons.checks_11 import HELD_MS, SEARCHED, SPLIT, TAGS
+from rmqlab.protocol.codes import ResponseCode
 
 LESSON = "11_audit"
 SETTING = (
@@ -156,15 +157,13 @@ def test_certainties_and_stages(shown, told):
 def test_an_incident(changed, shown):
     lost = [fate for fate in changed.fates() if fate.lost]
     assert {(fate.tag, fate.fate, fate.subscription) for fate in lost} == {("tagA", "dropped_by_broker_tag", "tagB")}
-    levels = [
-        rows(shown["levels"])[name] for name in ("the store alone", "who asked for what", "what the broker held")
-    ]
+    levels = [rows(shown["levels"])[name] for name in ("the store alone", "who asked for what", "what the broker held")]
     assert [one[3] for one in levels] == [80, 40, 20]
     assert levels[-1] == [80, 40, len(lost), 20]
     assert "one.t > changed" in cells()["levels-check"]
     assert HELD_MS == 15_000 == rmqlab.RULES["4.8.0"].suspend_ms
     offsets = sorted({round(fact.t) for fact in changed.run.facts.of("offset_persist") if fact.source == "A"})
-    assert 5_000 in {later - one for one, later in zip(offsets, offsets[1:], strict=False)}
+    assert 5_000 in {later - earlier for earlier, later in pairwise(offsets)}
 
 
 @pytest.mark.row("S-66")

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.lab.groups.tag_group import TagGroup
-from tests.lab.recorded_races import SETS, recorded_races
 from rmqlab.lessons.checks_12 import RING, ring
 from rmqlab.rules import RULES
 from rmqlab.spark.sweeps.results import stored_sweep
+from tests.lab.recorded_races import SETS, recorded_races
 
 LESSON = "12_distributions"
 SETTING = (
@@ -83,7 +83,9 @@ def test_what_each_change_brings(shown):
         "network": {"delay_us": 200},
         "tag": {"shared": 1},
     }
-    gained = {name: loss(**{**USUAL, **change})[0]["delivered"] - usual["delivered"] for name, change in changes.items()}
+    gained = {
+        name: loss(**{**USUAL, **change})[0]["delivered"] - usual["delivered"] for name, change in changes.items()
+    }
     assert sum(abs(one) < 1 / 100 for one in gained.values()) == 3
     assert max(gained, key=gained.get) == "tag"
     assert "a_tag_that_both_ask_for      0.3      0.5" in shown["c12-changes"]
@@ -132,9 +134,7 @@ def test_a_frame_of_a_lab_takes_a_millisecond():
 def test_where_the_model_may_stand_for_the_whole_broker(shown):
     assert {one["runs"] for one in stored_sweep("loss_whole").good} == {40}
     lines = [line.removesuffix("<").split() for line in shown["c12-model"].splitlines()[2:]]
-    off = {
-        (traffic, int(delay), int(gap)): (int(count), float(less)) for traffic, delay, gap, _, count, less in lines
-    }
+    off = {(traffic, int(delay), int(gap)): (int(count), float(less)) for traffic, delay, gap, _, count, less in lines}
     assert len(off) == 12
     assert {line[3] for line in lines} == {"12"}
     assert all(count <= 2 for (_, frame, gap), (count, _) in off.items() if frame == 1_000 or gap == 1_000)

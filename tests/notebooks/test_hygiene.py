@@ -172,9 +172,7 @@ def test_numbers_in_the_text_are_computed_above(name):
         prose = NAMED.sub("", cell["source"])
         for number in NUMBER.findall(re.sub(r"^#.*$", "", prose, flags=re.MULTILINE)):
             shown = computed + after if place < given else computed
-            assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", shown), (
-                f"{cell['id']}: {number} comes from nowhere"
-            )
+            assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", shown), f"{cell['id']}: {number} comes from nowhere"
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -255,7 +253,7 @@ def test_a_task_asks_for_a_rule(name):
 
 @pytest.mark.parametrize("name", OPEN)
 def test_open_lesson_locks_its_guess(name):
-    """The cell tagged `guess` calls `rmqlab.guess`, so that a learner's copy stops there; no picture stands above it."""
+    """The cell tagged `guess` calls `rmqlab.guess`, so a learner's copy stops there; no picture stands above it."""
     cells = code_cells(load(name))
     tagged = [number for number, cell in enumerate(cells) if "guess" in cell["metadata"].get("tags", ())]
     assert tagged

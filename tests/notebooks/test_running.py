@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import re
 
 import papermill
 import pytest
 
 from rmqlab.checkout import ROOT
-from tests.proof.exercises import exercise_of, exercise_path
 from rmqlab.lessons.notebooks import execute, page, read
 from rmqlab.spark.session import SETTING
+from tests.proof.exercises import exercise_of, exercise_path
 
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
