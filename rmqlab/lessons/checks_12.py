@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.groups.tag_group import TagGroup
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.spark.sweeps.results import stored_sweep
+from rmqlab.spark.sweeps.tag_group import TagGroup
 
 NEAR = 0.0005
 # Members, queues, shared tags; what to think about when the first ones that are wrong are these.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.filter_funnel import STAGES, Stage
 from rmqlab.show.brush import Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
@@ -23,6 +23,22 @@ HEADS = (
     ("delivered", ""),
 )
 LONGEST, MOST_NAMES = 34, 8
+
+
+class Stage(StrEnum):
+    """The three places where a message may stop, in their order."""
+
+    LAYER_1 = "layer 1"
+    LAYER_2 = "layer 2"
+    CLIENT = "client"
+
+
+STAGES = {
+    Fate.DROPPED_BY_BROKER_TAG: Stage.LAYER_1,
+    Fate.DROPPED_BY_BROKER_BITMAP: Stage.LAYER_1,
+    Fate.DROPPED_BY_BROKER_SQL: Stage.LAYER_2,
+    Fate.DROPPED_BY_CLIENT: Stage.CLIENT,
+}
 
 
 class Lane(NamedTuple):

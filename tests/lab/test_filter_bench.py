@@ -7,9 +7,9 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.filter_funnel import Stage
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.show.funnels import Stage
 from tests.proof.bloom.rates import counted, rates, theory
 from tests.proof.call_trace import trace, traced_filtering
 from tests.proof.filter_bench import EPOCH_MS, FilterBench, Switches

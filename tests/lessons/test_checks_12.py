@@ -6,8 +6,8 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lab.groups.tag_group import TagGroup
 from rmqlab.lessons.checks_12 import RING, ring
+from rmqlab.spark.sweeps.tag_group import TagGroup
 
 
 def right_law(members, queues, shared):

@@ -6,10 +6,10 @@ import pytest
 
 import rmqlab
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.filter_funnel import STAGES, Stage
 from rmqlab.lessons.checks_02 import HUNTED
 from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS
 from rmqlab.message.java import string_hash
+from rmqlab.show.funnels import STAGES, Stage
 
 LESSON = "02_tags"
 SETTING = (

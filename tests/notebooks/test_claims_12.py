@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.lab.groups.tag_group import TagGroup
 from rmqlab.lessons.checks_12 import RING, ring
 from rmqlab.rules import RULES
 from rmqlab.spark.sweeps.results import stored_sweep
+from rmqlab.spark.sweeps.tag_group import TagGroup
 from tests.lab.recorded_races import SETS, recorded_races
 
 LESSON = "12_distributions"

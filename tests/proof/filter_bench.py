@@ -16,7 +16,6 @@ from rmqlab.events import Filtered
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
-from rmqlab.lab.filter_funnel import STAGES, Stage
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_TAGS, properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -26,6 +25,7 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.show.funnels import STAGES, Stage
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr

@@ -9,12 +9,12 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.groups.tag_group import counts
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.rerun import parameters_of, rerun_row, row_of, run_of_row
 from rmqlab.spark.sweeps.results import kept_rows, stored_sweep
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.searched_group import schedules, weighted_median
+from rmqlab.spark.sweeps.tag_group import counts
 from rmqlab.spark.sweeps.whole_group import ChosenBefore, group_start, loss_whole, whole_run_of, winner_of
 
 WHOLE = {

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.lab.groups.tag_group import GROUP, TOPIC
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.recorded_outcomes import default_settings
@@ -23,6 +22,7 @@ from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
 from rmqlab.spark.sweeps.sweep import Scalar, Sweep, grid
+from rmqlab.spark.sweeps.tag_group import GROUP, TOPIC
 from rmqlab.spark.sweeps.whole_group import TRAFFIC, group_start, loss_whole
 
 MESSAGES = 64

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.groups.tag_group import LAST_LOOK_MS, TOPIC, TagGroup
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.spark.sweeps.tag_group import LAST_LOOK_MS, TOPIC, TagGroup
 from rmqlab.spark.sweeps.whole_group import SETTLED_MS, TRAFFIC
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.groups.tag_group import FATES, LAST_LOOK_MS, TOPIC, TagGroup, counts
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Chooser, SeededChooser, Timing
 from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs, message_tags
+from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, TOPIC, TagGroup, counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

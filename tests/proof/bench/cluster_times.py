@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.files import atomic_write
-from rmqlab.lab.interval import Interval
 from rmqlab.spark.cluster_run import GROUP, run_everywhere, run_python
 from rmqlab.spark.servers import ConnectServer, StandaloneCluster
 from rmqlab.spark.session import open_session
+from tests.proof.interval import Interval
 
 if TYPE_CHECKING:
     from rmqlab.spark.cluster_run import Ran

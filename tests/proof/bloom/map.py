@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.lab.interval import Interval
 from tests.proof.bloom.stages import StageCounts, Stages
 from tests.proof.bloom.workload import Workload
+from tests.proof.interval import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

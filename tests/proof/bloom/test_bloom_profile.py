@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.interval import Interval
 from tests.proof.bloom.measure import map_workloads, measure, messages_for
 from tests.proof.bloom.stages import (
     ARTICLE_RATIO,
@@ -21,6 +20,7 @@ from tests.proof.bloom.stages import (
     timed_stages,
 )
 from tests.proof.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
+from tests.proof.interval import Interval
 from tests.proof.real.filter import RealFilterMissingError
 
 pytestmark = pytest.mark.slow

@@ -8,11 +8,11 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.interval import Interval
 from tests.proof.bloom.map import BloomMap, ProfileCell, Turn, read_map, stored_map, write_map
 from tests.proof.bloom.measure import PROCESSES, map_workloads
 from tests.proof.bloom.stages import StageCounts, Stages, counted
 from tests.proof.bloom.workload import Workload
+from tests.proof.interval import Interval
 
 
 def cell(share, *ratios, properties=True):

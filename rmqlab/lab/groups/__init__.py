@@ -1,1 +1,0 @@
-"""Experiments with groups over time: heartbeats, rebalance, ownership, crowds."""
