@@ -19,7 +19,8 @@ MEASURE = """
   const found = [];
   document.querySelectorAll('svg[role=img]').forEach((svg, number) => {
     const name = svg.querySelector('title').textContent;
-    const texts = [...svg.querySelectorAll('text')].filter(text => text.textContent.trim());
+    const words = /[\\p{L}\\p{N}]/u;  // a mark may lie on another mark
+    const texts = [...svg.querySelectorAll('text')].filter(text => words.test(text.textContent));
     const boxes = texts.map(text => {  // of its letters: blanks that hold a place cover nothing
       const box = text.getBoundingClientRect(), all = text.textContent, letter = box.width / all.length;
       const before = all.length - all.trimStart().length, after = all.length - all.trimEnd().length;
@@ -29,14 +30,14 @@ MEASURE = """
     texts.forEach((text, n) => {
       const scale = text.getScreenCTM();
       const size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(scale.a, scale.b);
-      const words = text.textContent.trim();
-      if (size < LEAST - 0.05) found.push(`${name}: "${words}" has ${size.toFixed(1)} px`);
+      const says = text.textContent.trim();
+      if (size < LEAST - 0.05) found.push(`${name}: "${says}" has ${size.toFixed(1)} px`);
       for (let m = 0; m < n; m++) {
         const a = boxes[n], b = boxes[m];
         const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
         const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
         if (wide > 2 && high > 0.35 * Math.min(a.height, b.height))
-          found.push(`${name}: "${words}" covers "${texts[m].textContent.trim()}"`);
+          found.push(`${name}: "${says}" covers "${texts[m].textContent.trim()}"`);
       }
     });
     const box = svg.getBoundingClientRect();

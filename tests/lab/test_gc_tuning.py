@@ -13,6 +13,12 @@ class _Stopped(Exception):
     pass
 
 
+@pytest.fixture(autouse=True)
+def nothing_set_apart():
+    """Another test of this process may have set objects apart, as a Spark worker does."""
+    gc.unfreeze()
+
+
 def test_all_is_as_before_afterwards_also_when_the_work_fails():
     before = gc.get_threshold()
 

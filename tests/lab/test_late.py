@@ -77,7 +77,7 @@ def test_a_search_by_itself_varies_the_order_of_frames_and_says_what_it_assumes(
 
 
 def test_what_cannot_be_varied_is_refused():
-    with pytest.raises(BadInput, match="vary 'weather': there are start, threads, reput"):
+    with pytest.raises(BadInput, match="vary 'weather'; there are start, threads, reput"):
         Explorer(TWO_ON_TWO_QUEUES, vary=["weather"])
 
 

@@ -34,7 +34,7 @@ def from_zero(hash64, k, m):
 
 RIGHT = [
     ("04-stages", STAGES),
-    ("04-positions", bit_positions),
+    ("04-positions", lambda hash64, k, m: [*bit_positions(hash64, k, m)]),
     ("04-hunt", HUNT),
     ("04-settings", settings(4, 200)),
     ("04-settings", settings(5, 210)),

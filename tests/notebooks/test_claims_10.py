@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -157,7 +158,7 @@ def test_a_long_silence(frozen):
         assert last + 120_000 < min(rest) < last + 150_000 + 100
         # nobody is told: B's heartbeats come at its period alone until it takes the queues
         quiet = [row.t for row in run.heartbeats() if row.who == "B" and zero < row.t < min(rest) - 100]
-        assert all(29_000 < later - one < 31_000 for one, later in zip(quiet, quiet[1:], strict=False))
+        assert all(29_000 < later - one < 31_000 for one, later in pairwise(quiet))
         # after A's heartbeat B stamps anew: A is a member again
         stamps = [row.version for row in run.heartbeats() if row.who == "B" and row.t >= again - 100]
         held = max(row.version for row in run.heartbeats() if row.who == "B" and row.t < again - 100)
@@ -232,7 +233,7 @@ def test_slots_of_the_task():
         values = [row.expression for row in changes]
         assert len(set(values)) == 2
         assert values[:3] == [values[0], next(one for one in values if one != values[0]), values[0]]
-        gaps = [later.t - earlier.t for earlier, later in zip(changes[1:], changes[2:], strict=False)]
+        gaps = [later.t - earlier.t for earlier, later in pairwise(changes[1:])]
         assert max(gaps[:2]) < 1_000
         by_end.add(values[-1] == values[0])
     assert by_end == {True, False}
