@@ -161,3 +161,10 @@ def test_ribbons_say_who_owned_what_and_mark_two_owners_and_none(untold, told):
     assert ">nobody<" not in other.svg
     assert "B leaves at 45 s" in other.alt
     assert other.svg == told.ribbons().svg
+
+
+def test_a_recording_says_who_owned_what_too(golden):
+    recorded = rmqlab.Lab.from_recording(golden / "broker-4.8.0" / "base", "p-article-000")
+    last = [row for row in recorded.owners() if row.until == max(row.until for row in recorded.owners())]
+    assert {(row.queue, row.owners) for row in last} == {(0, "A"), (1, "A"), (2, "B"), (3, "B")}
+    assert "At the end queue 0: A, queue 1: A, queue 2: B, queue 3: B." in recorded.ribbons().alt
