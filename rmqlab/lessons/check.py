@@ -58,6 +58,12 @@ class CheckFailed(AssertionError):
         super().__init__("\n".join(filter(None, (hint, problem, rule, *map(str, self.lines)))))
 
 
+def needs_keys(answer: object, names: Iterable[str]) -> None:
+    """Raise `CheckFailed` unless the answer is a dict with just these keys."""
+    if not isinstance(answer, Mapping) or set(answer) != set(names):
+        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, names))}.")
+
+
 def checks(notebook: str) -> dict[str, Check]:
     """The checks of one notebook ("01"): name to function; the functions raise `CheckFailed` or say what was right.
 

@@ -8,7 +8,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_keys
 from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS, broken
 from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
 from rmqlab.message.java import string_hash, trim
@@ -88,8 +88,7 @@ def _four_messages() -> Lab:
 
 def hunt(answer: Any) -> str:
     """For each wrong set of rules a subscription and a tag that show it, and the name of the rule that is wrong."""
-    if not isinstance(answer, dict) or set(answer) != set(HUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    needs_keys(answer, HUNTED)
     for name in HUNTED:
         _found(name, answer[name])
     return f"You found all three: {', '.join(f'{name} in {next(iter(_wrong(name)))}' for name in HUNTED)}."

@@ -15,7 +15,7 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
 from rmqlab.filter.sql92.doctor import hint as hint_of
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_keys
 from rmqlab.lessons.mutants import OF_FILTERS, broken
 from rmqlab.lessons.rule_judge import in_a_sentence
 from rmqlab.protocol.subscription_data import SQL92
@@ -155,8 +155,7 @@ REPAIRS: Mapping[str, Repair] = {
 
 def repair(answer: Any) -> str:
     """An expression for each of ``REPAIRS`` that means what its author wanted: {name: expression}."""
-    if not isinstance(answer, dict) or set(answer) != set(REPAIRS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, REPAIRS))}.")
+    needs_keys(answer, REPAIRS)
     for name, wanted in REPAIRS.items():
         _one_repair(name, wanted, answer[name])
     return "All five mean what they say."
@@ -184,8 +183,7 @@ def _one_repair(name: str, wanted: Repair, expression: object) -> None:
 
 def hunt(answer: Any) -> str:
     """For each wrong set of rules a condition and a message that show it, and the name of the rule that is wrong."""
-    if not isinstance(answer, dict) or set(answer) != set(HUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    needs_keys(answer, HUNTED)
     for name in HUNTED:
         _found(name, answer[name])
     return f"You found all three: {', '.join(f'{name} in {next(iter(OF_FILTERS[name]))}' for name in HUNTED)}."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_keys
 from rmqlab.lessons.mutants import OF_GROUPS, broken
 from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -152,8 +152,7 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
 
 def hunt(answer: Any) -> str:
     """Each broken broker's name, and the name of the rule that is wrong."""
-    if not isinstance(answer, Mapping) or set(answer) != set(HUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    needs_keys(answer, HUNTED)
     for name, said in answer.items():
         if said not in SUSPECTS:
             raise CheckFailed(f"{said!r} is none of {', '.join(SUSPECTS)}.")

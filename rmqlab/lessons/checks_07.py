@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_keys
 from rmqlab.lessons.mutants import OF_GROUPS, broken
 from rmqlab.lessons.rule_judge import broken_order, in_a_sentence
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.allotments import allotment_grid
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rmqlab.show.figure import Picture
 
 # Task 1: groups and numbers of queues that a strategy must divide; the simplest first.
@@ -137,8 +138,7 @@ def newcomer(answer: Any) -> str:
 
 def hunt(answer: Any) -> str:
     """Each broken broker's name, and the name of the rule that is wrong."""
-    if not isinstance(answer, Mapping) or set(answer) != set(HUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, HUNTED))}.")
+    needs_keys(answer, HUNTED)
     for name, said in answer.items():
         if said not in SUSPECTS:
             raise CheckFailed(f"{said!r} is none of {', '.join(SUSPECTS)}.")
