@@ -32,6 +32,7 @@ Questions
     guess           what you expect, before it is shown, and later beside what came out
 
 Real brokers
+    doctor          who is losing messages in a live cluster, now; nothing is sent to it but questions
     audit           which messages of a broker's store did which group lose, on Spark
     serve           a broker and a name server for real clients, for tests
     replay          a recording of a real broker against this one
@@ -49,6 +50,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rmqlab import show, spark
     from rmqlab.auditing import audit
+    from rmqlab.diagnosis.doctor import doctor
     from rmqlab.lab.lab import Lab
     from rmqlab.lessons.check import check
     from rmqlab.lessons.guess import guess
@@ -64,6 +66,7 @@ __all__ = [
     "audit",
     "broken",
     "check",
+    "doctor",
     "explore",
     "guess",
     "lint",
@@ -86,6 +89,7 @@ _MODULES = {
     "audit": "rmqlab.auditing",
     "broken": "rmqlab.lessons.mutants",
     "check": "rmqlab.lessons.check",
+    "doctor": "rmqlab.diagnosis.doctor",
     "guess": "rmqlab.lessons.guess",
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",

@@ -11,19 +11,25 @@ import threading
 import time
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
+from rmqlab.client.client_config import PushConsumerConfig
+from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.loss_watch import LossWatch
 from rmqlab.lab.served_topics import ServeError, check_whole, ends_of, make_topic, message_of, messages_of, put_message
 from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
+from rmqlab.runtime.socket_clients import SocketClients
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from types import TracebackType
 
     from rmqlab.broker.broker import Broker
+    from rmqlab.client.listener import ConsumeConcurrentlyContext
+    from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.lab.loss_watch import LostMessage
     from rmqlab.message.message import MessageExt
 
@@ -56,6 +62,35 @@ def serve(
     )
 
 
+class ServedConsumer:
+    """A push consumer that runs on the broker's thread; `got` are the bodies that its listener took, in their order."""
+
+    def __init__(self, broker: ServedBroker, name: str) -> None:
+        self.name = name
+        self.got: list[str] = []
+        self._broker = broker
+        self._client: DefaultMQPushConsumer | None = None
+
+    async def start(self, clients: SocketClients, group: str, wishes: Mapping[str, tuple[str, str]], mode: str) -> None:
+        """Start the client; its id is this machine's address, @ and the name."""
+        config = PushConsumerConfig(instance_name=self.name, message_model=MessageModel[mode.upper()])
+        self._client = await clients.push_consumer(group, wishes, self._take, config)
+
+    def stop(self) -> None:
+        """Shut it down in good order: it commits its offsets and leaves its group."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            self._broker.run(client.shutdown())
+
+    def _take(self, messages: list[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+        self.got += [(message.body or b"").decode("utf-8", "replace") for message in messages]
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    def __repr__(self) -> str:
+        """`<consumer A, 2 messages>`."""
+        return f"<consumer {self.name}, {len(self.got)} messages>"
+
+
 class ServedBroker:
     """A broker and its name server on a thread of their own. What a test asks of them runs on that thread."""
 
@@ -68,6 +103,7 @@ class ServedBroker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stop: asyncio.Event | None = None
+        self._clients: SocketClients | None = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -122,6 +158,9 @@ class ServedBroker:
             try:
                 await self._stop.wait()
             finally:
+                if self._clients is not None:
+                    await self._clients.shutdown()
+                    self._clients = None
                 await startup.stop()
 
         try:
@@ -150,12 +189,47 @@ class ServedBroker:
 
     def call(self, function: Callable[[Broker], T]) -> T:
         """Run `function(broker)` on the broker's thread and return what it returns."""
-        startup, loop = self._running(), cast("asyncio.AbstractEventLoop", self._loop)
+        startup = self._running()
 
         async def on_the_loop() -> T:
             return startup.call(function)
 
-        return asyncio.run_coroutine_threadsafe(on_the_loop(), loop).result()
+        return self.run(on_the_loop())
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the broker's thread and return what it returns."""
+        self._running()
+        return asyncio.run_coroutine_threadsafe(coroutine, cast("asyncio.AbstractEventLoop", self._loop)).result()
+
+    def consumer(
+        self,
+        name: str,
+        *,
+        group: str,
+        subscribe: Mapping[str, str] | None = None,
+        sql92: Mapping[str, str] | None = None,
+        mode: Literal["clustering", "broadcasting"] = "clustering",
+    ) -> ServedConsumer:
+        """Start a push consumer as 4.8.0's over a real connection; it runs until `stop`, or until the broker stops.
+
+        `subscribe` maps topics to tag expressions, `sql92` topics to conditions. What it gets is in `got`.
+
+        >>> with serve() as broker:
+        ...     broker.create_topic("T")
+        ...     a = broker.consumer("A", group="G", subscribe={"T": "tagA"})
+        ...     broker.members("G") == [f"127.0.0.1@{a.name}"]
+        True
+
+        Raises:
+            MQClientError: the client refuses to start, as 4.8.0's would: no topic, a wrong group name.
+        """
+        if self._clients is None:
+            self._clients = SocketClients(self.namesrv_addr)
+        wishes = {topic: (TAG, expression) for topic, expression in (subscribe or {}).items()}
+        wishes |= {topic: (SQL92, expression) for topic, expression in (sql92 or {}).items()}
+        consumer = ServedConsumer(self, name)
+        self.run(consumer.start(self._clients, group, wishes, mode))
+        return consumer
 
     def create_topic(self, topic: str, queues: int = 4) -> None:
         """Make a topic, or change its number of queues: clients find it in the name server's route at once.

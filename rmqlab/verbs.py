@@ -45,18 +45,12 @@ def simulate(
     Raises:
         BadInput: it is no scenario, a setting is unknown, or the schedule belongs to another run.
     """
+    from rmqlab.lab.scenario_inputs import scenario_and_settings
     from rmqlab.lab.simulate import simulate as run
-    from rmqlab.runtime.schedule import ScheduledChooser
-    from rmqlab.search.explorer.recorded_outcomes import scenario_and_settings
-    from rmqlab.search.explorer.timings import RaceChooser, race_timing
+    from rmqlab.search.explorer.timings import chosen_times
 
     one, cluster = scenario_and_settings(scenario, settings, rules)
-    chosen: dict[str, Any] = {}
-    if schedule is not None:
-        chosen = {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
-    elif seed is not None:
-        chosen = {"chooser": RaceChooser(seed), "timing": race_timing(one)}
-    return LabResult(run(one, cluster=cluster, **chosen))
+    return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
 
 
 def explore(
@@ -78,8 +72,8 @@ def explore(
     Raises:
         BadInput: it is no scenario, or a setting is unknown.
     """
+    from rmqlab.lab.scenario_inputs import scenario_and_settings
     from rmqlab.search.explorer.explore import Explorer
-    from rmqlab.search.explorer.recorded_outcomes import scenario_and_settings
 
     chosen, cluster = scenario_and_settings(scenario, settings, rules)
     return Explorer(chosen, budget=budget, cluster=cluster).explore()

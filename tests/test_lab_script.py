@@ -244,9 +244,9 @@ def test_a_failed_step_says_in_one_line_what_to_do(tree, script, says, line):
 def test_large_downloads_are_told(tree, script, capsys):
     (tree / ".venv").mkdir()
     script.PERIOD_S = 0.05
-    begun = "echo '  Downloading https://registry/big-1.tar.gz (455.3 MB)'; mkdir \"$TMPDIR/pip-unpack-x\""
-    part = 'head -c 3000000 /dev/zero > "$TMPDIR/pip-unpack-x/big-1.tar.gz"'
-    script.really_run("sh", "-c", f"echo '  Downloading small-1.whl (3.1 MB)'; {begun}; {part}; sleep 0.5")
+    part = 'mkdir "$TMPDIR/pip-unpack-x"; head -c 3000000 /dev/zero > "$TMPDIR/pip-unpack-x/big-1.tar.gz"'
+    begun = "echo '  Downloading https://registry/big-1.tar.gz (455.3 MB)'"
+    script.really_run("sh", "-c", f"{part}; echo '  Downloading small-1.whl (3.1 MB)'; {begun}; sleep 0.5")
     assert capsys.readouterr().err.splitlines() == ["lab: downloading big-1.tar.gz: 3 of 455 MB"]
 
 

@@ -39,7 +39,8 @@ MAY_IMPORT = {
     "experiments": {*CORE, "runtime", "lab", "search", "java_runtime"},
     "spark": {*CORE, "runtime", "lab", "search", "experiments", "java_runtime", "extras"},
     "show": {*CORE, "runtime", "lab", "search", "experiments"},
-    "lessons": {*CORE, "runtime", "lab", "search", "experiments", "show", "spark"},
+    "diagnosis": {*CORE, "runtime", "lab", "search", "show", "extras"},
+    "lessons": {*CORE, "runtime", "lab", "search", "experiments", "show", "diagnosis", "spark"},
 }
 # Folders of lab that ask the search, so they stand above it.
 EXPERIMENTS = ("articles", "recorded")

@@ -140,18 +140,18 @@ def test_an_environment_of_lab_is_to_be_deleted(monkeypatch, tmp_path):
     monkeypatch.setattr(extras, "distribution", absent)
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "prefix", "/nowhere")
-    with pytest.raises(BadInput, match=r"pip install 'rmqlab\[picture\]' \(missing here: matplotlib\)"):
-        extras.require("picture")
+    with pytest.raises(BadInput, match=r"pip install 'rmqlab\[notebook\]' \(missing here: ipykernel, "):
+        extras.require("notebook")
     (tmp_path / "lab-stamp").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    with pytest.raises(BadInput, match=r"missing from .*: matplotlib; delete that folder, and the next ./lab makes it"):
-        extras.require("picture")
+    with pytest.raises(BadInput, match=r"missing from .*: ipykernel, .*; delete that folder, and the next ./lab"):
+        extras.require("notebook")
 
 
 def test_a_package_on_the_path_is_there_without_being_installed(monkeypatch):
     """As PySpark is under spark-submit."""
     monkeypatch.setattr(extras, "distribution", absent)
-    extras.require("picture")
+    extras.require("notebook")
 
 
 def test_a_package_that_the_core_misses_is_one_line(monkeypatch, capsys):

@@ -5,10 +5,15 @@ Source of the locks: `RebalanceLockManager`. What only the admin tool asks is in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import NOT_SET, require, success, system_error, with_header
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
+from rmqlab.broker.consumer_manager import ConsumerManager
+from rmqlab.broker.processor import NOT_SET, Broker2Client, require, success, system_error, with_header
+from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import (
@@ -18,7 +23,6 @@ from rmqlab.protocol.bodies import (
     ResetOffsetBody,
     ResetOffsetBodyForC,
     UnlockBatchRequestBody,
-    message_queue_order,
 )
 from rmqlab.protocol.codes import V3_0_7_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
@@ -30,47 +34,38 @@ from rmqlab.protocol.consumer_headers import (
     SearchOffsetRequestHeader,
 )
 from rmqlab.protocol.header import WithOffset
+from rmqlab.protocol.serializable import message_queue_order
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
-    from rmqlab.broker.consumer_manager import ConsumerManager
-    from rmqlab.broker.processor import Broker2Client, Handler
-    from rmqlab.broker.topic_config_manager import TopicConfigManager
+    from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
-    from rmqlab.store.message_store import MessageStore
 
 
 MAX_QUEUES = 65_536
 """Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
 
 
+@dataclass(slots=True, eq=False)
 class AdminBrokerProcessor:
     """One method a request; `handlers` says which. `register_broker_all` tells the name servers of a new topic."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        store: MessageStore,
-        topics: TopicConfigManager,
-        offsets: ConsumerOffsetManager,
-        consumers: ConsumerManager,
-        locks: RebalanceLockManager,
-        broker2client: Broker2Client,
-        register_broker_all: Callable[[], None],
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._topics = topics
-        self._offsets = offsets
-        self._consumers = consumers
-        self._locks = locks
-        self._broker2client = broker2client
-        self._register_broker_all = register_broker_all
-        self.handlers: dict[int, Handler] = {
+    config: BrokerConfig
+    store: MessageStore
+    topics: TopicConfigManager
+    offsets: ConsumerOffsetManager
+    consumers: ConsumerManager
+    locks: RebalanceLockManager
+    broker2client: Broker2Client
+    register_broker_all: Callable[[], None]
+
+    @property
+    def handlers(self) -> dict[int, Handler]:
+        """Who answers which request."""
+        return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: with_header(CreateTopicRequestHeader, self._create_topic),
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: with_header(SearchOffsetRequestHeader, self._search_offset),
             RequestCode.GET_MAX_OFFSET: with_header(GetMaxOffsetRequestHeader, self._max_offset),
@@ -85,13 +80,13 @@ class AdminBrokerProcessor:
 
     def _create_topic(self, header: CreateTopicRequestHeader, _now: int) -> RemotingCommand:
         """Put a topic's configuration in place and register the broker; `order` and the default topic are not read."""
-        refusal = self._topics.refusal_of(header.topic)
+        refusal = self.topics.refusal_of(header.topic)
         if refusal is not None:
             return system_error(refusal)
         require(header, ("read_queue_nums", "write_queue_nums", "topic_filter_type", "perm"))
         if max(header.read_queue_nums, header.write_queue_nums) > MAX_QUEUES:
             return system_error(f"topic[{header.topic}]: at most {MAX_QUEUES} queues can be looked after")
-        self._topics.update_topic_config(
+        self.topics.update_topic_config(
             TopicConfig(
                 header.topic,
                 header.read_queue_nums,
@@ -102,40 +97,40 @@ class AdminBrokerProcessor:
             )
         )
         # 4.8.0 sends this one topic; the name server takes the whole table in the same way.
-        self._register_broker_all()
+        self.register_broker_all()
         return success(remark=NOT_SET)
 
     def _search_offset(self, header: SearchOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id", "timestamp"))
-        offset = self._store.get_offset_in_queue_by_time(header.topic, header.queue_id, header.timestamp)
+        offset = self.store.get_offset_in_queue_by_time(header.topic, header.queue_id, header.timestamp)
         return success(header=WithOffset(offset=offset))
 
     def _max_offset(self, header: GetMaxOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
-        offset = self._store.get_max_offset_in_queue(header.topic, header.queue_id)
+        offset = self.store.get_max_offset_in_queue(header.topic, header.queue_id)
         return success(header=WithOffset(offset=offset))
 
     def _min_offset(self, header: GetMinOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
-        offset = self._store.get_min_offset_in_queue(header.topic, header.queue_id)
+        offset = self.store.get_min_offset_in_queue(header.topic, header.queue_id)
         return success(header=WithOffset(offset=offset))
 
     def _earliest_msg_storetime(self, header: GetEarliestMsgStoretimeRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id"))
-        timestamp = self._store.get_earliest_message_time(header.topic, header.queue_id)
+        timestamp = self.store.get_earliest_message_time(header.topic, header.queue_id)
         return success(header=GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
 
     def _lock_batch_mq(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Lock queues for an orderly consumer; the answer names those it holds now."""
         body = LockBatchRequestBody.decode(command.body or b"")
         asked = message_queue_order(body.mq_set)
-        locked = self._locks.try_lock_batch(body.consumer_group, asked, body.client_id, now)
+        locked = self.locks.try_lock_batch(body.consumer_group, asked, body.client_id, now)
         # Java makes the set of those locked for as many as were asked for.
         return success(LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked, len(asked))))
 
     def _unlock_batch_mq(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         body = UnlockBatchRequestBody.decode(command.body or b"")
-        self._locks.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
+        self.locks.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
         return success()
 
     def _reset_offset(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
@@ -145,20 +140,20 @@ class AdminBrokerProcessor:
         """
         header = command.decode_header(ResetOffsetRequestHeader)
         topic, group, timestamp = header.topic, header.group, header.timestamp
-        config = self._topics.select_topic_config(topic)
+        config = self.topics.select_topic_config(topic)
         if config is None:
             return system_error(f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}")
         offsets: dict[MessageQueue, int] = {}
         for queue_id in range(config.write_queue_nums):
-            consumed = self._offsets.query_offset(group, topic, queue_id)
+            consumed = self.offsets.query_offset(group, topic, queue_id)
             if consumed == -1:
                 return system_error(f"THe consumer group <{group}> not exist")
             if timestamp == -1:
-                target = self._store.get_max_offset_in_queue(topic, queue_id)
+                target = self.store.get_max_offset_in_queue(topic, queue_id)
             else:
-                target = self._store.get_offset_in_queue_by_time(topic, queue_id, timestamp)
+                target = self.store.get_offset_in_queue_by_time(topic, queue_id, timestamp)
             target = max(target, 0)
-            queue = MessageQueue(topic, self._config.broker_name, queue_id)
+            queue = MessageQueue(topic, self.config.broker_name, queue_id)
             offsets[queue] = target if header.is_force or target < consumed else consumed
         offsets = {queue: offsets[queue] for queue in message_queue_order(offsets)}
         return self._tell_consumers(command, ResetOffsetRequestHeader(topic, group, timestamp), offsets)
@@ -171,7 +166,7 @@ class AdminBrokerProcessor:
         if command.language == "CPP":
             rows = [MessageQueueForC(q.topic, q.broker_name, q.queue_id, offset) for q, offset in offsets.items()]
             body = ResetOffsetBodyForC(offset_table=rows).encode()
-        info = self._consumers.get_consumer_group_info(header.group)
+        info = self.consumers.get_consumer_group_info(header.group)
         if info is None or not info.channel_info_table:
             return RemotingCommand.response(
                 ResponseCode.CONSUMER_NOT_ONLINE,
@@ -182,7 +177,7 @@ class AdminBrokerProcessor:
             if member.version < V3_0_7_SNAPSHOT:
                 return system_error(too_old(member.version))
             request = RemotingCommand.request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, header, body)
-            self._broker2client.send_oneway(member.channel, request)
+            self.broker2client.send_oneway(member.channel, request)
         return success(answer_body, remark=NOT_SET)
 
 

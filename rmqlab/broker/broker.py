@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor, RebalanceLockManager
-from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
-from rmqlab.broker.client_manage_processor import ClientManageProcessor
+from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService, ProducerManager
 from rmqlab.broker.config_manager import BrokerTables
 from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PERIOD_MS
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
-from rmqlab.broker.consumer_manage_processor import ConsumerManageProcessor, ConsumerOffsetManager
+from rmqlab.broker.consumer_manage_processor import (
+    ClientManageProcessor,
+    ConsumerManageProcessor,
+    ConsumerOffsetManager,
+)
 from rmqlab.broker.consumer_manager import ConsumerIdsChangeListener, ConsumerManager
 from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack, SendParts
-from rmqlab.broker.processor import Broker2Client, BrokerHooks, ProcessorError, system_error
-from rmqlab.broker.producer_manager import ProducerManager
+from rmqlab.broker.processor import Broker2Client, BrokerHooks, ProcessorError, Timers, system_error
 from rmqlab.broker.pull_check import PullParts
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
 from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
-from rmqlab.broker.timers import Timers
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import SCHEDULE_TOPIC, is_retry_topic
 from rmqlab.protocol.header import FrameError, RemotingCommandException
-from rmqlab.protocol.topic_config import PERM_READ_WRITE, DataVersion, TopicConfig
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, BrokerRegistration, TopicConfig
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import BrokerRole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
     from rmqlab.broker.processor import Handler
@@ -45,25 +47,6 @@ if TYPE_CHECKING:
 
 REGISTER_FIRST_MS = 10_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
-
-
-class BrokerRegistration(NamedTuple):
-    """What a broker tells the name servers: its address, topics, filter servers (`BrokerOuterAPI`).
-
-    `oneway`: nobody waits for the name server's answer. With `check_order_config` the answer's ordered topics go to
-    `TopicConfigManager.update_order_topic_config`. The table and its version live on: copy them to keep them.
-    """
-
-    cluster_name: str
-    broker_addr: str
-    broker_name: str
-    broker_id: int
-    ha_server_addr: str
-    topic_config_table: Mapping[str, TopicConfig]
-    data_version: DataVersion
-    filter_server_list: list[str]
-    check_order_config: bool
-    oneway: bool
 
 
 def first(_label: str, _n: int) -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import NumberFormatError, boolean_text, parse_boolean, parse_long
+from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
 from rmqlab.protocol.topic_config import PERM_READ_WRITE
-from rmqlab.store.config import MessageStoreConfig, property_name
+from rmqlab.store.config import MessageStoreConfig, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,13 +65,16 @@ class BrokerConfigError(BadInput):
 
 
 @dataclass(slots=True)
-class BrokerConfig:
+class BrokerConfig(Settings):
     """Settings of one broker (`BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
 
     Java takes the machine's own address and name for `brokerIP1`, `brokerIP2` and `brokerName`; a simulated broker has
     no machine, so the defaults are the loopback address and "broker-a". `processors` (ours) is how many the machine
     has, `inert` what was set that has no effect here.
     """
+
+    refusal: ClassVar[type[BadInput]] = BrokerConfigError
+    origin: ClassVar[str] = "broker properties"
 
     broker_cluster_name: str = "DefaultCluster"
     broker_name: str = "broker-a"
@@ -115,32 +118,20 @@ class BrokerConfig:
     processors: int = field(default=1, metadata={"name": None})
     inert: dict[str, str] = field(default_factory=dict, metadata={"name": None})
 
-    @classmethod
-    def from_properties(cls, properties: Mapping[str, str], *, where: str = "broker properties") -> BrokerConfig:
-        """Build one from 4.8.0's property names; names of other configs are passed over (see `unknown_keys`).
+    @staticmethod
+    def read_number(text: str) -> int:
+        """Read a whole number. Raises `NumberFormatError`."""
+        return parse_long(text)
 
-        Java ignores a value it cannot read in silence; here it raises BrokerConfigError.
-        """
-        config = cls()
-        config.update(properties, where=where)
-        return config
+    @staticmethod
+    def property_name(item: Field[object]) -> str | None:
+        """Return the 4.8.0 name of a field, None when the field is ours."""
+        return None if "name" in item.metadata else wire_name(item.name)
 
-    def update(self, properties: Mapping[str, str], *, where: str = "broker properties") -> None:
-        """Set what `properties` names (`MixAll.properties2Object`). Raises BrokerConfigError."""
-        for item in fields(self):
-            name = _property_name(item)
-            if name is not None and name in properties:
-                setattr(self, item.name, _parse(f"{where}: {name}", properties[name], str(item.type)))
+    def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
+        """Set what `properties` names; names of other settings are passed over (see `unknown_keys`)."""
+        Settings.update(self, properties, where=where)
         self.inert.update({name: properties[name] for name in (*INERT, *OF_MACHINE) if name in properties})
-
-    def properties(self) -> dict[str, str]:
-        """Return every setting that is not null under its 4.8.0 name (`MixAll.object2Properties`)."""
-        values = {_property_name(item): getattr(self, item.name) for item in fields(self)}
-        return {
-            name: boolean_text(value) if isinstance(value, bool) else str(value)
-            for name, value in values.items()
-            if name is not None and value is not None
-        }
 
     def inert_properties(self) -> dict[str, str]:
         """Return the settings that have no effect here under their 4.8.0 names."""
@@ -169,32 +160,14 @@ def wire_name(name: str) -> str:
     return head + "".join(word.upper() if word.startswith("ip") else word.capitalize() for word in tail)
 
 
-def _property_name(item: Field[object]) -> str | None:
-    return None if "name" in item.metadata else wire_name(item.name)
-
-
 @cache
 def known_keys() -> frozenset[str]:
     """Return the names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
-    own = {_property_name(item) for item in fields(BrokerConfig)}
-    stores = {property_name(item) for item in fields(MessageStoreConfig)}
-    return frozenset({*INERT, *OF_MACHINE, *(name for name in own | stores if name is not None)})
+    own, stores = BrokerConfig.property_names().values(), MessageStoreConfig.property_names().values()
+    return frozenset({*INERT, *OF_MACHINE, *own, *stores})
 
 
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:
     """Return the keys that no setting of a 4.8.0 broker has."""
     known = known_keys()
     return [key for key in properties if key not in known]
-
-
-def _parse(key: str, text: str, kind: str) -> str | int | bool:
-    if kind == "bool":
-        if text.lower() not in {"true", "false"}:
-            raise BrokerConfigError(f"{key} must be true or false, not {text!r}")
-        return parse_boolean(text)
-    if kind == "int":
-        try:
-            return parse_long(text)
-        except NumberFormatError:
-            raise BrokerConfigError(f"{key} must be a whole number, not {text!r}") from None
-    return text

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import Timers
     from rmqlab.filter.filter import CompiledExpression
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules

@@ -5,22 +5,22 @@ Source: `ConsumerGroupInfo`, rows S-76..S-80 and H-37.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmqlab.rules import DEFAULT_RULES
+from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
+from rmqlab.protocol.channel import Channel
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
-    from rmqlab.protocol.channel import Channel
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
-    from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab.rules import Rules
-
     SubscriptionChange = Callable[[str | None, SubscriptionData | None, SubscriptionData | None], None]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupInfo:
     """Members and subscriptions of one group; times are epoch ms.
 
@@ -29,36 +29,15 @@ class ConsumerGroupInfo:
     channel ids.
     """
 
-    __slots__ = (
-        "_client_ids",
-        "_rules",
-        "channel_info_table",
-        "consume_from_where",
-        "consume_type",
-        "group_name",
-        "last_update_timestamp",
-        "message_model",
-        "subscription_table",
-    )
-
-    def __init__(
-        self,
-        group_name: str,
-        consume_type: ConsumeType,
-        message_model: MessageModel,
-        consume_from_where: ConsumeFromWhere,
-        now: int,
-        rules: Rules = DEFAULT_RULES,
-    ) -> None:
-        self._rules = rules
-        self.group_name = group_name
-        self.consume_type = consume_type
-        self.message_model = message_model
-        self.consume_from_where = consume_from_where
-        self.last_update_timestamp = now
-        self.subscription_table: dict[str | None, SubscriptionData] = {}
-        self.channel_info_table: dict[Channel, ClientChannelInfo] = {}
-        self._client_ids: tuple[str, ...] | None = None
+    group_name: str
+    consume_type: ConsumeType
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    last_update_timestamp: int
+    rules: Rules = DEFAULT_RULES
+    subscription_table: dict[str | None, SubscriptionData] = field(default_factory=dict)
+    channel_info_table: dict[Channel, ClientChannelInfo] = field(default_factory=dict)
+    _client_ids: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         """The group, its members, and the one subscription of each topic."""
@@ -122,7 +101,7 @@ class ConsumerGroupInfo:
         self.message_model = message_model
         self.consume_from_where = consume_from_where
         known = self.channel_info_table.get(info_new.channel)
-        kept, joined = self._rules.update_channel(known, info_new, now)
+        kept, joined = self.rules.update_channel(known, info_new, now)
         if kept is not known:
             self.channel_info_table[info_new.channel] = kept
             self._client_ids = None
@@ -140,7 +119,7 @@ class ConsumerGroupInfo:
         `on_change(topic, old, new)` hears of every change of the table.
         """
         held = self.subscription_table
-        self.subscription_table = table = self._rules.update_subscription(held, subscriptions)
+        self.subscription_table = table = self.rules.update_subscription(held, subscriptions)
         self.last_update_timestamp = now
         if on_change is not None:
             for topic, new in table.items():

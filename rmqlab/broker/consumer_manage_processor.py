@@ -1,30 +1,44 @@
-"""Members and committed offsets of consumer groups (`ConsumerManageProcessor`, `ConsumerOffsetManager`)."""
+"""What clients tell and ask of themselves: heartbeats, goodbyes, members, committed offsets (rows H-26..H-45).
+
+Source: `ClientManageProcessor`, `ConsumerManageProcessor`, `ConsumerOffsetManager`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import require, success
-from rmqlab.events import Commit
+from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.client_housekeeping_service import ClientChannelInfo, ProducerManager
+from rmqlab.broker.consumer_manager import ConsumerManager
+from rmqlab.broker.processor import BrokerHooks, require, success, system_error
+from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
+from rmqlab.events import Commit, Heartbeat
+from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import split
-from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
+from rmqlab.message.topics import retry_topic
+from rmqlab.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
     GetConsumerListByGroupRequestHeader,
     QueryConsumerOffsetRequestHeader,
+    UnregisterClientRequestHeader,
     UpdateConsumerOffsetRequestHeader,
 )
 from rmqlab.protocol.header import CommandHeader, WithOffset
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
+from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab.broker.consumer_manager import ConsumerManager
-    from rmqlab.broker.processor import BrokerHooks, Handler
+    from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
-    from rmqlab.store.message_store import MessageStore
+    from rmqlab.protocol.heartbeat import ConsumerData
 
 
 TOPIC_GROUP_SEPARATOR = "@"
@@ -68,14 +82,18 @@ class ConsumerOffsetManager:
                 yield parts[0], parts[1]
 
 
+@dataclass(slots=True, eq=False)
 class ConsumerManageProcessor:
     """Answers GET_CONSUMER_LIST_BY_GROUP (38), QUERY_CONSUMER_OFFSET (14) and UPDATE_CONSUMER_OFFSET (15)."""
 
-    def __init__(self, consumers: ConsumerManager, offsets: ConsumerOffsetManager, store: MessageStore) -> None:
-        self._consumers = consumers
-        self._offsets = offsets
-        self._store = store
-        self.handlers: dict[int, Handler] = {
+    consumers: ConsumerManager
+    offsets: ConsumerOffsetManager
+    store: MessageStore
+
+    @property
+    def handlers(self) -> dict[int, Handler]:
+        """Who answers which request."""
+        return {
             RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._get_consumer_list_by_group,
             RequestCode.UPDATE_CONSUMER_OFFSET: self._update_consumer_offset,
             RequestCode.QUERY_CONSUMER_OFFSET: self._query_consumer_offset,
@@ -85,7 +103,7 @@ class ConsumerManageProcessor:
         """Return the client ids of all members, whatever topics they subscribe to (row S-93)."""
         group = command.decode_header(GetConsumerListByGroupRequestHeader).consumer_group
         header = CommandHeader()
-        info = self._consumers.get_consumer_group_info(group)
+        info = self.consumers.get_consumer_group_info(group)
         client_ids = () if info is None else info.client_ids
         if not client_ids:
             return RemotingCommand.response(
@@ -97,7 +115,7 @@ class ConsumerManageProcessor:
         """Commit one offset."""
         header = command.decode_header(UpdateConsumerOffsetRequestHeader)
         require(header, ("queue_id", "commit_offset"))
-        self._offsets.commit_offset(
+        self.offsets.commit_offset(
             channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
         )
         return success(header=CommandHeader())
@@ -110,9 +128,9 @@ class ConsumerManageProcessor:
         request = command.decode_header(QueryConsumerOffsetRequestHeader)
         require(request, ("queue_id",))
         topic, queue_id = request.topic, request.queue_id
-        offset = self._offsets.query_offset(request.consumer_group, topic, queue_id)
+        offset = self.offsets.query_offset(request.consumer_group, topic, queue_id)
         if offset < 0:
-            store = self._store
+            store = self.store
             if store.get_min_offset_in_queue(topic, queue_id) > 0 or store.check_in_disk_by_consume_offset(
                 topic, queue_id, 0
             ):
@@ -129,3 +147,93 @@ class ConsumerManageProcessor:
 def _list_of(client_ids: tuple[str, ...]) -> bytes:
     """Members ask for the list again and again, and it hardly ever changes."""
     return GetConsumerListByGroupResponseBody(consumer_id_list=list(client_ids)).encode()
+
+
+@dataclass(slots=True, eq=False)
+class ClientManageProcessor:
+    """Answers HEART_BEAT (34), UNREGISTER_CLIENT (35) and CHECK_CLIENT_CONFIG (46)."""
+
+    config: BrokerConfig
+    topics: TopicConfigManager
+    groups: SubscriptionGroupManager
+    consumers: ConsumerManager
+    producers: ProducerManager
+    hooks: BrokerHooks
+
+    @property
+    def handlers(self) -> dict[int, Handler]:
+        """Who answers which request."""
+        return {
+            RequestCode.HEART_BEAT: self.heart_beat,
+            RequestCode.UNREGISTER_CLIENT: self.unregister_client,
+            RequestCode.CHECK_CLIENT_CONFIG: self.check_client_config,
+        }
+
+    def heart_beat(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS."""
+        data = command.decode_body(HeartbeatData)
+        info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
+        if self.hooks.observe is not None:
+            consumers = [consumer.group_name for consumer in data.consumer_data_set]
+            producers = [producer.group_name for producer in data.producer_data_set]
+            told = [(one.group_name, sub) for one in data.consumer_data_set for sub in one.subscription_data_set]
+            self.hooks.observe(Heartbeat(data.client_id, consumers, producers, told))
+        for consumer in data.consumer_data_set:
+            self._register_consumer(consumer, info, now)
+        for producer in data.producer_data_set:
+            self.producers.register_producer(producer.group_name, info, now)
+        return success()
+
+    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
+        config = self.groups.find_subscription_group_config(data.group_name)
+        notify = True
+        if config is not None:
+            notify = config.notify_consumer_ids_changed_enable
+            # Row H-32: the manager creates the topic and pushes the broker's data to the name server once only.
+            self.topics.create_topic_in_send_message_back_method(
+                retry_topic(data.group_name),
+                config.retry_queue_nums,
+                PERM_READ_WRITE,
+                UNIT_SUB_FLAG if data.unit_mode else 0,
+            )
+        self.consumers.register_consumer(
+            data.group_name,
+            info,
+            data.consume_type,
+            data.message_model,
+            data.consume_from_where,
+            data.subscription_data_set,
+            now,
+            is_notify_consumer_ids_changed_enable=notify,
+        )
+
+    def unregister_client(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+        """Forget a client's producer group, consumer group, or both."""
+        header = command.decode_header(UnregisterClientRequestHeader)
+        info = ClientChannelInfo(channel, header.client_id, command.language, command.version, now)
+        if header.producer_group is not None:
+            self.producers.unregister_producer(header.producer_group, info)
+        if header.consumer_group is not None:
+            config = self.groups.find_subscription_group_config(header.consumer_group)
+            self.consumers.unregister_consumer(
+                header.consumer_group,
+                info,
+                is_notify_consumer_ids_changed_enable=config is None or config.notify_consumer_ids_changed_enable,
+            )
+        return success(header=CommandHeader())
+
+    def check_client_config(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
+        """Compile a client's expression before the client starts with it; nothing is stored."""
+        body = None if command.body is None else CheckClientRequestBody.decode(command.body)
+        subscription = None if body is None else body.subscription_data
+        if subscription is None or subscription.is_tag:
+            return success()
+        if not self.config.enable_property_filter:
+            return system_error(
+                f"The broker does not support consumer to filter message by {subscription.expression_type}"
+            )
+        try:
+            compile_expression(subscription.expression_type, subscription.sub_string)
+        except ExpressionRefused as refusal:
+            return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, refusal.java_message)
+        return success()

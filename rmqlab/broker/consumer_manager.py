@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.events import Event, Expired, Notify, Register, SubscriptionChanged, Unregister
+from rmqlab.events import Expired, Notify, Register, SubscriptionChanged, Unregister
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader
@@ -75,12 +75,8 @@ class ConsumerIdsChangeListener:
         request = RemotingCommand.request(
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(consumer_group=group)
         )
-        if self._hooks.observe is not None:
-            self._hooks.observe(Notify(group, channel.remote_address))
+        self._hooks.tell(Notify(group, channel.remote_address))
         self._broker2client.send_oneway(channel, request)
-
-
-_REGISTER = ConsumerGroupEvent.REGISTER
 
 
 class ConsumerManager:
@@ -138,12 +134,12 @@ class ConsumerManager:
             self.consumer_table[group] = info
         joined = info.update_channel(client_channel_info, consume_type, message_model, consume_from_where, now)
         if joined:
-            self._observe(Register(group, client_channel_info.client_id))
+            self._hooks.tell(Register(group, client_channel_info.client_id))
         held = info.subscription_table
         info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
         notified = self._rules.is_notified(held, info.subscription_table, joined)
         if notified and is_notify_consumer_ids_changed_enable:
-            self.listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+            self.listener.handle(_CHANGE, group, info.all_channels())
         self.listener.handle(_REGISTER, group, subscriptions=subscriptions)
         return notified
 
@@ -163,11 +159,11 @@ class ConsumerManager:
             return
         removed = info.unregister_channel(client_channel_info)
         if removed is not None:
-            self._observe(Unregister(group, removed.client_id))
+            self._hooks.tell(Unregister(group, removed.client_id))
         if not info.channel_info_table:
             self._drop(group)
         if is_notify_consumer_ids_changed_enable:
-            self.listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+            self.listener.handle(_CHANGE, group, info.all_channels())
 
     def do_channel_close_event(self, channel: Channel) -> None:
         """Forget every member on a closed connection; CHANGE asks the broker's flag only, not the group's."""
@@ -175,10 +171,10 @@ class ConsumerManager:
             removed = info.do_channel_close_event(channel)
             if removed is None:
                 continue
-            self._observe(Unregister(group, removed.client_id))
+            self._hooks.tell(Unregister(group, removed.client_id))
             if not info.channel_info_table:
                 self._drop(group)
-            self.listener.handle(ConsumerGroupEvent.CHANGE, group, info.all_channels())
+            self.listener.handle(_CHANGE, group, info.all_channels())
 
     def scan_not_active_channel(self, now: int) -> None:
         """Close and forget connections silent for more than 120 s.
@@ -192,17 +188,13 @@ class ConsumerManager:
                 if self._rules.is_expired(now, client.last_update_timestamp, self.expired_timeout_ms):
                     channel.close()
                     info.do_channel_close_event(channel)
-                    self._observe(Expired(group, client.client_id))
+                    self._hooks.tell(Expired(group, client.client_id))
             if not table:
                 self.consumer_table.pop(group, None)
 
     def _drop(self, group: str) -> None:
         if self.consumer_table.pop(group, None) is not None:
-            self.listener.handle(ConsumerGroupEvent.UNREGISTER, group)
-
-    def _observe(self, event: Event) -> None:
-        if self._hooks.observe is not None:
-            self._hooks.observe(event)
+            self.listener.handle(_UNREGISTER, group)
 
     def _subscription_change(self, group: str, info: ClientChannelInfo) -> SubscriptionChange | None:
         observe = self._hooks.observe

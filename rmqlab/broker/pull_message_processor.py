@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import MASTER_ID
-from rmqlab.broker.processor import ProcessorError, require
-from rmqlab.broker.pull_check import PullRefused, check_permissions, subscription_in_force
-from rmqlab.broker.pull_request_hold_service import PullRequest
+from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
+from rmqlab.broker.processor import BrokerHooks, ProcessorError, Timers, require
+from rmqlab.broker.pull_check import PullParts, PullRefused, check_permissions, subscription_in_force
+from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHoldService
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.message import Host, MessageExtBrokerInner, MessageQueue
@@ -31,20 +33,16 @@ from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.rules import tags_code
 from rmqlab.store.config import BrokerRole
+from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
-    from rmqlab.broker.processor import BrokerHooks, Handler
-    from rmqlab.broker.pull_check import PullParts
-    from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import Handler
     from rmqlab.events import Stage
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
-    from rmqlab.store.message_store import MessageStore
     from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
 
 
@@ -81,27 +79,21 @@ _REQUIRED = (
 )  # fmt: skip
 
 
+@dataclass(slots=True, eq=False)
 class PullMessageProcessor:
     """Answers PULL_MESSAGE (11): refuses, returns messages, says where to go on, or holds the request."""
 
-    def __init__(
-        self,
-        parts: PullParts,
-        store: MessageStore,
-        offsets: ConsumerOffsetManager,
-        hold_service: PullRequestHoldService,
-        timers: Timers,
-        hooks: BrokerHooks,
-    ) -> None:
-        self._parts = parts
-        self._config = parts.config
-        self._consumers = parts.consumers
-        self._store = store
-        self._offsets = offsets
-        self._hold_service = hold_service
-        self._timers = timers
-        self._hooks = hooks
-        self.handlers: dict[int, Handler] = {
+    parts: PullParts
+    store: MessageStore
+    offsets: ConsumerOffsetManager
+    hold_service: PullRequestHoldService
+    timers: Timers
+    hooks: BrokerHooks
+
+    @property
+    def handlers(self) -> dict[int, Handler]:
+        """Who answers which request."""
+        return {
             RequestCode.PULL_MESSAGE: self.process,
             # a 4.8.0 broker leaves it without an answer; newer lite pull consumers would get nothing
             RequestCode.LITE_PULL_MESSAGE: self.process,
@@ -114,7 +106,7 @@ class PullMessageProcessor:
     def execute_request_when_wakeup(self, channel: Channel, request: RemotingCommand) -> None:
         """Execute a held pull for good: not held again, no offset committed; the answer goes to the channel."""
         try:
-            response = self._process(channel, request, self._timers.now, broker_allow_suspend=False)
+            response = self._process(channel, request, self.timers.now, broker_allow_suspend=False)
         except (RemotingCommandException, ProcessorError):
             return  # Java logs it and the client times out
         if response is not None:
@@ -126,15 +118,15 @@ class PullMessageProcessor:
         header = command.decode_header(PullMessageRequestHeader)
         require(header, _REQUIRED)
         try:
-            group_config = check_permissions(self._parts, channel, header)
-            subscription, filter_data = subscription_in_force(self._parts, header, group_config, now)
+            group_config = check_permissions(self.parts, channel, header)
+            subscription, filter_data = subscription_in_force(self.parts, header, group_config, now)
         except PullRefused as refused:
             self._observe(channel, header, refused.code)
             return RemotingCommand.response(refused.code, refused.remark, PullMessageResponseHeader())
 
-        kind = ExpressionForRetryMessageFilter if self._config.filter_support_retry else ExpressionMessageFilter
-        message_filter = kind(subscription, filter_data, self._parts.filters, self._parts.rules)
-        store = self._store
+        kind = ExpressionForRetryMessageFilter if self.parts.config.filter_support_retry else ExpressionMessageFilter
+        message_filter = kind(subscription, filter_data, self.parts.filters, self.parts.rules)
+        store = self.store
         result = store.get_message(
             header.consumer_group,
             header.topic,
@@ -167,8 +159,8 @@ class PullMessageProcessor:
                 self._hold(channel, command, header, subscription, message_filter, now)
             else:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
-                if body is not None and self._hooks.on_get is not None:
-                    self._hooks.on_get(
+                if body is not None and self.hooks.on_get is not None:
+                    self.hooks.on_get(
                         header.consumer_group, header.topic, header.queue_id, result.message_count, len(body), now
                     )
                 response = RemotingCommand.response(code, result.status.name, answer, body)
@@ -177,14 +169,14 @@ class PullMessageProcessor:
             and header.sys_flag & FLAG_COMMIT_OFFSET
             and store.config.broker_role is not BrokerRole.SLAVE
         ):
-            self._offsets.commit_offset(
+            self.offsets.commit_offset(
                 channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
             )
         return response
 
     def _suggest_broker_id(self, result: GetMessageResult, group_config: SubscriptionGroupConfig) -> int:
         """Row S-72: what Java decides before it looks at `slaveReadEnable` is always overwritten by that look."""
-        if not self._config.slave_read_enable:
+        if not self.parts.config.slave_read_enable:
             return MASTER_ID
         return (
             group_config.which_broker_when_consume_slowly
@@ -193,7 +185,7 @@ class PullMessageProcessor:
         )
 
     def _code(self, status: GetMessageStatus, queue_offset: int) -> ResponseCode:
-        return ResponseCode[self._parts.rules.code_of_status(status.name, queue_offset)]
+        return ResponseCode[self.parts.rules.code_of_status(status.name, queue_offset)]
 
     def _offset_moved(
         self,
@@ -204,13 +196,13 @@ class PullMessageProcessor:
         now: int,
     ) -> ResponseCode:
         """Row S-74: a master writes an event; a slave that does not check offsets asks to come again."""
-        store_config = self._store.config
+        store_config = self.store.config
         if store_config.broker_role is BrokerRole.SLAVE and not store_config.offset_check_in_slave:
             answer.suggest_which_broker_id = group_config.broker_id
             return ResponseCode.PULL_RETRY_IMMEDIATELY
-        queue = MessageQueue(header.topic, self._config.broker_name, header.queue_id)
+        queue = MessageQueue(header.topic, self.parts.config.broker_name, header.queue_id)
         event = OffsetMovedEvent(header.consumer_group, queue, header.queue_offset, result.next_begin_offset)
-        self._store.put_message(offset_moved_message(event, self._config.store_host, now), now)
+        self.store.put_message(offset_moved_message(event, self.parts.config.store_host, now), now)
         return ResponseCode.PULL_OFFSET_MOVED
 
     def _hold(
@@ -224,10 +216,10 @@ class PullMessageProcessor:
     ) -> None:
         """Row S-73: wait for a message as long as the client asked, or `shortPollingTimeMills`."""
         timeout = header.suspend_timeout_millis
-        if not self._config.long_polling_enable:
-            timeout = self._config.short_polling_time_mills
+        if not self.parts.config.long_polling_enable:
+            timeout = self.parts.config.short_polling_time_mills
         pull = PullRequest(command, channel, timeout, now, header.queue_offset, subscription, message_filter)
-        self._hold_service.suspend_pull_request(header.topic, header.queue_id, pull)
+        self.hold_service.suspend_pull_request(header.topic, header.queue_id, pull)
 
     def _observe(
         self,
@@ -238,26 +230,26 @@ class PullMessageProcessor:
         *,
         held: bool = False,
     ) -> None:
-        if self._hooks.observe is None:
+        if self.hooks.observe is None:
             return
-        client, group = self._consumers.client_id(channel, header.consumer_group), header.consumer_group
+        client, group = self.parts.consumers.client_id(channel, header.consumer_group), header.consumer_group
         status, following, count = (None, None, 0) if result is None else (
             result.status.name, result.next_begin_offset, result.message_count,
         )  # fmt: skip
         at = header.queue_id, header.queue_offset
-        self._hooks.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
+        self.hooks.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
 
     def _report_filtered(
         self, channel: Channel, header: PullMessageRequestHeader, subscription: SubscriptionData
     ) -> Callable[[int, str], None] | None:
         """Return what the store calls for every entry that the filter rejects, None when nobody listens."""
-        observe = self._hooks.observe
+        observe = self.hooks.observe
         if observe is None:
             return None
         first_layer: Stage = "tags_code" if subscription.is_tag else "bitmap"
 
         def report(queue_offset: int, layer: str) -> None:
-            client, stage = self._consumers.client_id(channel, header.consumer_group), first_layer
+            client, stage = self.parts.consumers.client_id(channel, header.consumer_group), first_layer
             if layer != "consume_queue":
                 stage = "sql"
             observe(

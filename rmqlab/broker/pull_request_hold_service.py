@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.processor import BrokerHooks
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import BrokerHooks, Timers
     from rmqlab.rules import Rules
     from rmqlab.store.message_store import MessageStore
 

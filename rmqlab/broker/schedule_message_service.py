@@ -24,7 +24,7 @@ from rmqlab.store.consume_queue_ext import is_ext_addr
 from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import Timers
     from rmqlab.message.message import MessageExt
     from rmqlab.store.consume_queue import ConsumeQueue
     from rmqlab.store.message_store import MessageStore

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import Timers
 
 
 SCHEDULE_TOPIC_QUEUE_NUM = 18

@@ -6,23 +6,23 @@ Its pulls carry their own expression, so the group's slot in the broker does not
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError, suggest_todo
-from rmqlab.client.consumer import MQConsumer
+from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
 from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.offset_store import UNKNOWN_OFFSET, ReadOffsetType
 from rmqlab.client.process_queue import ProcessQueue
-from rmqlab.client.pull_api_wrapper import PullAPIWrapper
 from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
 from rmqlab.client.results import PullStatus
 from rmqlab.filter import filter_api
 from rmqlab.message.message import MessageExt, MessageQueue
-from rmqlab.protocol.bodies import message_queue_order
 from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -37,19 +37,16 @@ MIB = 1024 * 1024
 SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
 
 
+@dataclass(slots=True, eq=False)
 class AssignedQueue:
     """A queue that is pulled: offsets are -1 until known; `seek_offset` is where the application wants to go."""
 
-    __slots__ = ("cancelled", "consume_offset", "paused", "process_queue", "pull_offset", "seek_offset")
-
-    def __init__(self, process_queue: ProcessQueue) -> None:
-        """Nothing pulled yet."""
-        self.process_queue = process_queue
-        self.paused = False
-        self.cancelled = False
-        self.pull_offset = NOT_SET
-        self.consume_offset = NOT_SET
-        self.seek_offset = NOT_SET
+    process_queue: ProcessQueue
+    paused: bool = False
+    cancelled: bool = False
+    pull_offset: int = NOT_SET
+    consume_offset: int = NOT_SET
+    seek_offset: int = NOT_SET
 
     def ended(self) -> bool:
         """Nobody pulls it any more."""

@@ -101,14 +101,14 @@ class MQClientAPI:
         servers = self.name_servers
         if self._chosen not in servers and servers:
             self._chosen = servers[self._runtime.choose("name_server", len(servers)) if len(servers) > 1 else 0]
-        failure = RemotingConnectError("null")
+        failure = None
         for _ in servers:
             try:
                 return await self._runtime.invoke(str(self._chosen), request, timeout_ms)
             except RemotingConnectError as error:
                 failure = error
                 self._chosen = servers[(servers.index(str(self._chosen)) + 1) % len(servers)]
-        raise failure
+        raise failure or RemotingConnectError("null")
 
     # ---- membership
 

@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.events import Observer
+from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.topics import CLIENT_INNER_PRODUCER_GROUP
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.rules import DEFAULT_RULES
+from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
-    from rmqlab.events import Observer
-    from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.rules import Rules
-    from rmqlab.runtime.runtime import Runtime
 
 
+@dataclass(slots=True, eq=False)
 class MQClientManager:
-    """Hands out instances. A runtime is one node with its own connections: each client id needs one of its own."""
+    """Hands out instances. A runtime is one node with its own connections: each client id needs one of its own.
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        unique_ids: UniqueIdMaker,
-        observe: Observer | None = None,
-        rules: Rules = DEFAULT_RULES,
-    ) -> None:
-        """`unique_ids` makes the ids of all messages of this process; `observe` is told what its clients do."""
-        self._runtime = runtime
-        self._unique_ids = unique_ids
-        self._observe = observe
-        self._rules = rules
-        self._instances: dict[str, MQClientInstance] = {}
+    `unique_ids` makes the ids of all messages of this process; `observe` is told what its clients do.
+    """
+
+    runtime: Runtime
+    unique_ids: UniqueIdMaker
+    observe: Observer | None = None
+    rules: Rules = DEFAULT_RULES
+    instances: dict[str, MQClientInstance] = field(default_factory=dict, init=False)
 
     def get_or_create(self, config: ClientConfig, *, instance_name_to_pid: bool = True) -> MQClientInstance:
         """The instance of the client id that `config` spells; a broadcasting consumer keeps the name "DEFAULT"."""
         if instance_name_to_pid:
             config.change_instance_name_to_pid()
         client_id = config.build_mq_client_id()
-        instance = self._instances.get(client_id)
+        instance = self.instances.get(client_id)
         if instance is None or instance.state is ServiceState.SHUTDOWN_ALREADY:
-            instance = MQClientInstance(self._runtime, config, client_id, self._unique_ids, self._observe, self._rules)
+            instance = MQClientInstance(self.runtime, config, client_id, self.unique_ids, self.observe, self.rules)
             instance.default_producer = DefaultMQProducer(CLIENT_INNER_PRODUCER_GROUP, instance)
             ClientRemotingProcessor(instance)
-            self._instances[client_id] = instance
+            self.instances[client_id] = instance
         return instance
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
 from rmqlab.events import OffsetPersist
-from rmqlab.protocol.bodies import message_queue_order
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
+from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection

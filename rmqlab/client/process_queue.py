@@ -2,64 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rmqlab.client.executor import Lock
 from rmqlab.message.java import parse_long
+from rmqlab.message.message import MessageExt, MessageQueue
 from rmqlab.message.properties import PROPERTY_CONSUME_START_TIMESTAMP, PROPERTY_MAX_OFFSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab.client.executor import Lock
-    from rmqlab.message.message import MessageExt, MessageQueue
 
 REBALANCE_LOCK_MAX_LIVE_TIME = 30_000
 REBALANCE_LOCK_INTERVAL = 20_000
 PULL_MAX_IDLE_TIME = 120_000
 
 
+@dataclass(slots=True, eq=False)
 class PullRequest:
     """The next pull of one queue: it goes round and round until its process queue is dropped."""
 
-    __slots__ = ("consumer_group", "locked_first", "message_queue", "next_offset", "process_queue")
-
-    def __init__(self, group: str, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:
-        """`next_offset` is the queue offset to ask for."""
-        self.consumer_group = group
-        self.message_queue = queue
-        self.process_queue = process_queue
-        self.next_offset = next_offset
-        self.locked_first = False
+    consumer_group: str
+    message_queue: MessageQueue
+    process_queue: ProcessQueue
+    next_offset: int
+    locked_first: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class ProcessQueue:
     """Messages of one queue that wait for their consumption, by queue offset. Times are epoch ms, sizes bytes.
 
     `consuming_orderly` holds the messages taken for orderly consumption and not yet committed.
     """
 
-    __slots__ = (
-        "_messages", "consuming", "consuming_orderly", "dropped", "last_consume_timestamp", "last_lock_timestamp",
-        "last_pull_timestamp", "lock_consume", "locked", "msg_acc_cnt", "msg_count", "msg_size", "queue_offset_max",
-        "try_unlock_times",
-    )  # fmt: skip
+    last_pull_timestamp: int
+    lock_consume: Lock
+    _messages: dict[int, MessageExt] = field(default_factory=dict)
+    consuming_orderly: dict[int, MessageExt] = field(default_factory=dict)
+    msg_count: int = 0
+    msg_size: int = 0
+    msg_acc_cnt: int = 0
+    queue_offset_max: int = 0
+    dropped: bool = False
+    locked: bool = False
+    consuming: bool = False
+    try_unlock_times: int = 0
+    last_consume_timestamp: int = field(init=False)
+    last_lock_timestamp: int = field(init=False)
 
-    def __init__(self, now: int, lock_consume: Lock) -> None:
-        """A queue that was given to the client at `now`; `lock_consume` is held while an orderly listener runs."""
-        self._messages: dict[int, MessageExt] = {}
-        self.consuming_orderly: dict[int, MessageExt] = {}
-        self.lock_consume = lock_consume
-        self.msg_count = 0
-        self.msg_size = 0
-        self.msg_acc_cnt = 0
-        self.queue_offset_max = 0
-        self.dropped = False
-        self.locked = False
-        self.consuming = False
-        self.try_unlock_times = 0
-        self.last_pull_timestamp = now
-        self.last_consume_timestamp = now
-        self.last_lock_timestamp = now
+    def __post_init__(self) -> None:
+        self.last_consume_timestamp = self.last_lock_timestamp = self.last_pull_timestamp
 
     def is_lock_expired(self, now: int) -> bool:
         """More than 30 s since the broker confirmed the lock."""

@@ -11,9 +11,8 @@ from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService
 from rmqlab.client.consume_orderly import ConsumeMessageOrderlyService
-from rmqlab.client.consumer import MQConsumer
+from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
 from rmqlab.client.offset_store import ReadOffsetType
-from rmqlab.client.pull_api_wrapper import PullAPIWrapper
 from rmqlab.client.rebalance_impl import RebalancePushImpl
 from rmqlab.client.results import PullStatus
 from rmqlab.events import CorrectOffset, PullAnswered, PullFailed

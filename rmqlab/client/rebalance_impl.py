@@ -16,9 +16,9 @@ from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
 from rmqlab.message.java import hash_map_order, utf16_key
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.bodies import message_queue_order
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.route import MASTER_ID
+from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,16 +20,16 @@ _SCENARIOS = "data/golden/broker-4.8.0/base/scenarios.jsonl"
 class Verb(NamedTuple):
     """A verb: what it does in one line, its exit statuses besides those of every verb, an example, and what it needs.
 
-    `extras` are those of pyproject.toml that it needs besides the core, `option_extras` those that `option` needs.
-    `java` among them means: a Java 17 or newer, found on the machine or else installed from a wheel. `checkout`: its
-    module lies in tests/proof/commands, so it is a verb of the source tree and not of an installed package.
+    `extras` are those of pyproject.toml that it needs besides the core, `option_extras` those that one of `options`
+    needs. `java` among them means: a Java 17 or newer, found on the machine or else installed from a wheel. `checkout`:
+    its module lies in tests/proof/commands, so it is a verb of the source tree and not of an installed package.
     """
 
     help: str
     statuses: dict[int, str]
     example: str
     extras: tuple[str, ...] = ()
-    option: str = ""
+    options: tuple[str, ...] = ()
     option_extras: tuple[str, ...] = ()
     checkout: bool = False
 
@@ -39,8 +39,8 @@ class Verb(NamedTuple):
         return "tests.proof.commands" if self.checkout else "rmqlab.commands"
 
     def needs(self, arguments: Sequence[str]) -> set[str]:
-        """The extras for these arguments: some are needed only when `option` is among them."""
-        asked = self.option and any(one.partition("=")[0] == self.option for one in arguments)
+        """The extras for these arguments: some are needed only when one of `options` is among them."""
+        asked = any(one.partition("=")[0] in self.options for one in arguments)
         return {*self.extras, *(self.option_extras if asked else ())}
 
 
@@ -50,7 +50,7 @@ VERBS = {
         {0: "every figure agrees", 1: "a figure that must agree does not"},
         "reproduce --only E1",
         # the report runs the notebooks, and some of them are on Spark
-        option="--report",
+        options=("--report",),
         option_extras=("notebook", "spark", "java"),
     ),
     "simulate": Verb(
@@ -97,8 +97,6 @@ VERBS = {
         {0: "nothing was lost", 3: "messages were lost", 4: "too little is known to say"},
         "audit data/golden/broker-4.8.0/audit --out report",
         extras=("spark", "java"),
-        option="--out",
-        option_extras=("picture",),
     ),
     "events": Verb(
         "events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL",
@@ -111,6 +109,13 @@ VERBS = {
         {0: "every row ran; with --row: its figures came out again", 1: "a row failed, or a figure came out otherwise"},
         "sweep heartbeats --set clients=1000 --spark none",
         extras=("spark", "java"),
+    ),
+    "doctor": Verb(
+        "who is losing messages in a live cluster, now; only reads",
+        {0: "every group is healthy", 3: "a group loses messages, or is about to", 4: "too little is known to say"},
+        "doctor --namesrv 127.0.0.1:9876 --watch 10",
+        options=("--watch", "--metrics"),
+        option_extras=("doctor",),
     ),
     "sql92": Verb(
         "compile a SQL92 filter, explain it, evaluate it step by step",
@@ -170,7 +175,7 @@ VERBS = {
         "every check: pytest, the committed notebooks, ruff and mypy",
         {0: "every check passed", 1: "one did not"},
         "test tests/filter -q",
-        extras=("notebook", "spark", "test", "java"),
+        extras=("doctor", "notebook", "spark", "test", "java"),
         checkout=True,
     ),
 }

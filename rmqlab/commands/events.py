@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Iterator
 
-    from rmqlab.lab.run import Account
+    from rmqlab.lab.run import Run
 
 VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
 
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
         require_address(args.spark)
     recording = frames_folder(args.source)
     if recording is not None:
-        accounts: Iterable[Account] = [_tapped(args, recording)]
+        accounts: Iterable[Run] = [_tapped(args, recording)]
     else:
         accounts = _recorded(args) if args.source.is_dir() else _simulated(args)
     out = text_stream(args)
@@ -76,8 +76,8 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _tapped(args: Namespace, folder: Path) -> Account:
-    from rmqlab.lab.recorded.tap_account import tap_account
+def _tapped(args: Namespace, folder: Path) -> Run:
+    from rmqlab.lab.recorded.accounts import tap_account
 
     if args.seed is not None:
         raise BadInput("--seed is for scenarios; a recording has happened")
@@ -87,7 +87,7 @@ def _tapped(args: Namespace, folder: Path) -> Account:
     return account
 
 
-def _print_unknown(account: Account, out: TextIO) -> None:
+def _print_unknown(account: Run, out: TextIO) -> None:
     """Say what frames do not tell."""
     passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
     unplaced = sum(event["ev"] == "unplaced" for event in account.events)
@@ -101,7 +101,7 @@ def _print_unknown(account: Account, out: TextIO) -> None:
         print(f"{unplaced} messages left out: no answer tells their place (delayed, half, one-way)", file=out)
 
 
-def _recorded(args: Namespace) -> Iterator[Account]:
+def _recorded(args: Namespace) -> Iterator[Run]:
     from rmqlab.lab.recorded.accounts import recorded_accounts
 
     if args.seed is not None:
@@ -109,18 +109,15 @@ def _recorded(args: Namespace) -> Iterator[Account]:
     return recorded_accounts(args.source, args.id)
 
 
-def _simulated(args: Namespace) -> Iterator[Account]:
-    from rmqlab.lab.run import account_of
+def _simulated(args: Namespace) -> Iterator[Run]:
+    from rmqlab.lab.cluster import settings_beside
     from rmqlab.lab.scenario_inputs import named_scenarios
     from rmqlab.lab.simulate import simulate
-    from rmqlab.search.explorer.recorded_outcomes import settings_beside
-    from rmqlab.search.explorer.timings import RaceChooser, race_timing
+    from rmqlab.search.explorer.timings import chosen_times
 
-    settings: dict[str, Any] = {"cluster": settings_beside(args.source.parent)}
+    cluster = settings_beside(args.source.parent)
     for scenario in named_scenarios(args.source, args.id).values():
-        if args.seed is not None:
-            settings |= {"chooser": RaceChooser(args.seed), "timing": race_timing(scenario)}
-        yield account_of(simulate(scenario, **settings))
+        yield simulate(scenario, cluster=cluster, **chosen_times(scenario, seed=args.seed))
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:

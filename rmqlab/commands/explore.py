@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import FILE_NAME, read_cluster_config
+from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.scenario_inputs import chosen_scenario
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.exploration import exploration_lines
 from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
 from rmqlab.search.explorer.properties import BUILT_IN, RECEIVES, property_named
-from rmqlab.search.explorer.recorded_outcomes import settings_beside
 from rmqlab.search.explorer.timings import ASSUMED
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ def run(args: Namespace) -> int:
 
     Raise `BadInput` for a set that cannot be read or holds no request to a broker, and for less than 0 differences.
     """
-    from rmqlab.lab.replay.in_words import replay_lines
-    from rmqlab.lab.replay.replay import replay
+    from rmqlab.lab.replay.replay import replay, replay_lines
 
     if args.show < 0:
         raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")

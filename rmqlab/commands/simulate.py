@@ -6,27 +6,23 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
 from rmqlab.events import Refused
-from rmqlab.lab.cluster import FILE_NAME, read_cluster_config
+from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.run import run_lines
 from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import ScheduledChooser
-from rmqlab.search.explorer.recorded_outcomes import SEEDS, RecordedVerdict, compare, settings_beside
-from rmqlab.search.explorer.timings import RaceChooser, race_timing
+from rmqlab.search.explorer.recorded_outcomes import SEEDS, RecordedVerdict, compare
+from rmqlab.search.explorer.timings import chosen_times
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.run import Run
     from rmqlab.lab.scenario import Scenario
-    from rmqlab.runtime.schedule import Schedule
 
 
 ENDS = (
@@ -106,7 +102,8 @@ def run(args: Namespace) -> int:
             print(f"rmqlab simulate: {where}: scenario {scenario.id!r}: {refusal}", file=sys.stderr)
             texts.append(_refused(scenario, refusal))
             continue
-        result = _simulate(scenario, cluster, args, schedules)
+        times = chosen_times(scenario, seed=args.seed, schedule=schedules.get(scenario.id))
+        result = simulate(scenario, cluster=cluster, gauges_every_ms=args.gauges, **times)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
         print("\n  ".join(run_lines(result)), file=out)
@@ -123,16 +120,6 @@ def run(args: Namespace) -> int:
     elif to_screen:
         sys.stdout.write(events)
     return 2 if refused else 0
-
-
-def _simulate(scenario: Scenario, cluster: ClusterConfig, args: Namespace, schedules: dict[str, Schedule]) -> Run:
-    settings: dict[str, Any] = {"cluster": cluster, "gauges_every_ms": args.gauges}
-    if scenario.id in schedules:
-        schedule = schedules[scenario.id]
-        settings |= {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
-    elif args.seed is not None:
-        settings |= {"chooser": RaceChooser(args.seed), "timing": race_timing(scenario)}
-    return simulate(scenario, **settings)
 
 
 def _refused(scenario: Scenario, refusal: str) -> str:

@@ -6,11 +6,10 @@ import contextlib
 import logging
 import signal
 import sys
-from argparse import ArgumentTypeError
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmqlab.commands.arguments import seconds
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 
@@ -36,19 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--control", metavar="HOST:PORT", help='take lines "freeze CLIENT", "cut CLIENT", "mark TEXT"')
     parser.add_argument("--with-namesrv", action="store_true", help="record the name server's frames too")
-    parser.add_argument("--seconds", type=_seconds, metavar="N", help="stop after so long (else: at SIGINT or SIGTERM)")
+    parser.add_argument("--seconds", type=seconds, metavar="N", help="stop after so long (else: at SIGINT or SIGTERM)")
     parser.add_argument("--quiet", action="store_true", help="no live lines")
-
-
-def _seconds(text: str) -> float:
-    """Read a time to wait; argparse names the option and exits with 2."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < inf:
-        raise ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted")
-    return seconds
 
 
 def run(args: Namespace) -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.murmur3 import murmur3_128
-from rmqlab.message.java import INT_MAX, to_int32, to_utf8
+from rmqlab.message.java import INT_MAX, to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class BitsArray:
         self.bit_length = bit_length
 
     @classmethod
-    def of_length(cls, bit_length: int) -> BitsArray:
+    def of_length(cls, bit_length: int) -> Self:
         """Make an array of zeros. Raises `NegativeBitsError` for -8 and below; -7..0 give an array of no bytes."""
         size = int(bit_length / BITS_PER_BYTE) + (1 if bit_length > 0 and bit_length % BITS_PER_BYTE else 0)
         if size < 0:
@@ -61,7 +61,7 @@ class BitsArray:
         return cls(bytearray(size), bit_length)
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview | None, bit_length: int | None = None) -> BitsArray:
+    def from_bytes(cls, data: bytes | bytearray | memoryview | None, bit_length: int | None = None) -> Self:
         """Copy `data`. Without `bit_length` every bit of it counts. Raises `BitsError` (empty, or length too small)."""
         if data is None or len(data) < 1:
             raise BitsError("Bytes is empty!")
@@ -72,11 +72,6 @@ class BitsArray:
         if bit_length < len(data) * BITS_PER_BYTE:
             raise BitsError(f"BitLength is less than bytes.length() * {BITS_PER_BYTE}")
         return cls(bytearray(data), bit_length)
-
-    @property
-    def byte_length(self) -> int:
-        """Number of bytes held."""
-        return len(self.data)
 
     def get_bit(self, position: int) -> bool:
         """Read one bit. Raises `BitsError` or `BitsIndexError`."""
@@ -90,56 +85,6 @@ class BitsArray:
             self.data[index] |= mask
         else:
             self.data[index] &= ~mask & 0xFF
-
-    def get_byte(self, position: int) -> int:
-        """Read one byte, signed as in Java. Raises `BitsError` or `BitsIndexError`."""
-        self._check_byte(position)
-        value = self.data[position]
-        return value - 256 if value > 127 else value
-
-    def set_byte(self, position: int, value: int) -> None:
-        """Write one byte (signed or unsigned). Raises `BitsError` or `BitsIndexError`."""
-        self._check_byte(position)
-        self.data[position] = value & 0xFF
-
-    def xor_bit(self, position: int, value: bool) -> None:
-        """Exclusive-or one bit."""
-        self.set_bit(position, self.get_bit(position) ^ value)
-
-    def or_bit(self, position: int, value: bool) -> None:
-        """Or one bit; a false value only checks the position, not the bytes."""
-        self._check_bit(position)
-        if value:
-            self.set_bit(position, value=True)
-
-    def and_bit(self, position: int, value: bool) -> None:
-        """And one bit; a true value only checks the position, not the bytes."""
-        self._check_bit(position)
-        if not value:
-            self.set_bit(position, value=False)
-
-    def not_bit(self, position: int) -> None:
-        """Flip one bit."""
-        self.set_bit(position, not self.get_bit(position))
-
-    def xor(self, other: BitsArray) -> None:
-        """Exclusive-or with `other`, over as many bytes as both have."""
-        for i in range(min(len(self.data), len(other.data))):
-            self.data[i] ^= other.data[i]
-
-    def or_(self, other: BitsArray) -> None:
-        """Or with `other`, over as many bytes as both have."""
-        for i in range(min(len(self.data), len(other.data))):
-            self.data[i] |= other.data[i]
-
-    def and_(self, other: BitsArray) -> None:
-        """And with `other`, over as many bytes as both have; bytes beyond stay."""
-        for i in range(min(len(self.data), len(other.data))):
-            self.data[i] &= other.data[i]
-
-    def clone(self) -> BitsArray:
-        """Copy. Raises `BitsError` for an empty array and, as 4.8.0, for a length that is no multiple of 8."""
-        return BitsArray.from_bytes(self.data, self.bit_length)
 
     def __str__(self) -> str:
         """Print as 4.8.0: highest byte first, a line break after every eighth byte, a partial byte one bit too long."""
@@ -166,14 +111,6 @@ class BitsArray:
             raise BitsIndexError(f"Index {index} out of bounds for length {len(self.data)}")
         return index
 
-    def _check_byte(self, position: int) -> None:
-        if position > len(self.data):
-            raise BitsError(f"BytePos is greater than {len(self.data)}")
-        if position < 0:
-            raise BitsError("BytePos is less than 0")
-        if position == len(self.data):
-            raise BitsIndexError(f"Index {position} out of bounds for length {len(self.data)}")
-
 
 class BloomFilterError(BadInput):
     """Parameters out of range, or positions and bits that belong to another filter."""
@@ -187,13 +124,6 @@ class BloomFilterData:
 
     bit_pos: list[int] | None
     bit_num: int
-
-    def java_hash(self) -> int:
-        """Give 4.8.0's `hashCode`."""
-        result = 0 if self.bit_pos is None else 1
-        for position in self.bit_pos or ():
-            result = 31 * result + position
-        return to_int32(31 * result + self.bit_num)
 
     def __str__(self) -> str:
         """Print as 4.8.0."""
@@ -254,14 +184,6 @@ class BloomFilter:
         positions = self._positions(key)
         self._check(bits)
         return self.rules.is_hit(positions, bits.get_bit)
-
-    def check_false_hit(self, positions: Sequence[int], bits: BitsArray) -> bool:
-        """Tell whether all `positions` are taken already, before the key is added."""
-        return all(bits.get_bit(position) for position in positions)
-
-    def java_hash(self) -> int:
-        """Give 4.8.0's `hashCode`."""
-        return to_int32(((self.f * 31 + self.n) * 31 + self.k) * 31 + self.m)
 
     def __str__(self) -> str:
         """Print as 4.8.0."""

@@ -80,7 +80,7 @@ class HandDrivenSimulation(Simulation):
 
     def so_far(self) -> Run:
         """The run as it stands, as if its scenario ended now; nothing changes by looking."""
-        facts, steps = self.cluster.facts.facts, self.scenario.steps
+        facts, steps = self.cluster.facts, self.scenario.steps
         count = len(facts)
         for step in self.closing():
             self._ask(step)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from rmqlab.broker.broker import BrokerRegistration
     from rmqlab.broker.config_manager import ConfigFile
+    from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab.runtime.schedule import Chooser, Timing
     from rmqlab.runtime.virtual import VirtualNode
 
@@ -82,6 +82,21 @@ def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     return replace(config, namesrv_address=first)
 
 
+def settings_beside(folder: Path) -> ClusterConfig:
+    """The settings of the broker.conf in ``folder``; without one the defaults, and SQL92 allowed, as was recorded.
+
+    Raises:
+        BadInput: the file has a key or a value that the broker does not know.
+    """
+    path = folder / FILE_NAME
+    return read_cluster_config(path, strict=False) if path.is_file() else default_settings()
+
+
+def default_settings() -> ClusterConfig:
+    """The broker's defaults, but for enablePropertyFilter."""
+    return ClusterConfig(broker=BrokerConfig(enable_property_filter=True))
+
+
 def cluster_of(settings: Mapping[str, object], rules: Rules = DEFAULT_RULES) -> ClusterConfig:
     """A cluster whose broker has these settings, by RocketMQ's names; `enablePropertyFilter` is true unless given.
 
@@ -111,7 +126,7 @@ class Cluster:
     def __init__(self, config: ClusterConfig, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
         self.config = config
         self.world = VirtualTime(config.epoch_ms, chooser, timing)
-        self.facts = FactLog(self.world.now_ms)
+        self.facts = FactLog()
         now = config.epoch_ms
         self.namesrv = NameServer(now)
         self.namesrv_server = self.world.serve(config.namesrv_address, self.namesrv)
@@ -150,7 +165,7 @@ class Cluster:
         return self.world.chooser.choose(f"broker: {label}", n) if n > 1 else 0
 
     def _register(self, registration: BrokerRegistration) -> None:
-        self.facts.facts.append(Fact(self.world.now_ms(), BROKER, Registration(registration.broker_name)))
+        self.facts.append(Fact(self.world.now_ms(), BROKER, Registration(registration.broker_name)))
         # The broker's tables live on, what it sends does not.
         sent = registration._replace(
             topic_config_table=dict(registration.topic_config_table), data_version=copy(registration.data_version),
@@ -160,20 +175,8 @@ class Cluster:
         scheduler.at(scheduler.now_us + (REGISTER_DELAY_US if scheduler.now_us else 0), self._at_namesrv, sent)
 
     def _at_namesrv(self, sent: BrokerRegistration) -> None:
-        if not self.namesrv_server.up:
-            return
-        self.namesrv.route_info_manager.register_broker(
-            sent.cluster_name,
-            sent.broker_addr,
-            sent.broker_name,
-            sent.broker_id,
-            sent.ha_server_addr,
-            sent.topic_config_table,
-            sent.data_version,
-            sent.filter_server_list,
-            self._link,
-            self.world.epoch_now(),
-        )
+        if self.namesrv_server.up:
+            self.namesrv.route_info_manager.register_broker(sent, self._link, self.world.epoch_now())
 
     # Faults.
 

@@ -7,8 +7,7 @@ checks and tables are read from facts, never from the inside of broker or client
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
@@ -46,16 +45,12 @@ class Fact:
         return getattr(self.event, name, default)
 
 
-@dataclass(slots=True)
-class FactLog:
-    """All facts of one run; ``clock`` gives the ms since the scenario began."""
-
-    clock: Callable[[], float]
-    facts: list[Fact] = field(default_factory=list)
+class FactLog(list[Fact]):
+    """All facts of one run, in order."""
 
     def of(self, *kinds: str) -> Iterator[Fact]:
         """The facts of the given kinds, in order."""
-        return (fact for fact in self.facts if fact.event.kind in kinds)
+        return (fact for fact in self if fact.event.kind in kinds)
 
 
 def fact_in_words(fact: Fact) -> str:

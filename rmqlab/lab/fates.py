@@ -150,23 +150,20 @@ class FateClassifier:
         self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
         self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
         for fact in facts:
-            self._sort(fact)
-
-    def _sort(self, fact: Fact) -> None:
-        match event := fact.event:
-            case Filtered(stage=stage):
-                self._drops[(event.group, event.topic, event.queue), event.offset].append((fact, OF_STAGE[stage]))
-            case ClientFiltered():
-                at = (event.group, event.topic, event.queue), event.offset
-                self._drops[at].append((fact, Fate.DROPPED_BY_CLIENT))
-            case Given():
-                self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
-            case Consumed(group=group, message_id=message_id):
-                self._consumed[group, message_id].append(fact)
-            case Commit():
-                self._passed[event.group, event.topic, event.queue].append(fact)
-            case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
-                self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
+            match event := fact.event:
+                case Filtered(stage=stage):
+                    self._drops[(event.group, event.topic, event.queue), event.offset].append((fact, OF_STAGE[stage]))
+                case ClientFiltered():
+                    at = (event.group, event.topic, event.queue), event.offset
+                    self._drops[at].append((fact, Fate.DROPPED_BY_CLIENT))
+                case Given():
+                    self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
+                case Consumed(group=group, message_id=message_id):
+                    self._consumed[group, message_id].append(fact)
+                case Commit():
+                    self._passed[event.group, event.topic, event.queue].append(fact)
+                case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
+                    self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
 
     def slot_at(self, group: str, topic: str, t: float) -> tuple[str | None, int | None]:
         """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -100,6 +100,9 @@ class NamesrvUp(FaultStep, frozen=True, tag="namesrvUp"):
     """Start the name server again: it knows nothing until the broker registers, every 30 s."""
 
 
+Fault: TypeAlias = (
+    Cut | Freeze | Kill | Pause | Slow | SetClock | LoseHeartbeat | RestartBroker | NamesrvDown | NamesrvUp
+)
 MAY_BE_BROKER = (Pause, SetClock)
 MAY_BE_PRODUCER = (Cut, Freeze, Pause, Slow, SetClock)
 

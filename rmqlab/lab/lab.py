@@ -107,7 +107,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated.
         """
-        from rmqlab.search.explorer.recorded_outcomes import scenario_and_settings
+        from rmqlab.lab.scenario_inputs import scenario_and_settings
 
         given, cluster = scenario_and_settings(scenario, {})
         lab = cls.__new__(cls)
@@ -135,7 +135,7 @@ class Lab(LabSteps):
         """
         from rmqlab.lab.recorded.accounts import recorded_accounts
 
-        return LabResult.of_account(next(iter(recorded_accounts(folder, [scenario]))))
+        return LabResult(next(iter(recorded_accounts(folder, [scenario]))))
 
     @property
     def rules(self) -> Rules:
@@ -215,7 +215,7 @@ class Lab(LabSteps):
         'at 7 ms: 127.0.0.1:10911 -> A: SUCCESS to GET_CONSUMER_LIST_BY_GROUP, there at 8 ms'
         """
         simulation = self._running()
-        seen, frames = len(simulation.cluster.facts.facts), len(self.frames())
+        seen, frames = len(simulation.cluster.facts), len(self.frames())
         while simulation.step():
             happened = self._say_what_happened(seen, frames)
             if happened:
@@ -223,7 +223,7 @@ class Lab(LabSteps):
         return "nothing is left to happen"
 
     def _say_what_happened(self, seen: int, frames: int) -> list[str]:
-        facts = self._simulation.cluster.facts.facts[seen:]
+        facts = self._simulation.cluster.facts[seen:]
         facts.sort(key=lambda fact: fact.source == SCENARIO)
         began = self._simulation.began_us / 1_000
         happened = [fact_in_words(fact) for fact in facts if not isinstance(fact.event, GroupViewed)]
@@ -283,7 +283,7 @@ class Lab(LabSteps):
 
         The end of a scenario makes choices too, so with a seed call `finish()` first.
         """
-        return self._account_run().schedule
+        return self._run().schedule
 
     def write_store(self, folder: str | Path) -> Path:
         """Write what the broker keeps in files as they are now: commit log, queues, offsets, topics. Returns `folder`.
@@ -299,7 +299,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: the folder is not empty, or cannot be written.
         """
-        from rmqlab.lab.written_store import write_store
+        from rmqlab.lab.recorded.store import write_store
 
         return write_store(self.broker, Path(folder))
 
@@ -329,7 +329,7 @@ class Lab(LabSteps):
             raise BadInput("this lab was finished; Lab.from_scenario(lab.scenario()) opens it again")
         return self._simulation
 
-    def _account_run(self) -> Run:
+    def _run(self) -> Run:
         return self._simulation.so_far() if self._result is None else self._result.run
 
     def __repr__(self) -> str:

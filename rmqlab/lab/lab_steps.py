@@ -11,7 +11,9 @@ import msgspec
 from rmqlab.errors import BadInput
 from rmqlab.events import StartFailed, StepFailed
 from rmqlab.filter.filter_api import build_subscription_data
+from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
+from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import PRODUCER
 from rmqlab.lab.scenario_inputs import checked
 
@@ -133,7 +135,8 @@ class LabSteps(LabTables):
             row["props"] = _texts(row["props"])
             rows.append({name: value for name, value in row.items() if value is not None})
         self._do("send", topic=topic, messages=rows)
-        return list(self.messages()[first:])
+        run = Run(self._simulation.exported(), self._simulation.recorder.events, self._simulation.cluster.facts, [])
+        return list(messages(run))[first:]
 
     def resize(self, topic: str, queues: int) -> None:
         """Give a topic more queues, as mqadmin's updateTopic does."""
@@ -191,7 +194,7 @@ class LabSteps(LabTables):
         plain = {"do": kind, "at": at, **{name: value for name, value in fields.items() if value is not None}}
         done = msgspec.to_builtins(simulation.scenario)
         step = checked(done | {"steps": [*done["steps"], plain]}).steps[-1]
-        facts = simulation.cluster.facts.facts
+        facts = simulation.cluster.facts
         before = len(facts)
         simulation.do(step)
         for fact in facts[before:]:

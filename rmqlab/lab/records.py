@@ -22,13 +22,14 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.lab.facts import BROKER
+from rmqlab.lab.run import sent_messages
 from rmqlab.message.java import camel_case
 from rmqlab.message.topics import is_retry_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lab.run import Account
+    from rmqlab.lab.run import Run
 
 
 class EventRecord(NamedTuple):
@@ -160,9 +161,6 @@ class OffsetRecord(NamedTuple):
     max: int
 
 
-_Fields = dict[str, Any]
-
-
 def columns_of(record: type[tuple[Any, ...]]) -> tuple[str, ...]:
     """The column names of a record type: its attributes in the spelling of JSON events.
 
@@ -172,57 +170,59 @@ def columns_of(record: type[tuple[Any, ...]]) -> tuple[str, ...]:
     return tuple(map(camel_case, record.__annotations__))
 
 
-def events(account: Account) -> Iterator[EventRecord]:
+def events(run: Run) -> Iterator[EventRecord]:
     """Every event, in order."""
-    for event in account.events:
+    for event in run.events:
         rest = {name: value for name, value in event.items() if name not in {"id", "t", "ev", "who", "group"}}
         detail = json.dumps(rest, sort_keys=True)
         yield EventRecord(event["t"], event["ev"], event.get("who"), event.get("group"), detail)
 
 
-def messages(account: Account) -> Iterator[MessageRecord]:
+def messages(run: Run) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
-    told = (event for event in account.events if event["ev"] == "sent")
-    for n, (message, event) in enumerate(zip(account.sent, told, strict=True)):
-        yield MessageRecord(n, event["t"], message.topic, *(event[name] for name in columns_of(MessageRecord)[3:]))
+    told = [event for event in run.events if event["ev"] == "sent"]
+    sent = sent_messages(run.scenario, told) if run.scenario.steps else ()
+    topics = [message.topic for message in sent] or [event["topic"] for event in told]
+    for n, (topic, event) in enumerate(zip(topics, told, strict=True)):
+        yield MessageRecord(n, event["t"], topic, *(event[name] for name in columns_of(MessageRecord)[3:]))
 
 
-def consumed(account: Account) -> Iterator[ConsumedRecord]:
+def consumed(run: Run) -> Iterator[ConsumedRecord]:
     """Everything a listener got, again and again if it came so."""
-    facts = (fact for fact in account.facts if fact.kind == "consume")
+    facts = (fact for fact in run.facts if fact.kind == "consume")
     for n, fact in enumerate(facts):
         yield ConsumedRecord(
-            n, fact.t, fact.source, fact["group"], _short(account, fact["topic"]), fact["queue"], fact["offset"],
+            n, fact.t, fact.source, fact["group"], run.short(fact["topic"]), fact["queue"], fact["offset"],
             fact["body"], fact["tag"], fact["message_id"], fact["success"],
         )  # fmt: skip
 
 
-def fates(account: Account) -> Iterator[FateRecord]:
+def fates(run: Run) -> Iterator[FateRecord]:
     """The fate of every message in every group that subscribes its topic, in the order of sending."""
-    for one in account.fates:
+    for one in run.fates:
         record = FateRecord(*(getattr(one, name) for name in FateRecord._fields))
         yield record._replace(fate=str(one.fate), t=round(one.t))
 
 
-def beats(account: Account) -> Iterator[BeatRecord]:
+def beats(run: Run) -> Iterator[BeatRecord]:
     """Every subscription that a heartbeat brought; the clients' own retry topics are left out."""
     told = (
-        (fact, _short(account, group), one)
-        for fact in account.facts
+        (fact, run.short(group), one)
+        for fact in run.facts
         if fact.kind == "heartbeat" and fact.source == BROKER
         for group, one in fact["subscriptions"]
-        if not is_retry_topic(_short(account, one.topic))
+        if not is_retry_topic(run.short(one.topic))
     )
     for n, (fact, group, one) in enumerate(told):
         yield BeatRecord(
-            n, fact.t, fact["client"], group, _short(account, one.topic), one.expression_type, one.sub_string,
+            n, fact.t, fact["client"], group, run.short(one.topic), one.expression_type, one.sub_string,
             one.sub_version,
         )  # fmt: skip
 
 
-def slots(account: Account) -> Iterator[SlotRecord]:
+def slots(run: Run) -> Iterator[SlotRecord]:
     """Every change of what the broker holds for a group, a new version of the same text included."""
-    facts = (f for f in account.facts if f.kind == "subscription" and not is_retry_topic(f["topic"]))
+    facts = (f for f in run.facts if f.kind == "subscription" and not is_retry_topic(f["topic"]))
     for n, fact in enumerate(facts):
         old, new = fact["old"], fact["new"]
         held = (None, None, None) if new is None else (new.expression_type, new.sub_string, new.sub_version)
@@ -230,31 +230,31 @@ def slots(account: Account) -> Iterator[SlotRecord]:
         yield SlotRecord(n, fact.t, fact["client"], fact["group"], fact["topic"], before, *held)
 
 
-def pulls(account: Account) -> Iterator[PullRecord]:
+def pulls(run: Run) -> Iterator[PullRecord]:
     """Every pull that the broker of a simulation answered; a recording has its frames instead."""
-    facts = (f for f in account.facts if f.kind == "pull" and not is_retry_topic(f["topic"]))
+    facts = (f for f in run.facts if f.kind == "pull" and not is_retry_topic(f["topic"]))
     for n, fact in enumerate(facts):
         names = ("client", "group", "topic", "queue", "offset", "code", "status", "next", "count", "held")
         yield PullRecord(n, fact.t, *(fact[name] for name in names))
 
 
-def ownership(account: Account) -> Iterator[OwnershipRecord]:
+def ownership(run: Run) -> Iterator[OwnershipRecord]:
     """Queues taken and let go: from the clients' own words, and all of them when the broker forgets a client."""
-    for n, (t, (who, group, topic), queue, held) in enumerate(_ownership(account)):
+    for n, (t, (who, group, topic), queue, held) in enumerate(_ownership(run)):
         yield OwnershipRecord(n, t, who, group, topic, queue, held)
 
 
-def offsets(account: Account) -> Iterator[OffsetRecord]:
+def offsets(run: Run) -> Iterator[OffsetRecord]:
     """Offsets each time they were asked; an error's name stands in the event of a group that is not known."""
-    for event in account.events:
+    for event in run.events:
         if event["ev"] == "offset":
             committed = event["committed"] if isinstance(event["committed"], int) else None
             yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
 
 
-def _ownership(account: Account) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:
+def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:
     held: dict[tuple[str, str, str], set[int]] = {}
-    for fact in account.facts:
+    for fact in run.facts:
         if fact.kind == "rebalance" and not is_retry_topic(fact["topic"]):
             key = (fact.source, fact["group"], fact["topic"])
             before, now = held.get(key, set()), set(fact["queues"])
@@ -270,10 +270,6 @@ def _ownership(account: Account) -> Iterator[tuple[float, tuple[str, str, str], 
         yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
 
 
-def _short(account: Account, name: str | None) -> str:
-    return (name or "").replace(account.suffix, "")
-
-
 TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {
     "events": (EventRecord, events),
     "messages": (MessageRecord, messages),
@@ -284,4 +280,4 @@ TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {
     "ownership": (OwnershipRecord, ownership),
     "offsets": (OffsetRecord, offsets),
 }
-"""Tables that are written for Spark: the record type of each, and the function that reads it from an account."""
+"""Tables that are written for Spark: the record type of each, and the function that reads it from an run."""

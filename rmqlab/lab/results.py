@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints, over
 
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
-from rmqlab.lab.facts import FactLog
 from rmqlab.lab.records import columns_of
-from rmqlab.lab.run import Outcome, Run, account_of
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame, SparkSession
 
     from rmqlab.lab.ownership import OwnersRecord
-    from rmqlab.lab.run import Account
+    from rmqlab.lab.run import Outcome, Run
     from rmqlab.lab.scenario import Scenario
     from rmqlab.show.figure import Picture
     from rmqlab.show.tables import Table
@@ -142,43 +139,40 @@ def name_of(code: int, *, response: bool = False) -> str:
 class LabTables:
     """What can be asked of any run. Times in tables are ms since the cluster began, as in the events."""
 
-    def _account_run(self) -> Run:
+    def _run(self) -> Run:
         raise NotImplementedError
-
-    def _account(self) -> Account:
-        return account_of(self._account_run())
 
     def fates(self) -> Records[records.FateRecord]:
         """One record for each message and group: its fate, who did it, the subscription in force, its version."""
-        return Records("Fates", records.FateRecord, list(records.fates(self._account())))
+        return Records("Fates", records.FateRecord, list(records.fates(self._run())))
 
     def events(self) -> Records[records.EventRecord]:
         """What an observer sees, as the recordings write it."""
-        return Records("Events", records.EventRecord, list(records.events(self._account())))
+        return Records("Events", records.EventRecord, list(records.events(self._run())))
 
     def messages(self) -> Records[records.MessageRecord]:
         """The messages sent."""
-        return Records("Messages", records.MessageRecord, list(records.messages(self._account())))
+        return Records("Messages", records.MessageRecord, list(records.messages(self._run())))
 
     def consumed(self) -> Records[records.ConsumedRecord]:
         """What listeners got."""
-        return Records("Consumed", records.ConsumedRecord, list(records.consumed(self._account())))
+        return Records("Consumed", records.ConsumedRecord, list(records.consumed(self._run())))
 
     def heartbeats(self) -> Records[records.BeatRecord]:
         """The subscriptions that heartbeats brought to the broker."""
-        return Records("Heartbeats", records.BeatRecord, list(records.beats(self._account())))
+        return Records("Heartbeats", records.BeatRecord, list(records.beats(self._run())))
 
     def subscriptions(self) -> Records[records.SlotRecord]:
         """Every change of the one subscription that the broker holds for a group and topic."""
-        return Records("Subscriptions", records.SlotRecord, list(records.slots(self._account())))
+        return Records("Subscriptions", records.SlotRecord, list(records.slots(self._run())))
 
     def pulls(self) -> Records[records.PullRecord]:
         """The pulls as the broker answered them; a recording has none (its frames are on disk)."""
-        return Records("Pulls", records.PullRecord, list(records.pulls(self._account())))
+        return Records("Pulls", records.PullRecord, list(records.pulls(self._run())))
 
     def rebalances(self) -> Records[records.OwnershipRecord]:
         """Queues taken and let go."""
-        return Records("Rebalances", records.OwnershipRecord, list(records.ownership(self._account())))
+        return Records("Rebalances", records.OwnershipRecord, list(records.ownership(self._run())))
 
     def owners(self, *, group: str | None = None, topic: str | None = None) -> Records[OwnersRecord]:
         """Who owned each queue over time (of the first group and topic by default), as every member believed it.
@@ -192,39 +186,39 @@ class LabTables:
         """
         from rmqlab.lab.ownership import Ownership, OwnersRecord
 
-        return Records("Owners", OwnersRecord, Ownership(self._account_run(), group, topic).stretches())
+        return Records("Owners", OwnersRecord, Ownership(self._run(), group, topic).stretches())
 
     def offsets(self) -> Records[records.OffsetRecord]:
         """Committed and maximum offset of each queue each time they were asked, the last time now."""
-        return Records("Offsets", records.OffsetRecord, list(records.offsets(self._account())))
+        return Records("Offsets", records.OffsetRecord, list(records.offsets(self._run())))
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""
-        return self._account_run().outcome()
+        return self._run().outcome()
 
     def swimlane(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What happened, a lane for each consumer and one for the broker (of the first group and topic by default)."""
         from rmqlab.show.swimlane import swimlane
 
-        return swimlane(self._account_run(), group=group, topic=topic)
+        return swimlane(self._run(), group=group, topic=topic)
 
     def grid(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What became of each message, by queue and tag."""
         from rmqlab.show.fate_grid import fate_grid
 
-        return fate_grid(self._account_run(), group=group, topic=topic)
+        return fate_grid(self._run(), group=group, topic=topic)
 
     def timeline(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """The group's one subscription in the broker, and every heartbeat that could have written it."""
         from rmqlab.show.slot_timeline import slot_timeline
 
-        return slot_timeline(self._account_run(), group=group, topic=topic)
+        return slot_timeline(self._run(), group=group, topic=topic)
 
     def ribbons(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """Who owned which queue over time: two owners at once and nobody stand out."""
         from rmqlab.show.ribbons import ribbons
 
-        return ribbons(self._account_run(), group=group, topic=topic)
+        return ribbons(self._run(), group=group, topic=topic)
 
 
 class LabResult(LabTables):
@@ -232,12 +226,6 @@ class LabResult(LabTables):
 
     def __init__(self, run: Run) -> None:
         self.run = run
-
-    @classmethod
-    def of_account(cls, account: Account) -> LabResult:
-        """A recording, read as a run."""
-        facts = FactLog(lambda: 0.0, account.facts)
-        return cls(Run(account.scenario, account.events, facts, account.fates, Schedule(account.scenario.id), [], 0))
 
     @property
     def scenario(self) -> Scenario:
@@ -248,7 +236,7 @@ class LabResult(LabTables):
         """Events and fates, one JSON object a line."""
         return self.run.lines()
 
-    def _account_run(self) -> Run:
+    def _run(self) -> Run:
         return self.run
 
     def __repr__(self) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.facts import Fact, FactLog
+from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fates import MessageFate, SendRecord
 from rmqlab.lab.scenario import Scenario, Send
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
@@ -16,8 +18,10 @@ from rmqlab.runtime.schedule import Choice, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 Event = dict[str, Any]
+EVENTS = ("events.jsonl.gz", "events.jsonl", "events")  # where those of a recorded set lie
 
 
 @dataclass(slots=True)
@@ -27,15 +31,16 @@ class Run:
     ``owners``: who held each queue (group, topic, queue id) at the end, with the next offset each would pull;
     ``queues``: how many queues each topic had then. ``under_way``: what could still change the outcome when a run that
     did not come to rest was ended.
+    A recording knows no choices; that of a tap has no steps either, and in it all names are as they are on the wire.
     """
 
     scenario: Scenario
     events: list[Event]
     facts: FactLog
     fates: list[MessageFate]
-    schedule: Schedule
-    choices: list[Choice]
-    steps: int
+    schedule: Schedule = field(default_factory=Schedule)
+    choices: list[Choice] = field(default_factory=list)
+    steps: int = 0
     owners: dict[tuple[str, str, int], dict[str, int]] = field(default_factory=dict)
     queues: dict[str, int] = field(default_factory=dict)
     under_way: str | None = None
@@ -43,6 +48,10 @@ class Run:
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""
         return Outcome.of_events(self.events)
+
+    def short(self, name: str | None) -> str:
+        """A name of the wire as the scenario has it."""
+        return (name or "").replace(f"_{self.scenario.id}", "") if self.scenario.steps else name or ""
 
     def lines(self) -> str:
         """All events and fates, one JSON object a line, always in the same order and form."""
@@ -95,28 +104,6 @@ class Outcome:
         return {"consumed": consumed, "committed": {queue: offset for _, queue, offset in self.committed}}
 
 
-@dataclass(slots=True)
-class Account:
-    """What is known of one scenario, or of one recording of a tap: its events, facts and fates, and what was sent.
-
-    All names are short: without `suffix`. `sent` has a message for each event "sent". A tap's scenario has no steps.
-    """
-
-    scenario: Scenario
-    suffix: str
-    sent: list[SendRecord]
-    events: list[Event]
-    facts: list[Fact]
-    fates: list[MessageFate]
-
-
-def account_of(run: Run) -> Account:
-    """A simulated run as an account."""
-    scenario, events = run.scenario, run.events
-    sent = sent_messages(scenario, events)
-    return Account(scenario, f"_{scenario.id}", sent, events, run.facts.facts, run.fates)
-
-
 def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecord]:
     """Every message that was sent, with the topic and the properties that its step gave it.
 
@@ -152,3 +139,38 @@ def run_lines(run: Run) -> Iterator[str]:
         if event["ev"] in {"startFailed", "error"}:
             what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
             yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
+
+
+def recorded_events(folder: Path) -> dict[str, list[Event]]:
+    """The events of a recorded set by scenario id, from events.jsonl.gz, events.jsonl or a folder events/.
+
+    In a folder each scenario has a file named after it, whose lines need no ``id``: so a driver of clients leaves them.
+
+    Raises:
+        BadInput: no such file, or a line that is no event; the text names file and line.
+    """
+    events: dict[str, list[Event]] = {}
+    for path, of in _event_files(folder):
+        try:
+            data = path.read_bytes()
+            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}: cannot be read ({error}); a recorded set has events.jsonl.gz") from error
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                event = of | json.loads(line)
+                Outcome.of_events([event])
+                events.setdefault(event["id"], []).append(event)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInput(f"{path}, line {number}: no event of a recording ({error!r})") from error
+    return events
+
+
+def _event_files(folder: Path) -> list[tuple[Path, Event]]:
+    """Files of events, with what their lines do not say themselves."""
+    packed, plain, split = (folder / name for name in EVENTS)
+    if not packed.is_file() and not plain.is_file() and split.is_dir():
+        return [(path, {"id": path.stem}) for path in sorted(split.glob("*.jsonl"))]
+    return [(packed if packed.is_file() else plain, {})]

@@ -40,7 +40,7 @@ class RunRecorder:
         self._scenario = scenario
         self._cluster = cluster
         self._scheduler = cluster.world.scheduler
-        self._facts = cluster.facts.facts
+        self._facts = cluster.facts
         self._suffix = "" if plain else "_" + scenario.id
         self._names = {client_id: who for who, client_id in (client_ids or {}).items()}
         self._views: dict[str, GroupView] = {}

@@ -81,7 +81,7 @@ class RunView:
         """Facts about this group and topic up to the scenario's last step; all kinds when none is named."""
         return [
             fact
-            for fact in (self.run.facts.of(*kinds) if kinds else self.run.facts.facts)
+            for fact in (self.run.facts.of(*kinds) if kinds else self.run.facts)
             if fact.t - self.zero <= self.end
             and fact.get("group", self.group) == self.group
             and fact.get("topic", self.topic) == self.topic
@@ -94,7 +94,7 @@ class RunView:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        return {id(fact): place for place, fact in enumerate(self.run.facts.facts)}
+        return {id(fact): place for place, fact in enumerate(self.run.facts)}
 
     @cached_property
     def fates(self) -> list[MessageFate]:

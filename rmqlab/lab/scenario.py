@@ -18,19 +18,11 @@ from rmqlab.lab.fault_steps import (
     BROKER,
     MAY_BE_BROKER,
     MAY_BE_PRODUCER,
-    Cut,
+    Fault,
     FaultOrder,
     FaultStep,
-    Freeze,
     Kill,
-    LoseHeartbeat,
-    NamesrvDown,
-    NamesrvUp,
-    Pause,
-    RestartBroker,
     ScenarioStep,
-    SetClock,
-    Slow,
 )
 from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
 from rmqlab.message.topics import is_valid_name, validate_topic
@@ -125,9 +117,6 @@ class ResetOffset(ScenarioStep, frozen=True, tag="resetOffset", kw_only=True):
     direct: bool = False
 
 
-Fault: TypeAlias = (
-    Cut | Freeze | Kill | Pause | Slow | SetClock | LoseHeartbeat | RestartBroker | NamesrvDown | NamesrvUp
-)
 Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | ResetOffset | Fault
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.files import lines_of, read_text
+from rmqlab.lab.cluster import ClusterConfig, cluster_of, settings_beside
 from rmqlab.lab.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario, refusal_of
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -59,6 +62,20 @@ def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenari
     if found is None:
         raise BadInput(f"{wanted}: no scenario of {path.name} has this id or line; it has {_some(by_id)}")
     return path, found
+
+
+def scenario_and_settings(
+    given: Scenario | Mapping[str, Any] | str | Path, settings: Mapping[str, object], rules: Rules = DEFAULT_RULES
+) -> tuple[Scenario, ClusterConfig]:
+    """A scenario that a caller gave, and the cluster that runs it: with these settings, else those beside its file.
+
+    Raises:
+        BadInput: it is no scenario, no file, or a setting is unknown.
+    """
+    if not (isinstance(given, Path) or (isinstance(given, str) and not given.lstrip().startswith("{"))):
+        return as_scenario(given), cluster_of(settings, rules)
+    path, scenario = chosen_scenario(str(given))
+    return scenario, cluster_of(settings, rules) if settings else replace(settings_beside(path.parent), rules=rules)
 
 
 def _some(names: Iterable[str]) -> str:

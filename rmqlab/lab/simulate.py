@@ -37,7 +37,7 @@ from rmqlab.lab.consumers import Consumer, client_of, config_of, final_state, po
 from rmqlab.lab.fates import FateClassifier, FinalState, GroupMember
 from rmqlab.lab.fault_steps import FaultStep, RestartBroker
 from rmqlab.lab.faults import Faults
-from rmqlab.lab.gauge_samples import GaugeSampler
+from rmqlab.lab.gauges import GaugeSampler
 from rmqlab.lab.mqadmin import AT_THE_END, consume_stats, reset_offset_by_time
 from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
 from rmqlab.lab.quiescence import Quiescence
@@ -168,7 +168,7 @@ class Simulation:
     def finish(self) -> Run:
         """Decide the fates as things stand now."""
         facts, state = self.cluster.facts, self._final or final_state(self.consumers, self.cluster.facts, self.recorder)
-        ledger = FateClassifier(facts.facts, state)
+        ledger = FateClassifier(facts, state)
         return Run(
             self.scenario,
             self.recorder.events,

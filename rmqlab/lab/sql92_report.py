@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
+from rmqlab.filter.sql92.answer import describe, draw, label
 from rmqlab.filter.sql92.doctor import examine, hint
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
-from rmqlab.filter.sql92.explain import describe, draw, label
 from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Found, Search
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ import importlib
 import inspect
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from rmqlab import rules
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lessons.reply import STEPS, NotYet, Passed
+from rmqlab.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,10 +59,38 @@ class CheckFailed(AssertionError):
         super().__init__("\n".join(filter(None, (hint, problem, rule, *map(str, self.lines)))))
 
 
-def needs_keys(answer: object, names: Iterable[str]) -> None:
-    """Raise `CheckFailed` unless the answer is a dict with just these keys."""
+def needs_keys(answer: object, names: Iterable[str], form: str = "", *, rule: str = "") -> None:
+    """Raise `CheckFailed` unless the answer is a dict with just these keys; `form` says otherwise what to give."""
     if not isinstance(answer, Mapping) or set(answer) != set(names):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, names))}.")
+        raise CheckFailed(form or f"Give a dict with the keys {', '.join(map(repr, names))}.", rule=rule)
+
+
+def needs_function(
+    answer: object, form: str = "Give the function itself, not what it returns.", rule: str = ""
+) -> None:
+    """Raise `CheckFailed` unless the answer can be called; `form` says what to give."""
+    if not callable(answer):
+        raise CheckFailed(form, rule=rule)
+
+
+def names_the_wrong_rules(
+    answer: Any,
+    wrong: Mapping[str, Iterable[str]],
+    suspects: Iterable[str],
+    evidence: Callable[[str, str], CheckFailed],
+) -> None:
+    """Judge a hunt: for each broken lab the name of the rule that is wrong in it.
+
+    `wrong` has the right names, `evidence(lab, said)` is what is raised for another one of the `suspects`.
+    """
+    needs_keys(answer, wrong)
+    known = list(suspects)
+    for name, said in answer.items():
+        if said not in known:
+            raise CheckFailed(f"{name}: {said!r} is none of {', '.join(known)}.")
+    for name, said in answer.items():
+        if said not in wrong[name]:
+            raise evidence(name, said)
 
 
 def checks(notebook: str) -> dict[str, Check]:
@@ -99,7 +128,7 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
     """Judge the answer to the exercise `name`; `show="rule"` or `"evidence"` says more about a wrong one.
 
     >>> check("01-bug-hunt", 5)
-    01-bug-hunt: not yet. Give a dict with the keys amber, basalt, coral, dune, ember.
+    01-bug-hunt: not yet. Give a dict with the keys 'amber', 'basalt', 'coral', 'dune', 'ember'.
 
     Raises:
         BadInput: no such exercise, or no such step; the text names those there are.
@@ -109,17 +138,9 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
     try:
         right = Passed(name, judge(name, answer))
     except CheckFailed as failed:
-        return NotYet(
-            name,
-            show,
-            failed.hint,
-            explained(failed.rule),
-            failed.problem,
-            list(map(str, failed.lines)),
-            failed.picture,
-        )
-
-    return NotYet(name, show, THEIRS) if inspect.isfunction(answer) and answer.__module__ == rules.__name__ else right
+        lines = list(map(str, failed.lines))
+        return NotYet(name, show, failed.hint, explained(failed.rule), failed.problem, lines, failed.picture)
+    return NotYet(name, show, THEIRS) if inspect.isfunction(answer) and answer.__module__ == Rules.__module__ else right
 
 
 def _is_open(answer: object) -> bool:
@@ -156,11 +177,7 @@ ConsumerManager.registerConsumer.
 
 def _java_of() -> list[tuple[str, set[tuple[str, int]]]]:
     """The Java method of each rule that is a function, and its rows."""
-    texts = [
-        inspect.getdoc(one) or ""
-        for one in vars(rules).values()
-        if inspect.isfunction(one) and one.__module__ == rules.__name__
-    ]
+    texts = [inspect.getdoc(rule.default) or "" for rule in fields(Rules) if inspect.isfunction(rule.default)]
     return [(found[1], set(_rows(text))) for text in texts for found in [_JAVA.search(text)] if found]
 
 

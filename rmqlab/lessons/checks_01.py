@@ -12,9 +12,9 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_keys
 from rmqlab.lessons.mutants import MUTANTS, hunted
-from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
+from rmqlab.lessons.order_judge import broken_order, must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.invariants import violations
 from rmqlab.show.swimlane import swimlane
@@ -98,9 +98,8 @@ def _causes(reading: RunView) -> list[Line]:
 def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
     """Body to place; every message in exactly one."""
     rule = f"Each of {bodies[0]} to {bodies[-1]} has exactly one fate."
-    if not isinstance(answer, dict) or set(answer) != set(PLACES):
-        form = f"Give a dict with the keys {', '.join(map(repr, PLACES))}, each with a list of bodies."
-        raise CheckFailed(form, rule=rule)
+    form = f"Give a dict with the keys {', '.join(map(repr, PLACES))}, each with a list of bodies."
+    needs_keys(answer, PLACES, form, rule=rule)
     said: dict[str, str] = {}
     for place, mine in answer.items():
         for body in mine:
@@ -145,7 +144,7 @@ def steer(answer: Any) -> str:
     got = [row.body for row in answer.consumed() if row.who == who]
     if sorted(got) == WANTED:
         return f"{who} gets {' and '.join(WANTED)}."
-    reading = RunView(answer._account_run())  # noqa: SLF001 - the run so far, of a lab that may go on
+    reading = RunView(answer._run())  # noqa: SLF001 - the run so far, of a lab that may go on
     owned = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
     raise CheckFailed(
         "Two things decide: whose subscription the broker holds in the end, and who gets queues 2 and 3.",
@@ -160,13 +159,8 @@ def steer(answer: Any) -> str:
 
 def rule(answer: Any) -> str:
     """A function with the behaviour of `update_subscription`."""
-    failed = differs_in_a_case(
-        "update_subscription", answer, hint="Read the four sentences once more: one of them does not hold yet."
-    )
-    small = played(queues=1, tags=ASKED.values())
-    failed = failed or broken_order([small], DEFAULT_RULES.replace(update_subscription=answer))
-    if failed is not None:
-        raise failed
+    hint = "Read the four sentences once more: one of them does not hold yet."
+    must_be_like("update_subscription", answer, [played(queues=1, tags=ASKED.values())], hint, order_hint="")
     return "It answers as the broker does, and two consumers end as they do on 4.8.0 in every order of frames."
 
 
@@ -214,22 +208,20 @@ HUNTED = ("amber", "basalt", "coral", "dune", "ember")
 
 def bug_hunt(answer: Any) -> str:
     """For each of ``HUNTED`` the name of the rule that is wrong in it."""
-    if not isinstance(answer, dict) or set(answer) != set(HUNTED):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(HUNTED)}.")
     known = [one.name for one in fields(Rules) if callable(getattr(DEFAULT_RULES, one.name))]
-    for name, said in answer.items():
-        if said not in known:
-            raise CheckFailed(f"{name}: {said!r} is not the name of a rule; there are: {', '.join(known)}.")
-    for name, said in answer.items():
-        if said not in MUTANTS[name].wrong:
-            violation = next(iter(violations(reading := RunView(hunted(name))).values()))[0]
-            raise CheckFailed(
-                "Not all names are right. Put each broken lab beside the sound one: what differs first?",
-                problem=f"{name} does not have a wrong {said}. Look here: {violation.text}.",
-                rule="Each rule says what it decides: rmqlab.RULES['4.8.0'].source(name).",
-                lines=[line(fact, reading) for fact in violation.facts],
-            )
+    names_the_wrong_rules(answer, {name: MUTANTS[name].wrong for name in HUNTED}, known, _violation)
     return f"You found all {len(HUNTED)} by what they do."
+
+
+def _violation(name: str, said: str) -> CheckFailed:
+    """The first thing that a broken lab does and 4.8.0 never does."""
+    violation = next(iter(violations(reading := RunView(hunted(name))).values()))[0]
+    return CheckFailed(
+        "Not all names are right. Put each broken lab beside the sound one: what differs first?",
+        problem=f"{name} does not have a wrong {said}. Look here: {violation.text}.",
+        rule="Each rule says what it decides: rmqlab.RULES['4.8.0'].source(name).",
+        lines=[line(fact, reading) for fact in violation.facts],
+    )
 
 
 CHECKS: dict[str, Callable[[Any], str]] = {

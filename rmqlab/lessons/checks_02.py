@@ -10,7 +10,7 @@ from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed, needs_keys
 from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS, broken
-from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
+from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.message.java import string_hash, trim
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.show.tag_rows import tag_checks
@@ -68,11 +68,7 @@ def client(answer: Any) -> str:
 
 
 def _rule(field: str, answer: Any, name: str) -> str:
-    failed = differs_in_a_case(field, answer, hint=HINTS[name])
-    if failed is None:
-        failed = broken_order([_four_messages()], DEFAULT_RULES.replace(**{field: answer}), hint=HINTS[name])
-    if failed is not None:
-        raise failed
+    must_be_like(field, answer, [_four_messages()], HINTS[name])
     return "It agrees with 4.8.0 in every case of the real broker, and in every order of the four messages."
 
 

@@ -15,7 +15,7 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
 from rmqlab.filter.sql92.doctor import hint as hint_of
-from rmqlab.lessons.check import CheckFailed, needs_keys
+from rmqlab.lessons.check import CheckFailed, needs_function, needs_keys
 from rmqlab.lessons.mutants import OF_FILTERS, broken
 from rmqlab.lessons.rule_judge import in_a_sentence
 from rmqlab.protocol.subscription_data import SQL92
@@ -82,9 +82,7 @@ def _recorded() -> Iterator[ComparisonCase]:
 
 def compare(answer: Any) -> str:
     """`property > number` as a function of the property's text and the number."""
-    form = "Give a function with 2 parameters: text, number."
-    if not callable(answer):
-        raise CheckFailed(form, rule=PARTS)
+    needs_function(answer, "Give a function with 2 parameters: text, number.", PARTS)
     for one in comparisons():
         try:
             said = answer(one.text, one.number)

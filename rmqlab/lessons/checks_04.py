@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter
 from rmqlab.filter.murmur3 import murmur3_128
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_keys
 from rmqlab.lessons.rule_cases import Case
 from rmqlab.lessons.rule_judge import differs_in_a_case
 from rmqlab.message.java import to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 BOTH: Final[dict[str, Any]] = {"enableCalcFilterBitMap": True, "enableConsumeQueueExt": True}
 CONDITION: Final = "a BETWEEN 3 AND 7 OR TAGS = 'TagC'"
@@ -41,8 +43,7 @@ RATE = "After n groups a bit is 0 with the chance (1 - 1/m)^(k*n); a false hit n
 def stages(answer: Any) -> str:
     """Where each of the six messages stops: {message: place}."""
     names = [f"m{number}" for number in range(len(EARLY + LATE))]
-    if not isinstance(answer, Mapping) or set(answer) != set(names):
-        raise CheckFailed("Give a dict with a place for each of m0 to m5.")
+    needs_keys(answer, names, "Give a dict with a place for each of m0 to m5.")
     found = _stages()
     for name in names:
         if answer[name] not in PLACES.values():
@@ -103,8 +104,7 @@ def _recorded() -> list[Case]:
 def hunt(answer: Any) -> str:
     """The broken one of ``REWRITTEN``, and a condition and properties that show it."""
     keys = ("rule", "condition", "properties")
-    if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed('Give {"rule": name, "condition": SQL92, "properties": {name: text}}.')
+    needs_keys(answer, keys, 'Give {"rule": name, "condition": SQL92, "properties": {name: text}}.')
     name, condition, properties = (answer[key] for key in keys)
     if name not in REWRITTEN:
         raise CheckFailed(f"{name!r} is none of the three: {', '.join(REWRITTEN)}.")
@@ -138,8 +138,7 @@ def _received(rules: Rules, condition: str, properties: Mapping[str, str]) -> li
 def settings(answer: Any) -> str:
     """The two settings of the bloom filter, by their names, for ``GROUPS`` groups that all match."""
     keys = ("maxErrorRateOfBloomFilter", "expectConsumerNumUseFilter")
-    if not isinstance(answer, Mapping) or set(answer) != set(keys):
-        raise CheckFailed(f"Give a dict with the keys {' and '.join(keys)}.")
+    needs_keys(answer, keys)
     try:
         bloom = BloomFilter.create_by_fn(*(answer[key] for key in keys))
     except (BadInput, TypeError) as error:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_function, needs_keys
+from rmqlab.lessons.rule_judge import called
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from rmqlab.filter.filter import CompiledExpression
 
 MESSAGES, GROUPS = 100, 8
@@ -51,8 +53,7 @@ COLLEAGUES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 def count(answer: Any) -> str:
     """Evaluations in all, without the switch and with it: {"nobody": (without, with), "everybody": (without, with)}."""
     form = 'Give {"nobody": (without, with), "everybody": (without, with)}.'
-    if not isinstance(answer, Mapping) or set(answer) != {"nobody", "everybody"}:
-        raise CheckFailed(form)
+    needs_keys(answer, ("nobody", "everybody"), form)
     for name, condition in (("nobody", "TAGS = 'B'"), ("everybody", "TAGS = 'A'")):
         said = answer[name]
         if not isinstance(said, tuple | list) or len(said) != len(("without", "with")):
@@ -123,10 +124,10 @@ def evaluations(
 
 def ratio(answer: Any) -> str:
     """A function of the seven stage times of a process that gives the cost with the switch / without it."""
-    _needs_function(answer)
+    needs_function(answer)
     runs = [ns for by in ("java", "ours") for processes in stored(by).values() for ns in processes]
     for ns in runs:
-        found = _called(answer, ns)
+        found = called(answer, ns)
         if not isinstance(found, int | float) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
             raise CheckFailed(
                 "Go through the seven stages: which are done with the switch, and which without it?",
@@ -138,11 +139,11 @@ def ratio(answer: Any) -> str:
 
 def advise(answer: Any) -> str:
     """A function of the ratios of several processes that says "on", "off" or "unclear"."""
-    _needs_function(answer)
+    needs_function(answer)
     cases = [[0.5, 0.7], [1.5, 2.0], [0.9, 1.1], [0.2, 0.3, 0.4, 0.5, 1.2], [0.9, 1.1, 1.2, 1.3, 1.4]]
     cases += [[_all_parts(ns) for ns in processes] for processes in stored("java").values()]
     for ratios in cases:
-        found = _called(answer, list(ratios))
+        found = called(answer, list(ratios))
         if found != verdict(ratios):
             told = ", ".join(f"{one:.2f}" for one in ratios)
             raise CheckFailed(
@@ -155,8 +156,7 @@ def advise(answer: Any) -> str:
 
 def hunt(answer: Any) -> str:
     """Whose ratio is wrong, and a cell (share, groups, expression) in which it gives another advice."""
-    if not isinstance(answer, Mapping) or set(answer) != {"who", "cell"}:
-        raise CheckFailed('Give {"who": name, "cell": (share, groups, expression)}.')
+    needs_keys(answer, ("who", "cell"), 'Give {"who": name, "cell": (share, groups, expression)}.')
     if answer["who"] not in COLLEAGUES:
         raise CheckFailed(f"{answer['who']!r} is none of {', '.join(COLLEAGUES)}.")
     cell = tuple(answer["cell"])
@@ -185,21 +185,6 @@ def stored(by: str) -> dict[tuple[Any, ...], list[list[float]]]:
     lines = (folder("data") / "bloom_profile" / "map.jsonl").read_text(encoding="utf-8").splitlines()
     cells = [one for one in map(json.loads, lines) if one["user_properties"]]
     return {(one["selectivity"], one["groups"], one["expression"]): one[by] for one in cells}
-
-
-def _needs_function(answer: Any) -> None:
-    if not callable(answer):
-        raise CheckFailed("Give the function itself, not what it returns.")
-
-
-def _called(function: Callable[[Any], Any], given: Any) -> Any:
-    try:
-        return function(given)
-    except Exception as error:
-        raise CheckFailed(
-            "Your function raises an exception. Call it yourself with one row of the measured times.",
-            problem=f"{type(error).__name__}: {error}.",
-        ) from error
 
 
 CHECKS = {"05-count": count, "05-ratio": ratio, "05-advise": advise, "05-hunt": hunt}

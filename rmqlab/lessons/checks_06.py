@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, needs_keys
+from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules
 from rmqlab.lessons.mutants import OF_GROUPS, broken
-from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case
+from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.clock_lanes import clock_lane
 
@@ -54,14 +54,12 @@ def marks(lab: Lab) -> list[Row]:
 
 def is_expired(answer: Any) -> str:
     """A function (now, last_update_timestamp, channel_expired_ms): whether a scan forgets the member."""
-    failed = differs_in_a_case("is_expired", answer, hint=BY_HAND)
-    rules = DEFAULT_RULES.replace(is_expired=answer)
-    if failed is None:
-        failed = broken_order([_gone()], rules, _forgotten_in_time)
-    elif failed.problem and callable(answer):
-        failed.picture = _picture(rules, gone="gives False" in failed.problem)
-    if failed is not None:
-        raise failed
+    try:
+        must_be_like("is_expired", answer, [_gone()], BY_HAND, _forgotten_in_time, order_hint="")
+    except CheckFailed as failed:
+        if failed.hint == BY_HAND and failed.problem and callable(answer):
+            failed.picture = _picture(DEFAULT_RULES.replace(is_expired=answer), gone="gives False" in failed.problem)
+        raise
     return "It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes."
 
 
@@ -152,20 +150,19 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
 
 def hunt(answer: Any) -> str:
     """Each broken broker's name, and the name of the rule that is wrong."""
-    needs_keys(answer, HUNTED)
-    for name, said in answer.items():
-        if said not in SUSPECTS:
-            raise CheckFailed(f"{said!r} is none of {', '.join(SUSPECTS)}.")
-        if said not in OF_GROUPS[name]:
-            lab, sound = story(broken(name)), story(DEFAULT_RULES)
-            raise CheckFailed(
-                f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
-                rule=TELLS,
-                problem=f"{name}: it is not {said}.",
-                lines=_difference(marks(sound), marks(lab)),
-                picture=clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000),
-            )
+    names_the_wrong_rules(answer, {name: OF_GROUPS[name] for name in HUNTED}, SUSPECTS, _other_story)
     return f"{', '.join(HUNTED)}: both found."
+
+
+def _other_story(name: str, said: str) -> CheckFailed:
+    lab, sound = story(broken(name)), story(DEFAULT_RULES)
+    return CheckFailed(
+        f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
+        rule=TELLS,
+        problem=f"{name}: it is not {said}.",
+        lines=_difference(marks(sound), marks(lab)),
+        picture=clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000),
+    )
 
 
 def story(rules: Rules) -> Lab:

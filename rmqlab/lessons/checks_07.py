@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, needs_keys
+from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_function
 from rmqlab.lessons.mutants import OF_GROUPS, broken
-from rmqlab.lessons.rule_judge import broken_order, in_a_sentence
+from rmqlab.lessons.order_judge import broken_order
+from rmqlab.lessons.rule_judge import called
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.allotments import allotment_grid
 
@@ -31,8 +32,7 @@ TELLS = "A wrong rule shows in what the group does: who owns what, and who is to
 
 def own_strategy(answer: Any) -> str:
     """A function (current_cid, mq_all, cid_all): the member's queues. A leaver's queues move, and no others."""
-    if not callable(answer):
-        raise CheckFailed("Give the function itself: allocate, without brackets.")
+    needs_function(answer, "Give the function itself: allocate, without brackets.")
     for ids in GROUPS:
         for count in NUMBERS:
             shares = _shares(answer, ids, count)
@@ -56,13 +56,10 @@ def own_strategy(answer: Any) -> str:
 def _shares(answer: Any, ids: Sequence[str], count: int) -> dict[str, list[int]]:
     shares = {}
     for who in ids:
-        try:
-            found = answer(who, list(range(count)), list(ids))
-        except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-            problem = f"{who} of {', '.join(ids)}, {count} queues: {in_a_sentence(error, answer)}"
-            raise CheckFailed("Call your function by hand, with small lists.", problem=problem) from None
+        told = f"{who} of {', '.join(ids)}, {count} queues: "
+        found = called(answer, who, list(range(count)), list(ids), told=told)
         if not isinstance(found, list) or not set(found) <= set(range(count)):
-            problem = f"{who} of {', '.join(ids)}, {count} queues: it gives {found!r}."
+            problem = f"{told}it gives {found!r}."
             raise CheckFailed("The answer is a list with some of the queues in mq_all.", problem=problem)
         shares[who] = found
     return shares
@@ -138,18 +135,17 @@ def newcomer(answer: Any) -> str:
 
 def hunt(answer: Any) -> str:
     """Each broken broker's name, and the name of the rule that is wrong."""
-    needs_keys(answer, HUNTED)
-    for name, said in answer.items():
-        if said not in SUSPECTS:
-            raise CheckFailed(f"{said!r} is none of {', '.join(SUSPECTS)}.")
-        if said not in OF_GROUPS[name]:
-            raise CheckFailed(
-                f"{name}: compare its ribbons with the sound ones: owners, and the ticks of who is told.",
-                rule=TELLS,
-                problem=f"{name}: it is not {said}.",
-                picture=story(broken(name)).ribbons(),
-            )
+    names_the_wrong_rules(answer, {name: OF_GROUPS[name] for name in HUNTED}, SUSPECTS, _other_ribbons)
     return f"{', '.join(HUNTED)}: both found."
+
+
+def _other_ribbons(name: str, said: str) -> CheckFailed:
+    return CheckFailed(
+        f"{name}: compare its ribbons with the sound ones: owners, and the ticks of who is told.",
+        rule=TELLS,
+        problem=f"{name}: it is not {said}.",
+        picture=story(broken(name)).ribbons(),
+    )
 
 
 def story(rules: Rules) -> Lab:

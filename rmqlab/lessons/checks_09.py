@@ -9,7 +9,7 @@ from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.scenario import Start, Stop
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_function
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def _runs(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> Iter
 
 def procedure(answer: Any) -> str:
     """Steps on a lab that go from OLD to NEW, lose nothing, and leave somebody running at every moment."""
-    if not callable(answer):
-        raise CheckFailed("Give the function itself: it takes the lab and does the steps.")
+    needs_function(answer, "Give the function itself: it takes the lab and does the steps.")
     lab = _played(answer)
     running: dict[str, Any] = {}
     for step in lab.scenario().steps:
@@ -117,8 +116,7 @@ def safe_rules(answer: Any) -> str:
 
 def wrong_rule(answer: Any) -> str:
     """The rule for client_keeps with which only the first tag of the text arrives."""
-    if not callable(answer):
-        raise CheckFailed("Give the function itself: it takes (subscription, tag) and answers with True or False.")
+    needs_function(answer, "Give the function itself: it takes (subscription, tag) and answers with True or False.")
     rules = DEFAULT_RULES.replace(client_keeps=answer)
     for text in (f"{OLD}||{NEW}", f"{NEW}||{OLD}"):
         lab = Lab(topics={"T": 2}, rules=rules)

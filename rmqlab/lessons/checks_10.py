@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import folder
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.replay.replay import replay
-from rmqlab.lessons.check import CheckFailed
-from rmqlab.lessons.rule_judge import in_a_sentence
+from rmqlab.lessons.check import CheckFailed, needs_function, needs_keys
+from rmqlab.lessons.rule_judge import called
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES
 
@@ -57,8 +56,7 @@ def silence(answer: Any) -> str:
 
 def slots(answer: Any) -> str:
     """For each scenario of ``SLOTS`` the expression that was in the group's slot when the first message came."""
-    if not isinstance(answer, Mapping) or set(answer) != set(SLOTS):
-        raise CheckFailed(f"Give a dict with the keys {', '.join(map(repr, SLOTS))}.", rule=VERSION)
+    needs_keys(answer, SLOTS, rule=VERSION)
     for name in SLOTS:
         changes = _recorded(name).subscriptions()
         first = min(message.t for message in _recorded(name).messages())
@@ -75,13 +73,8 @@ def slots(answer: Any) -> str:
 
 def rule(answer: Any) -> str:
     """A rule `is_latest(held_version, pull_version)`, by which our broker answers as the recorded one did."""
-    if not callable(answer):
-        raise CheckFailed("Give the function itself: is_latest(held_version, pull_version).")
-    try:
-        answer(1, 2)
-    except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-        problem = f"is_latest(1, 2): {in_a_sentence(error, answer)}"
-        raise CheckFailed("Call your function by hand, with two numbers.", problem=problem) from None
+    needs_function(answer, "Give the function itself: is_latest(held_version, pull_version).")
+    called(answer, 1, 2, told="is_latest(1, 2): ")
     result = replay(_set(JUDGE), rules=DEFAULT_RULES.replace(is_latest=answer))
     codes = [one for one in result.differing if one.field == "code"]
     served = sum(one.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)

@@ -16,11 +16,11 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_keys
 
 if TYPE_CHECKING:
     from rmqlab.lab.results import LabResult
-    from rmqlab.lab.run import Account
+    from rmqlab.lab.run import Run
 
 SEARCHED: Final = "G_p-audit-000"
 PLANNED: Final = "H_p-audit-010"
@@ -35,8 +35,7 @@ SAME = "All members of a group must ask for the same: the broker keeps one subsc
 
 def lost(answer: Any) -> str:
     """The messages that ``SEARCHED`` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
-    if not isinstance(answer, Mapping) or set(answer) != {"ids", "by"}:
-        raise CheckFailed('Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
+    needs_keys(answer, ("ids", "by"), 'Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
     given, known = _texts(answer["ids"]), _ids(SEARCHED)
     right = {known[one.queue, one.offset] for one in _lost(SEARCHED)}
     if given - set(known.values()):
@@ -65,8 +64,7 @@ def lost(answer: Any) -> str:
 
 def plan(answer: Any) -> str:
     """What ``PLANNED`` must get again, and what that costs: {"messages": [offsetMsgId...], "duplicates": number}."""
-    if not isinstance(answer, Mapping) or set(answer) != {"messages", "duplicates"}:
-        raise CheckFailed('Give {"messages": a list of offsetMsgId, "duplicates": a number}.')
+    needs_keys(answer, ("messages", "duplicates"), 'Give {"messages": a list of offsetMsgId, "duplicates": a number}.')
     account, ids = _account(PLANNED), _ids(PLANNED)
     gone = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
     given = _texts(answer["messages"])
@@ -143,7 +141,7 @@ def _texts(given: Any) -> set[str]:
 
 
 @lru_cache(maxsize=2)
-def _account(group: str) -> Account:
+def _account(group: str) -> Run:
     (account,) = recorded_accounts(folder("data") / RECORDED / "audit", [group.partition("_")[2]])
     return account
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import CheckFailed, needs_function
+from rmqlab.lessons.rule_judge import called
 from rmqlab.spark.sweeps.results import stored_sweep
 from rmqlab.spark.sweeps.tag_group import TagGroup
 
@@ -34,17 +35,12 @@ COST = "Each further beat that fits into the expiry makes false alarms rarer, an
 
 def law(answer: Any) -> str:
     """A function of members, queues and shared tags: the share that arrives."""
-    if not callable(answer):
-        raise CheckFailed("Give a function of members, queues and shared.", rule=LAW)
+    needs_function(answer, "Give a function of members, queues and shared.", LAW)
     number = 0
     for hint, cases in CASES.items():
         for members, queues, shared in cases:
             case = f"{members} members, {queues} queues, {shared} shared tags"
-            try:
-                said = answer(members, queues, shared)
-            except Exception as error:  # noqa: BLE001 - a learner's function may raise anything
-                problem = f"For {case} it raises {type(error).__name__}: {error}."
-                raise CheckFailed("Your function raises.", problem=problem) from None
+            said = called(answer, members, queues, shared, told=f"For {case} ")
             found = TagGroup(members, queues, shared).shares()
             if not isinstance(said, int | float) or not abs(said - found["delivered"]) <= NEAR:
                 lines = [f"dropped by the broker: {found['dropped_by_broker_tag']:.4f} of the messages"]

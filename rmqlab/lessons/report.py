@@ -158,7 +158,7 @@ def _experiment(result: Result) -> str:
     one = result.experiment
     word = "<span class='yes'>agrees</span>" if result.agrees else "<span class='no'>DIFFERS</span>"
     head = f"<summary><b>{escape(one.id)}</b> {word}: {escape(one.title)}</summary>"
-    links = [f"<a href='{ARTICLES}#{heading.anchor}'>{escape(str(heading))}</a>" for heading in one.sections]
+    links = [f"<a href='{ARTICLES}#{heading.anchor}'>{escape(str(heading))}</a>" for heading in one.headings]
     cited = "; ".join([*links, *filter(None, [escape(one.source)])])
     words = f"<p>What must come out: {escape(one.verdict)}.</p><p>From: {cited}.</p>"
     if one.chosen:

@@ -1,50 +1,22 @@
-"""A rule that a learner wrote, judged by small cases, by vectors, and by every order of what a lab did.
+"""A rule that a learner wrote, judged by small cases and by vectors; `rmqlab.lessons.order_judge` takes every order.
 
 Each function answers with None if nothing speaks against the rule, else with a `CheckFailed` to raise: its evidence is
-the first case that differs, or the shortest order that goes wrong, as a picture. What the right rule gives is not told.
+the first case that differs. What the right rule gives is not told.
 """
 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import inspect
 import linecache
 import re
 import traceback
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from rmqlab.lab.cluster import ClusterConfig
-from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.lessons.rule_cases import CASES, UNKNOWN, Case, in_words, vector_cases
-from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.search.explorer.explanation import blame
-from rmqlab.search.explorer.invariants import INVARIANTS
-from rmqlab.search.explorer.open_search import OpenSearch
-from rmqlab.search.explorer.properties import BUILT_IN
-from rmqlab.search.explorer.timings import search_timing
-
-if TYPE_CHECKING:
-    from rmqlab.lab.run import Outcome, Run
-    from rmqlab.lab.scenario import Scenario
-
-BUDGET = 2_000
-_KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
-_KINDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "list[T]": (list,), "Table": (dict,)}
-OUTCOMES = "outcomes"
-Wanted = str | Callable[["Run"], str | None]
-
-
-class HasScenario(Protocol):
-    """A `Lab`, or what is like one: it says what was done."""
-
-    def scenario(self) -> Scenario:
-        """What was done, as data."""
+from rmqlab.rules import DEFAULT_RULES
 
 
 def differs_in_a_case(
@@ -76,36 +48,6 @@ def differs_in_a_case(
     return None
 
 
-def broken_order(
-    labs: Sequence[HasScenario],
-    rules: Rules,
-    wanted: Wanted = OUTCOMES,
-    *,
-    hint: str = "",
-    budget: int = BUDGET,
-) -> CheckFailed | None:
-    """Try every order of what the `labs` did under a learner's `rules`; the smallest lab comes first.
-
-    `wanted` is what must hold in each: "outcomes" (only endings that the rules of 4.8.0 have too, and all of them), a
-    property ("no-loss", "no-duplicates", "every-queue-owned", "one-owner"), the name of an invariant, or a function of
-    a run that says what is wrong, or None. The answer's picture is the shortest order that breaks it.
-
-    Raises:
-        ValueError: there are more orders than `budget` runs can try; the text says so.
-    """
-    say = hint or "Your rule must hold in every order of the frames. Which two could arrive the other way round?"
-    fields = [
-        one.name for one in dataclasses.fields(rules) if getattr(rules, one.name) != getattr(DEFAULT_RULES, one.name)
-    ]
-    text = " ".join(rule_text(field) for field in fields if callable(getattr(rules, field)))
-    for lab in labs:
-        failed = _in_lab(lab, rules, fields, wanted, budget)
-        if failed is not None:
-            failed.hint, failed.rule = say, _rule_of(wanted) or text
-            return failed
-    return None
-
-
 def rule_text(field: str) -> str:
     """What a rule does, in words, with its rows: its docstring.
 
@@ -114,9 +56,6 @@ def rule_text(field: str) -> str:
     """
     doc = " ".join((inspect.getdoc(getattr(DEFAULT_RULES, field)) or "").partition(">>>")[0].split())
     return re.sub(r"4\.8\.0 `[^`]+`; ((?:[SFH]-\d+(?:, |\.\.)?)+)\.?", r"(\1)", doc).strip()
-
-
-# Cases.
 
 
 def _no_rule(real: object, mine: object, field: str) -> CheckFailed | None:
@@ -191,129 +130,14 @@ def in_a_sentence(error: BaseException, mine: object) -> str:
     )
 
 
-# Orders.
+def called(function: Any, *args: Any, told: str = "") -> Any:
+    """The answer of a learner's function; `told` says before an error with what it was called.
 
-
-def _in_lab(lab: HasScenario, rules: Rules, fields: list[str], wanted: Wanted, budget: int) -> CheckFailed | None:
-    scenario = lab.scenario()
-    cluster: ClusterConfig = getattr(lab, "_cluster", None) or ClusterConfig()
-    stopped: list[str] = []
-    guarded = {
-        field: _guarded(getattr(rules, field), getattr(DEFAULT_RULES, field), stopped)
-        for field in fields
-        if callable(getattr(rules, field))
-    }
-    mine = dataclasses.replace(cluster, rules=rules.replace(**guarded))
-    known: set[Outcome] = set()
-    says = _says(wanted)
-    if wanted == OUTCOMES:
-        known = _endings(scenario, cluster, budget)
-        says = partial(_ending, known)
-    reached: set[Outcome] = set()
-    search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=mine)
-    for run in _runs(search, budget):  # those with fewer unusual choices first
-        text = says(run)
-        if stopped:
-            return CheckFailed("", problem=stopped[0])
-        if text is not None:
-            return _story(scenario, run, mine, text)
-        reached.add(run.outcome())
-    if stopped:
-        return CheckFailed("", problem=stopped[0])
-    if not search.exhausted:
-        return CheckFailed("", problem=f"Your rule leads to more orders than {budget} runs can try.")
-    missing = len(known - reached)
-    if missing:
-        return CheckFailed("", problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
-    return None
-
-
-def _runs(search: OpenSearch, budget: int) -> Iterator[Run]:
-    """The runs that end in a new way, as they are found."""
-    seen = 0
-    with gc_tuning():
-        while not search.exhausted and search.runs < budget:
-            search.step()
-            yield from (ending.run for ending in search.endings[seen:])
-            seen = len(search.endings)
-
-
-def _key(run: Run) -> Hashable:
-    """Runs that end alike: what was consumed, dropped and lost, and what happened on the way."""
-    fates = tuple(sorted((fate.group, fate.body, str(fate.fate), fate.culprit or "") for fate in run.fates))
-    kinds = tuple(sorted(Counter(fact.kind for fact in run.facts.facts).items()))
-    return run.outcome(), fates, kinds
-
-
-def _endings(scenario: Scenario, cluster: ClusterConfig, budget: int) -> set[Outcome]:
-    """How the scenario can end under the rules of 4.8.0."""
-    key = (scenario.to_json(), repr(cluster.broker), repr(cluster.store))
-    if key not in _KNOWN:
-        sound = dataclasses.replace(cluster, rules=DEFAULT_RULES)
-        search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=sound)
-        _KNOWN[key] = {run.outcome() for run in _runs(search, budget)}
-        if not search.exhausted:
-            del _KNOWN[key]
-            raise ValueError(f"{scenario.id} has more orders than {budget} runs can try: give a smaller lab")
-    return _KNOWN[key]
-
-
-def _story(scenario: Scenario, run: Run, cluster: ClusterConfig, text: str) -> CheckFailed:
-    from rmqlab.show.schedules.schedule_story import story_picture
-
-    told = replay_schedule(scenario, run.schedule, cluster=cluster)
-    usual = [f"unusual  {one.text}" for one in told.deviations] or ["This is the usual order."]
-    picture = story_picture(told, "The shortest order in which your rule goes wrong")
-    lines = [*usual, *blame(told.run), f"schedule  {run.schedule.to_json()}"]
-    return CheckFailed("", problem=f"{text}.", lines=lines, picture=picture)
-
-
-def _ending(known: set[Outcome], run: Run) -> str | None:
-    """Who got what, if it is not among the known endings."""
-    if run.outcome() in known:
-        return None
-    consumed = run.outcome().as_json()["consumed"]
-    told = "; ".join(f"{who} gets {', '.join(bodies)}" for who, bodies in consumed.items()) or "nobody gets anything"
-    return f"It ends in a way in which 4.8.0 never ends: {told}"
-
-
-def _says(wanted: Wanted) -> Callable[[Run], str | None]:
-    if callable(wanted):
-        return wanted
-    if wanted in BUILT_IN:
-        return BUILT_IN[wanted].says
-    if wanted == OUTCOMES:
-        return lambda _: None
-    invariant = INVARIANTS[wanted]
-
-    def says(run: Run) -> str | None:
-        from rmqlab.lab.run_view import RunView
-
-        broken = next(invariant.find(RunView(run)), None)
-        return None if broken is None else broken.text
-
-    return says
-
-
-def _rule_of(wanted: Wanted) -> str:
-    invariant = INVARIANTS.get(wanted) if isinstance(wanted, str) else None
-    return "" if invariant is None else f"{invariant.rule} ({invariant.row})"
-
-
-def _guarded(mine: Any, real: Any, stopped: list[str]) -> Any:
-    """The learner's rule; where it raises or answers with the wrong type, that is noted, and the real one goes on."""
-    kind = _KINDS.get(str(inspect.signature(real).return_annotation), ())
-
-    @wraps(real)
-    def guarded(*args: Any) -> Any:
-        try:
-            answer = mine(*args)
-        except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-            stopped.append(f"In a run {in_a_sentence(error, mine)}")
-            return real(*args)
-        if kind and not isinstance(answer, kind):
-            stopped.append(f"In a run your function gives {in_words(answer)}; it must be a {kind[0].__name__}.")
-            return real(*args)
-        return answer
-
-    return guarded
+    Raises:
+        CheckFailed: the function raises.
+    """
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
+        problem = f"{told}{in_a_sentence(error, function)}"
+        raise CheckFailed("Call your function by hand, with small inputs.", problem=problem) from None

@@ -12,13 +12,22 @@ from msgspec.structs import astuple
 
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
-from rmqlab.namesrv.namesrv_config import NAMESPACE_ORDER_TOPIC_CONFIG, KVConfigManager, NamesrvConfig
-from rmqlab.namesrv.route_info_manager import RouteInfoManager
+from rmqlab.namesrv.route_info_manager import (
+    NAMESPACE_ORDER_TOPIC_CONFIG,
+    KVConfigManager,
+    NamesrvConfig,
+    RouteInfoManager,
+)
 from rmqlab.protocol import namesrv_headers as headers
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException
-from rmqlab.protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfigSerializeWrapper
+from rmqlab.protocol.topic_config import (
+    BrokerRegistration,
+    DataVersion,
+    RegisterBrokerBody,
+    TopicConfigSerializeWrapper,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,14 +143,16 @@ class DefaultRequestProcessor:
         body = _registered(request, header.compressed)
         wrapper = body.topic_config_serialize_wrapper
         answer.ha_server_addr, answer.master_addr = self._routes.register_broker(
-            header.cluster_name,
-            header.broker_addr,
-            header.broker_name,
-            broker_id,
-            header.ha_server_addr,
-            wrapper.topic_config_table,
-            wrapper.data_version,
-            body.filter_server_list if request.version >= V3_0_11 else None,
+            BrokerRegistration(
+                header.cluster_name,
+                header.broker_addr,
+                header.broker_name,
+                broker_id,
+                header.ha_server_addr,
+                wrapper.topic_config_table,
+                wrapper.data_version,
+                body.filter_server_list if request.version >= V3_0_11 else None,
+            ),
             channel,
             now,
         )

@@ -1,17 +1,29 @@
-"""Which broker has which queues (`RouteInfoManager`). Tables are handed out in java.util.HashMap order."""
+"""What a name server holds: which broker has which queues, texts by namespace and key, its settings.
+
+Source: `RouteInfoManager`, `KVConfigManager`, `NamesrvConfig`. Tables are handed out in java.util.HashMap order.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.message.java import hash_map_order
+from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rmqlab.protocol.topic_config import PERM_WRITE, UNIT_FLAG, UNIT_SUB_FLAG, DataVersion, TopicConfig
+from rmqlab.protocol.topic_config import (
+    PERM_WRITE,
+    UNIT_FLAG,
+    UNIT_SUB_FLAG,
+    BrokerRegistration,
+    DataVersion,
+    TopicConfig,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
 
 BROKER_CHANNEL_EXPIRED_TIME = 120_000  # ms without a registration
 # Table lengths of the HashMaps of 4.8.0: they decide the order of what is listed.
@@ -39,37 +51,29 @@ class RouteInfoManager:
         self.filter_server_table: dict[str, list[str]] = {}
 
     def register_broker(
-        self,
-        cluster_name: str,
-        broker_addr: str,
-        broker_name: str,
-        broker_id: int,
-        ha_server_addr: str | None,
-        topic_config_table: Mapping[str, TopicConfig],
-        data_version: DataVersion,
-        filter_server_list: list[str] | None,
-        channel: Channel,
-        now: int,
+        self, registration: BrokerRegistration, channel: Channel, now: int
     ) -> tuple[str | None, str | None]:
         """Take in a broker's registration; return (HA address of its master, address of its master) for a slave.
 
         The topics of a master are looked at only when it is new or its data version (time and counter) is another one
         than before. Topics it no longer has stay. `now` is epoch ms.
         """
-        names = self.cluster_addr_table.setdefault(cluster_name, [])
+        broker_addr, broker_name, broker_id = registration[1:4]
+        data_version, filter_server_list = registration.data_version, registration.filter_server_list
+        names = self.cluster_addr_table.setdefault(registration.cluster_name, [])
         if broker_name not in names:
             names.append(broker_name)
-        broker = self.broker_addr_table.setdefault(broker_name, BrokerData(cluster_name, broker_name))
+        broker = self.broker_addr_table.setdefault(broker_name, BrokerData(registration.cluster_name, broker_name))
         addrs = broker.broker_addrs
         for other_id in [key for key, addr in addrs.items() if addr == broker_addr and key != broker_id]:
             del addrs[other_id]  # the same address has one id: a slave became master, say
         is_first = broker_id not in addrs
         addrs[broker_id] = broker_addr
         if broker_id == MASTER_ID and (is_first or self.is_broker_topic_config_changed(broker_addr, data_version)):
-            for config in topic_config_table.values():
+            for config in registration.topic_config_table.values():
                 self._update_queue_data(broker_name, config)
         version = DataVersion(data_version.timestamp, data_version.counter)
-        self.broker_live_table[broker_addr] = BrokerLiveInfo(now, version, channel, ha_server_addr)
+        self.broker_live_table[broker_addr] = BrokerLiveInfo(now, version, channel, registration.ha_server_addr)
         if filter_server_list:
             self.filter_server_table[broker_addr] = filter_server_list
         elif filter_server_list is not None:
@@ -228,3 +232,73 @@ class RouteInfoManager:
         table = self.topic_queue_table
         names = [name for name in hash_map_order(table, _TOPICS) if accept(table[name][0].topic_syn_flag)]
         return TopicList(hash_map_order(names))
+
+
+# 4.8.0 NamesrvConfig and NettyServerConfig, the listening port as NamesrvStartup sets it
+_DEFAULTS: Final = {
+    "rocketmqHome": "/opt/rocketmq",
+    "kvConfigPath": "/opt/rocketmq/namesrv/kvConfig.json",
+    "configStorePath": "/opt/rocketmq/namesrv/namesrv.properties",
+    "productEnvName": "center",
+    "clusterTest": "false",
+    "orderMessageEnable": "false",
+    "listenPort": "9876",
+    "serverWorkerThreads": "8",
+    "serverCallbackExecutorThreads": "0",
+    "serverSelectorThreads": "3",
+    "serverOnewaySemaphoreValue": "256",
+    "serverAsyncSemaphoreValue": "64",
+    "serverChannelMaxIdleTimeSeconds": "120",
+    "serverSocketSndBufSize": "65535",
+    "serverSocketRcvBufSize": "65535",
+    "serverPooledByteBufAllocatorEnable": "true",
+    "useEpollNativeSelector": "false",
+}
+
+
+class NamesrvConfig:
+    """Names and texts of all settings; only `orderMessageEnable` changes what this name server answers."""
+
+    def __init__(self, **settings: str) -> None:
+        self.properties = _DEFAULTS | settings
+
+    @property
+    def order_message_enable(self) -> bool:
+        """Whether routes tell how many queues of an ordered topic each broker has."""
+        return self.properties["orderMessageEnable"].lower() == "true"
+
+    def update(self, properties: Mapping[str, str]) -> None:
+        """Take over settings; names that are no setting are passed over (`Configuration.update`)."""
+        self.properties.update({name: value for name, value in properties.items() if name in self.properties})
+
+    def to_text(self) -> str:
+        """Return `name=value` lines in the order of java.util.Properties."""
+        return "".join(f"{name}={self.properties[name]}\n" for name in hash_map_order(self.properties))
+
+
+NAMESPACE_ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
+"""The namespace whose keys are ordered topics and whose values read "broker:queues;broker:queues"."""
+
+
+class KVConfigManager:
+    """Namespaces, once made, stay even when their last key goes."""
+
+    def __init__(self) -> None:
+        self.config_table: dict[str, dict[str, str]] = {}
+
+    def put_kv_config(self, namespace: str, key: str, value: str) -> None:
+        """Set a value."""
+        self.config_table.setdefault(namespace, {})[key] = value
+
+    def delete_kv_config(self, namespace: str, key: str) -> None:
+        """Forget a value; nothing happens when there is none."""
+        self.config_table.get(namespace, {}).pop(key, None)
+
+    def get_kv_config(self, namespace: str, key: str) -> str | None:
+        """Return a value."""
+        return self.config_table.get(namespace, {}).get(key)
+
+    def get_kv_list_by_namespace(self, namespace: str) -> KVTable | None:
+        """Return all keys and values of a namespace; None when nobody ever put one there."""
+        table = self.config_table.get(namespace)
+        return None if table is None else KVTable(table={key: table[key] for key in hash_map_order(table)})

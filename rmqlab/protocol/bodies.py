@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from rmqlab.message.java import string_hash, to_int32
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.header import NULL
-from rmqlab.protocol.serializable import RemotingSerializable, hash_set_order
+from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.protocol.subscription_data import SubscriptionData
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class GetConsumerListByGroupResponseBody(RemotingSerializable):
@@ -81,14 +74,3 @@ class GetConsumerStatusBody(RemotingSerializable):
 
     message_queue_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
     consumer_table: dict[str, dict[MessageQueue, int]] = msgspec.field(default_factory=dict)
-
-
-def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
-    """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
-    return hash_set_order(queues, _message_queue_hash, capacity)
-
-
-@lru_cache(maxsize=65536)
-def _message_queue_hash(queue: MessageQueue) -> int:
-    broker = 31 + string_hash(queue.broker_name)
-    return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ class Channel(Protocol):
         """Close the connection."""
 
 
+@dataclass(slots=True, eq=False)
 class LocalChannel:
     """A server's connection to a name server in its own process, or to one that is replayed: nothing goes over it."""
 
-    def __init__(self, remote_address: str) -> None:
-        self.remote_address = remote_address
+    remote_address: str
 
     def send(self, command: RemotingCommand) -> None:
         """Nobody waits for it."""

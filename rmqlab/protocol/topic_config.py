@@ -6,7 +6,8 @@ Source: `TopicConfig`, `PermName`, `SubscriptionGroupConfig`, `DataVersion`, `Re
 from __future__ import annotations
 
 import zlib
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -108,6 +109,26 @@ class TopicConfigSerializeWrapper(RemotingSerializable):
 
     topic_config_table: dict[str, TopicConfig] = msgspec.field(default_factory=dict)
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+
+
+class BrokerRegistration(NamedTuple):
+    """What a broker tells the name servers: its address, topics, filter servers (`BrokerOuterAPI`).
+
+    `filter_server_list` None: it says nothing of them. `oneway`: nobody waits for the name server's answer. With
+    `check_order_config` the answer's ordered topics go to `TopicConfigManager.update_order_topic_config`. The table and
+    its version live on: copy them to keep them.
+    """
+
+    cluster_name: str
+    broker_addr: str
+    broker_name: str
+    broker_id: int
+    ha_server_addr: str
+    topic_config_table: Mapping[str, TopicConfig]
+    data_version: DataVersion
+    filter_server_list: list[str] | None
+    check_order_config: bool = False
+    oneway: bool = False
 
 
 class SubscriptionGroupConfig(RemotingSerializable):

@@ -8,7 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from rmqlab.message.record import body_crc
-from rmqlab.namesrv.namesrv_config import NAMESPACE_ORDER_TOPIC_CONFIG
+from rmqlab.namesrv.route_info_manager import NAMESPACE_ORDER_TOPIC_CONFIG
 from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -22,9 +22,10 @@ from rmqlab.runtime.system import epoch_ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.broker.broker import Broker, BrokerRegistration
+    from rmqlab.broker.broker import Broker
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.namesrv.name_server import NameServer
+    from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab.runtime.sockets import SocketRuntime
 
 logger = logging.getLogger(__name__)
@@ -52,19 +53,13 @@ class BrokerOuterAPI:
 
     def register_broker_all(self, registration: BrokerRegistration) -> None:
         """Send what `Broker.on_register` gets; its tables are read now, not later."""
+        registration = registration._replace(
+            topic_config_table=dict(registration.topic_config_table),
+            data_version=copy(registration.data_version),
+            filter_server_list=list(registration.filter_server_list or ()),
+        )
         if self._own is not None:
-            self._own.route_info_manager.register_broker(
-                registration.cluster_name,
-                registration.broker_addr,
-                registration.broker_name,
-                registration.broker_id,
-                registration.ha_server_addr,
-                dict(registration.topic_config_table),
-                copy(registration.data_version),
-                list(registration.filter_server_list),
-                self._link,
-                epoch_ms(),
-            )
+            self._own.route_info_manager.register_broker(registration, self._link, epoch_ms())
             if registration.check_order_config and self.broker is not None:
                 ordered = self._own.kv_config_manager.get_kv_list_by_namespace(NAMESPACE_ORDER_TOPIC_CONFIG)
                 self.broker.topic_config_manager.update_order_topic_config(None if ordered is None else ordered.table)
@@ -72,7 +67,7 @@ class BrokerOuterAPI:
             return
         body = RegisterBrokerBody(
             TopicConfigSerializeWrapper(dict(registration.topic_config_table), registration.data_version),
-            list(registration.filter_server_list),
+            registration.filter_server_list or [],
         )
         self._queue.put_nowait((registration, body.encode()))
         if self._worker is None:

@@ -42,7 +42,7 @@ WRITE_INDEX_MS = 1_000
 class DurableStore:
     """Ties a broker, made with the folder's segments, to the folder.
 
-    Use: `load`, then `start` on the loop, then `stop`. Implements the `Barrier` of the socket server: with SYNC_FLUSH
+    Use: `load`, then `start` on the loop, then `stop`. It is the socket server's barrier: with SYNC_FLUSH
     answers wait until the log is on disk, those of one moment together.
     """
 

@@ -9,10 +9,11 @@ was under way. A machine that is *paused* does nothing, and what reaches it wait
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.lanes import GOODBYE, NO_FRAME, Lanes
 from rmqlab.runtime.schedule import Chooser, Timing
 from rmqlab.runtime.scheduler import US_PER_MS, Scheduler
@@ -20,7 +21,6 @@ from rmqlab.runtime.scheduler import US_PER_MS, Scheduler
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.protocol.command import RemotingCommand
 
 # Both sides close a channel without traffic (`NettyClientConfig`, `NettyServerConfig`).
 CHANNEL_IDLE_US = 120_000 * US_PER_MS
@@ -111,49 +111,33 @@ class Machine:
         raise NotImplementedError
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Connection:
     """One TCP connection between a node and a server; it is the server's ``Channel``.
 
     ``number`` counts the connections of a run.
     """
 
-    __slots__ = (
-        "_arrived",
-        "_last_arrival_us",
-        "_network",
-        "_scheduler",
-        "_sent",
-        "_touched_us",
-        "abandoned",
-        "closed",
-        "frozen",
-        "node",
-        "number",
-        "passes_closes",
-        "remote_address",
-        "server",
-        "timing",
-    )
+    number: int
+    network: Network
+    node: Machine
+    server: Machine
+    remote_address: str
+    timing: Timing
+    frozen: bool = False
+    passes_closes: bool = True
+    closed: bool = False
+    abandoned: bool = False
+    # What a freeze that will end holds back: frames that were under way, and frames sent since.
+    _arrived: list[tuple[RemotingCommand, str]] | None = None
+    _sent: list[tuple[RemotingCommand, str]] = field(default_factory=list)
+    _last_arrival_us: dict[str, int] = field(default_factory=lambda: {C2S: 0, S2C: 0})
+    _scheduler: Scheduler = field(init=False)
+    _touched_us: int = field(init=False)
 
-    def __init__(
-        self, number: int, network: Network, node: Machine, server: Machine, remote_address: str, timing: Timing
-    ) -> None:
-        self._network = network
-        self._scheduler = network.scheduler
-        self._last_arrival_us = {C2S: 0, S2C: 0}
+    def __post_init__(self) -> None:
+        self._scheduler = self.network.scheduler
         self._touched_us = self._scheduler.now_us
-        self.number = number
-        self.node = node
-        self.server = server
-        self.remote_address = remote_address
-        self.timing = timing
-        self.frozen = False
-        self.passes_closes = True
-        self.closed = False
-        self.abandoned = False
-        # What a freeze that will end holds back: frames that were under way, and frames sent since.
-        self._arrived: list[tuple[RemotingCommand, str]] | None = None
-        self._sent: list[tuple[RemotingCommand, str]] = []
         self._scheduler.at(self._touched_us + CHANNEL_IDLE_US, self._idle_check)
 
     def __repr__(self) -> str:
@@ -170,7 +154,7 @@ class Connection:
             self._carry(command, S2C)
 
     def _carry(self, command: RemotingCommand, direction: str) -> None:
-        network, faults, now_us = self._network, self.node.faults, self._scheduler.now_us
+        network, faults, now_us = self.network, self.node.faults, self._scheduler.now_us
         self._touched_us = now_us
         if self.frozen:
             if self._arrived is not None:
@@ -284,7 +268,7 @@ class Connection:
 
     def _say_goodbye(self) -> None:
         """The goodbye must not overtake frames already on their way to the server."""
-        now_us, last_us, lanes = self._scheduler.now_us, self._last_arrival_us[C2S], self._network.lanes
+        now_us, last_us, lanes = self._scheduler.now_us, self._last_arrival_us[C2S], self.network.lanes
         if lanes is None:
             self._scheduler.at(max(now_us, last_us), self._goodbye)
         elif last_us > now_us:

@@ -30,10 +30,11 @@ class RemotingConnectError(RemotingError):
 class RemotingSendRequestError(RemotingError):
     """The connection was lost before an answer came."""
 
-    def __init__(self, address: str) -> None:
-        """Name the address ("ip:port") that the request was meant for."""
-        super().__init__(f"send request to <{address}> failed")
+    def __init__(self, address: str, reason: str = "") -> None:
+        """Name the address ("ip:port") that the request was meant for, and why it failed, if that is known."""
+        super().__init__(f"send request to <{address}> failed" + (f": {reason}" if reason else ""))
         self.address = address
+        self.reason = reason
 
 
 class RemotingTimeoutError(RemotingError):

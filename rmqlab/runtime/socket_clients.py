@@ -8,9 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Self
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
-from rmqlab.client.extra.message_trace import GROUP_PREFIX, INSTANCE_NAME, MAX_MESSAGE_SIZE, TraceDispatcher
 from rmqlab.client.extra.running_info import ClientAnswers
-from rmqlab.client.extra.transaction_producer import TransactionMQProducer
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.producer import DefaultMQProducer
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rmqlab.client.client_config import ClientConfig
-    from rmqlab.client.extra.transaction_producer import TransactionListener
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.events import Observer
@@ -57,8 +54,6 @@ class SocketClients:
         self._ip = _own_address(namesrv_addr)
         self._unique_ids = UniqueIdMaker(self._ip, os.getpid(), id(self) & 0xFFFFFFFF)
         self._runtimes: list[SocketRuntime] = []
-        self._traces: list[TraceDispatcher] = []
-        self._tracing: MQClientInstance | None = None
         self._clients: list[DefaultMQProducer | DefaultMQPushConsumer | DefaultLitePullConsumer] = []
 
     async def __aenter__(self) -> Self:
@@ -71,15 +66,15 @@ class SocketClients:
 
     async def shutdown(self) -> None:
         """Shut all clients down, consumers first, and close their connections."""
-        clients, self._clients = self._clients, []
-        for client in sorted(clients, key=lambda client: isinstance(client, DefaultMQProducer)):
-            await client.shutdown()
-        traces, self._traces, self._tracing = self._traces, [], None
-        for trace in traces:
-            await trace.shutdown()
+        await self._shutdown_clients()
         for runtime in self._runtimes:
             await runtime.aclose()
         self._runtimes.clear()
+
+    async def _shutdown_clients(self) -> None:
+        clients, self._clients = self._clients, []
+        for client in sorted(clients, key=lambda client: isinstance(client, DefaultMQProducer)):
+            await client.shutdown()
 
     def instance(self, config: ClientConfig) -> MQClientInstance:
         """Return a new instance, not started, with connections of its own."""
@@ -96,36 +91,10 @@ class SocketClients:
         ClientAnswers(instance)
         return instance
 
-    async def _trace(self, group: str, kind: str, client_id: str) -> TraceDispatcher:
-        """Start a trace's producer; all of them share one instance, as in 4.8.0."""
-        name = f"{INSTANCE_NAME}_{self.namesrv_addr}"
-        config = ProducerConfig(instance_name=name, max_message_size=MAX_MESSAGE_SIZE)
-        if self._tracing is None:
-            self._tracing = self.instance(config)
-        producer = DefaultMQProducer(f"{GROUP_PREFIX}-{group}-{kind}", self._tracing, config)
-        await producer.start()
-        trace = TraceDispatcher(producer, client_id)
-        self._traces.append(trace)
-        return trace
-
-    async def producer(
-        self, group: str, config: ProducerConfig | None = None, *, trace: bool = False
-    ) -> DefaultMQProducer:
-        """Start a producer; with `trace` it writes what it sent to the trace topic."""
+    async def producer(self, group: str, config: ProducerConfig | None = None) -> DefaultMQProducer:
+        """Start a producer."""
         config = config or ProducerConfig()
         producer = DefaultMQProducer(group, self.instance(config), config)
-        await producer.start()
-        if trace:
-            (await self._trace(group, "PRODUCE", producer.instance.client_id)).trace_producer(producer)
-        self._clients.append(producer)
-        return producer
-
-    async def transaction_producer(
-        self, group: str, listener: TransactionListener, config: ProducerConfig | None = None
-    ) -> TransactionMQProducer:
-        """Start a producer of transactional messages."""
-        config = config or ProducerConfig()
-        producer = TransactionMQProducer(group, self.instance(config), listener, config)
         await producer.start()
         self._clients.append(producer)
         return producer
@@ -136,17 +105,10 @@ class SocketClients:
         subscriptions: Subscriptions,
         listener: MessageListenerConcurrently | MessageListenerOrderly,
         config: PushConsumerConfig | None = None,
-        *,
-        trace: bool = False,
     ) -> DefaultMQPushConsumer:
-        """Start a push consumer; a subscription is a tag expression, or (type, expression).
-
-        With `trace` it writes what its listener got, and how that ended, to the trace topic.
-        """
+        """Start a push consumer; a subscription is a tag expression, or (type, expression)."""
         config = config or PushConsumerConfig()
         consumer = DefaultMQPushConsumer(group, self.instance(config), listener, config)
-        if trace:
-            (await self._trace(group, "CONSUME", consumer.instance.client_id)).trace_consumer(consumer)
         await self._start(consumer, subscriptions)
         return consumer
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.protocol.channel import Server
+    from rmqlab.runtime.durable_store import DurableStore
 
 logger = logging.getLogger(__name__)
 
@@ -41,16 +42,6 @@ _TURN_BYTES = 64 * 1024
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
 _LONGEST_WAIT_MS = 5_000
-
-
-class Barrier(Protocol):
-    """What answers wait for: the disk, under SYNC_FLUSH."""
-
-    def pending(self) -> bool:
-        """Tell whether the command just handled wrote something that must be on disk before it is answered."""
-
-    async def passed(self) -> bool:
-        """Wait until all that was written is on disk; False when it is not, or not in time."""
 
 
 class SocketChannel(asyncio.Protocol):
@@ -214,8 +205,8 @@ class SocketChannel(asyncio.Protocol):
 class SocketServer:
     """Serves a handler on one port. Everything runs on the loop that started it.
 
-    `on_closed(channel)` hears of each connection that ended, `channel.closed_because` says why.
-    `after_answers` is called when the answers of a turn have left.
+    `barrier` is what answers wait for: the disk, under SYNC_FLUSH. `on_closed(channel)` hears of each connection that
+    ended, `channel.closed_because` says why. `after_answers` is called when the answers of a turn have left.
     """
 
     def __init__(
@@ -223,7 +214,7 @@ class SocketServer:
         handler: Server,
         *,
         clock: Callable[[], int] = epoch_ms,
-        barrier: Barrier | None = None,
+        barrier: DurableStore | None = None,
         on_closed: Callable[[SocketChannel], None] | None = None,
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
@@ -330,7 +321,9 @@ class SocketServer:
         elif answer is not None:
             channel.send(answer)
 
-    async def _answer_when_flushed(self, channel: SocketChannel, answer: RemotingCommand, barrier: Barrier) -> None:
+    async def _answer_when_flushed(
+        self, channel: SocketChannel, answer: RemotingCommand, barrier: DurableStore
+    ) -> None:
         if not await barrier.passed():
             answer.code = ResponseCode.FLUSH_DISK_TIMEOUT
         channel.send(answer)

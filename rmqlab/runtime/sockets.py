@@ -20,6 +20,7 @@ from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestErro
 from rmqlab.runtime.system import epoch_ms
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Coroutine
 
     Processor = Callable[[str, RemotingCommand], RemotingCommand | None]
@@ -85,19 +86,20 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._touched = self._loop.time()
+        self._runtime.carried(self.address, 0, len(data))
         try:
             self._decoder.feed(data)
             while self.transport is not None and (frame := self._decoder.next()) is not None:
                 self._runtime.received(self, RemotingCommand.decode(frame))
         except (BadFrame, FrameError) as error:
-            logger.warning("connection to %s closed: %s", self.address, error)
-            self.close()
+            self._runtime.drop(self, str(error))
 
     def write(self, frame: bytes) -> None:
         """Send a frame; raises RemotingSendRequestError when the connection is gone."""
         if self.transport is None or self.transport.is_closing():
             raise RemotingSendRequestError(self.address)
         self._touched = self._loop.time()
+        self._runtime.carried(self.address, len(frame), 0)
         self.transport.write(frame)
 
     def close(self) -> None:
@@ -117,7 +119,9 @@ class SocketRuntime:
     """One node's connections, clock and tasks; implements `Runtime`.
 
     `serialize_type` is how requests are written; `choose` answers choice points (at random by default); `hook` sees
-    each request before it is sent (access control signs it there).
+    each request before it is sent (access control signs it there). With `tls` every connection is encrypted (4.8.0
+    `useTLS`; the server's name is checked only if the context says so). `on_bytes` hears of an address and the bytes
+    sent to it or received from it.
     """
 
     def __init__(
@@ -126,10 +130,14 @@ class SocketRuntime:
         serialize_type: SerializeType = SerializeType.JSON,
         choose: Callable[[str, int], int] | None = None,
         hook: Hook | None = None,
+        tls: ssl.SSLContext | None = None,
+        on_bytes: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.serialize_type = serialize_type
         self._choose = choose
         self._hook = hook
+        self._tls = tls
+        self._on_bytes = on_bytes
         self._opaque = 0
         self._connections: dict[str, _Connection] = {}
         self._connecting: dict[str, asyncio.Task[_Connection]] = {}
@@ -213,6 +221,11 @@ class SocketRuntime:
         await asyncio.sleep(0)
 
     # What connections call.
+    def carried(self, address: str, sent: int, received: int) -> None:
+        """Count bytes."""
+        if self._on_bytes is not None:
+            self._on_bytes(address, sent, received)
+
     def received(self, connection: _Connection, command: RemotingCommand) -> None:
         """Take a frame: an answer that somebody waits for, or a request of the server's."""
         if command.is_response:
@@ -234,13 +247,14 @@ class SocketRuntime:
         if self._connections.get(connection.address) is connection:
             del self._connections[connection.address]
 
-    def drop(self, connection: _Connection) -> None:
-        """Close a connection from this side: its requests fail at once (`failFast`)."""
+    def drop(self, connection: _Connection, reason: str = "") -> None:
+        """Close a connection from this side: its requests fail at once (`failFast`), with the reason."""
+        logger.info("connection to %s closed: %s", connection.address, reason)
         self.lost(connection)
         connection.close()
         for owner, answer in list(self._pending.values()):
             if owner is connection and not answer.done():
-                answer.set_exception(RemotingSendRequestError(connection.address))
+                answer.set_exception(RemotingSendRequestError(connection.address, reason))
 
     def _prepare(self, command: RemotingCommand) -> None:
         self._opaque = (self._opaque + 1) & _OPAQUE_MASK
@@ -264,10 +278,10 @@ class SocketRuntime:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self, address), host.strip("[]"), int(port)
+                    lambda: _Connection(self, address), host.strip("[]"), int(port), ssl=self._tls
                 )
-        except (OSError, ValueError, OverflowError):
-            raise RemotingConnectError(address) from None
+        except (OSError, ValueError, OverflowError) as error:
+            raise RemotingConnectError(address) from error
         self._connections[address] = connection
         return connection
 

@@ -26,7 +26,7 @@ from rmqlab.runtime.runtime import RemotingError
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.system import epoch_ms
-from rmqlab.runtime.tap_summary import TapSummary
+from rmqlab.runtime.tap_recording import TapSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

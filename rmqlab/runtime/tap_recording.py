@@ -1,4 +1,4 @@
-"""A recorded set being written: `frames.jsonl` and `broker.conf`, in the format `rmqlab replay` reads.
+"""What a tap keeps: the recorded set that `rmqlab replay` reads, and what can be seen of clients on the wire.
 
 While a recording runs its lines are in `frames.jsonl.part`; only a finished one is called `frames.jsonl`.
 """
@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.errors import BadInput
 from rmqlab.message.java_properties import properties_line
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.header import FrameError, RemotingCommandException
+from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
 
 FRAMES, SETTINGS = "frames.jsonl", "broker.conf"
 # Folders and the like: of the machine that was recorded, and no part of a recording.
@@ -93,3 +104,184 @@ class TapRecording:
     def _write(self, row: dict[str, object]) -> None:
         if self.is_open:
             self._file.write(json.dumps(row) + "\n")
+
+
+_TO_BROKER = "c2s"
+
+
+@dataclass(slots=True)
+class Beats:
+    """Heartbeats of one client: how many, when the last one came (ms), the longest pause between two (ms)."""
+
+    count: int = 0
+    last: float = 0.0
+    longest_pause: float = 0.0
+
+
+@dataclass(slots=True)
+class Pulls:
+    """Pulls of a queue by one group: how many, answers by code, messages asked for from this offset on."""
+
+    count: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    offset: int = 0
+
+
+class TapSummary:
+    """Fed with every frame between clients and the broker; times in ms since the tap started."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[int] = Counter()
+        self.beats: dict[str, Beats] = {}
+        self.pulls: dict[tuple[str, str, int], Pulls] = {}
+        self.groups: dict[str, ConsumerGroupInfo] = {}
+        self.members: dict[str, dict[int, str]] = {}
+        self.changes: list[dict[str, object]] = []
+        self._pulling: dict[tuple[int, int], Pulls] = {}
+
+    def see(self, t: float, conn: int, direction: str, command: RemotingCommand) -> list[str]:
+        """Take in a frame; return what is worth telling at once, a line each."""
+        if command.is_response:
+            pulls = self._pulling.pop((conn, command.opaque), None) if direction != _TO_BROKER else None
+            if pulls is not None:
+                pulls.answers[_answer_name(command.code)] += 1
+            return []
+        if direction != _TO_BROKER:
+            return []
+        self.requests[command.code] += 1
+        try:
+            if command.code == RequestCode.HEART_BEAT:
+                return self._heartbeat(t, conn, HeartbeatData.decode(command.body or b""))
+            if command.code == RequestCode.UNREGISTER_CLIENT:
+                return self._unregister(t, conn, command.decode_header(UnregisterClientRequestHeader))
+        except (FrameError, RemotingCommandException):
+            return [f"{_at(t)} connection {conn}: a request of code {command.code} that cannot be read"]
+        if command.code in {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}:
+            self._pull(conn, command)
+        return []
+
+    def _heartbeat(self, t: float, conn: int, data: HeartbeatData) -> list[str]:
+        beats = self.beats.setdefault(data.client_id, Beats())
+        if beats.count:
+            beats.longest_pause = max(beats.longest_pause, t - beats.last)
+        beats.count += 1
+        beats.last = t
+        lines = []
+        for consumer in data.consumer_data_set:
+            group = consumer.group_name
+            members = self.members.setdefault(group, {})
+            if conn not in members:
+                members[conn] = data.client_id
+                lines.append(f"{_at(t)} {data.client_id} joins {group} ({len(members)} now)")
+            info = self.groups.get(group)
+            if info is None:
+                info = self.groups[group] = ConsumerGroupInfo(
+                    group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, int(t)
+                )
+            changed: list[tuple[str | None, SubscriptionData | None, SubscriptionData | None]] = []
+            info.update_subscription(
+                consumer.subscription_data_set, int(t), lambda *change, into=changed: into.append(change)
+            )
+            for topic, old, new in changed:
+                row = {
+                    "t": t,
+                    "group": group,
+                    "topic": topic,
+                    "by": data.client_id,
+                    "old": _told(old),
+                    "new": _told(new),
+                }
+                self.changes.append(row)
+                if _told(old) != _told(new):
+                    lines.append(f"{_at(t)} {group} {topic}: {_told(old)} -> {_told(new)} by {data.client_id}")
+        return lines
+
+    def _unregister(self, t: float, conn: int, header: UnregisterClientRequestHeader) -> list[str]:
+        group = header.consumer_group
+        return [] if group is None else self._leave(t, conn, group, "leaves")
+
+    def close(self, t: float, conn: int) -> list[str]:
+        """A connection is gone."""
+        return [line for group in list(self.members) for line in self._leave(t, conn, group, "lost by")]
+
+    def _leave(self, t: float, conn: int, group: str, how: str) -> list[str]:
+        members = self.members.get(group, {})
+        client_id = members.pop(conn, None)
+        if client_id is None:
+            return []
+        if not members:
+            self.groups.pop(group, None)
+        return [f"{_at(t)} {client_id} {how} {group} ({len(members)} left)"]
+
+    def _pull(self, conn: int, command: RemotingCommand) -> None:
+        fields = command.all_ext_fields() or {}
+        group, topic = str(fields.get("consumerGroup", fields.get("a"))), str(fields.get("topic", fields.get("b")))
+        queue, offset = (str(fields.get(name, "")) for name in ("queueId", "queueOffset"))
+        pulls = self.pulls.setdefault((group, topic, _number(queue)), Pulls())
+        pulls.count += 1
+        pulls.offset = max(pulls.offset, _number(offset))
+        self._pulling[conn, command.opaque] = pulls
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "requests": {_request_name(code): count for code, count in sorted(self.requests.items())},
+            "heartbeats": {
+                client: {
+                    "count": beats.count, "last_ms": beats.last, "longest_pause_ms": round(beats.longest_pause, 1),
+                }
+                for client, beats in sorted(self.beats.items())
+            },
+            "groups": {
+                group: {
+                    "members": sorted(self.members.get(group, {}).values()),
+                    "subscriptions": {
+                        str(topic): _told(data)
+                        for topic, data in sorted(info.subscription_table.items(), key=lambda item: str(item[0]))
+                    },
+                }
+                for group, info in sorted(self.groups.items())
+            },
+            "changes": self.changes,
+            "pulls": [
+                {"group": group, "topic": topic, "queue": queue, "pulls": pulls.count, "offset": pulls.offset,
+                 "answers": dict(sorted(pulls.answers.items()))}
+                for (group, topic, queue), pulls in sorted(self.pulls.items())
+            ],
+        }  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """Return a table of it all for people."""
+        told = self.as_json()
+        rows = [f"{name:<34} {count:>8}" for name, count in told["requests"].items()]
+        for client, beats in told["heartbeats"].items():
+            rows.append(f"{client}: {beats['count']} heartbeats, longest pause {beats['longest_pause_ms']:.0f} ms")
+        for group, view in told["groups"].items():
+            rows.append(f"{group}: {', '.join(view['members'])}")
+            rows.extend(f"  {topic}: {text}" for topic, text in view["subscriptions"].items())
+        for pull in told["pulls"]:
+            answers = ", ".join(f"{count} {name}" for name, count in pull["answers"].items())
+            rows.append(f"{pull['group']} {pull['topic']}/{pull['queue']}: {pull['pulls']} pulls ({answers})")
+        return rows
+
+
+def _told(subscription: SubscriptionData | None) -> str | None:
+    if subscription is None:
+        return None
+    return f"{subscription.expression_type or 'TAG'}:{subscription.sub_string}@{subscription.sub_version}"
+
+
+def _at(t: float) -> str:
+    return f"{t / 1000:9.3f} s"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _answer_name(code: int) -> str:
+    return ResponseCode(code).name if code in ResponseCode.__members__.values() else str(code)
+
+
+def _request_name(code: int) -> str:
+    return RequestCode(code).name if code in RequestCode.__members__.values() else str(code)

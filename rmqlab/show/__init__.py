@@ -1,8 +1,7 @@
 """Pictures, tables and controls: general forms that take rows or a run, and hold no rule and no experiment.
 
 `rmqlab.show.bars(rows, x="way", value="lost", title="Messages lost")` draws; `help(rmqlab.show.bars)` says more.
-Each form is imported when it is first used. Diagrams need nothing but `drawsvg`; `lines` needs matplotlib, `controls`
-needs ipywidgets.
+Each form is imported when it is first used. Pictures need nothing but `drawsvg`, `controls` needs ipywidgets.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rmqlab.show.allotments import allotment_grid
     from rmqlab.show.bits import bit_array
-    from rmqlab.show.charts import bars, heat_map, lines
+    from rmqlab.show.charts import bars, heat_map
     from rmqlab.show.clock_lanes import clock_lane
     from rmqlab.show.entries import queue_entry
     from rmqlab.show.expression_trees import expression_tree
     from rmqlab.show.flows import frame_flow
     from rmqlab.show.funnels import funnel
+    from rmqlab.show.line_charts import lines
     from rmqlab.show.plan_courses import plan_lanes
     from rmqlab.show.plan_losses import plan_bars
     from rmqlab.show.stack import stacked
@@ -59,7 +59,7 @@ FORMS = {
     "frame_flow": "rmqlab.show.flows",
     "funnel": "rmqlab.show.funnels",
     "heat_map": "rmqlab.show.charts",
-    "lines": "rmqlab.show.charts",
+    "lines": "rmqlab.show.line_charts",
     "live": "rmqlab.show.widgets",
     "plan_bars": "rmqlab.show.plan_losses",
     "plan_lanes": "rmqlab.show.plan_courses",

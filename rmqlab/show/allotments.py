@@ -57,12 +57,12 @@ def _draw(brush: Brush, pairs: Mapping[str, tuple[Owners, Owners]], colours: Map
     queues = len(next(iter(pairs.values()))[0])
     cell = min((WIDTH - LABEL - SIDE) / max(queues, 1), WIDEST)
     right = LABEL + cell * queues
-    brush.text(0.08, 0.16, title, ha="left", size=10, bold=True)
+    brush.heading(title)
     for queue in range(queues):
         brush.text(LABEL + cell * (queue + 0.5), 0.36, str(queue), colour=GREY)
     for row, (name, (before, after)) in enumerate(pairs.items()):
         y = TOP + row * ROW
-        brush.text(0.08, y + LINE - 0.02, name, ha="left", size=9, bold=True)
+        brush.text(0.08, y + LINE - 0.02, name, ha="left", bold=True)
         changed = moved(before, after)
         for line, (owners, words) in enumerate(((before, "before"), (after, "after"))):
             top = y + line * LINE
@@ -71,7 +71,7 @@ def _draw(brush: Brush, pairs: Mapping[str, tuple[Owners, Owners]], colours: Map
                 with brush.saying(f"{name}, {words}: queue {queue}: {who or 'nobody'}"):
                     _cell(brush, LABEL + cell * queue, top, cell, who, colours, framed=line == 1 and queue in changed)
             brush.text(right + 0.1, top + THICK / 2, _sizes(owners), ha="left")
-        brush.text(WIDTH - 0.08, y + LINE - 0.02, f"{len(changed)} moved", ha="right", size=9, bold=True)
+        brush.text(WIDTH - 0.08, y + LINE - 0.02, f"{len(changed)} moved", ha="right", bold=True)
     foot = TOP + ROW * len(pairs) + 0.12
     brush.text(0.08, foot, "framed: moved · –: nobody owns it · right: queues of each member", ha="left", colour=GREY)
 
@@ -82,7 +82,7 @@ def _cell(brush: Brush, x: float, y: float, wide: float, who: str, colours: Mapp
     brush.block(x + 0.015, y, wide - 0.03, THICK, colour, edge=GREY, edge_width=0.5)
     text = who or "–"
     if wide > text_width(text):
-        brush.text(x + wide / 2, y + THICK / 2, text, size=9, colour=ink(colour))
+        brush.text(x + wide / 2, y + THICK / 2, text, colour=ink(colour))
     if framed:
         brush.block(x + 0.03, y + 0.015, wide - 0.06, THICK - 0.03, "none", edge=BLACK, edge_width=2.2, layer=4)
 

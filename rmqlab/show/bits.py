@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.brush import Brush, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, as_rows
@@ -18,7 +18,6 @@ BIT, BYTE_GAP, LINE, MARGIN, LEFT, TOP = 0.31, 0.12, 0.31, 0.12, 0.8, 0.5
 NAME_LINE, BITS_AT, FOUND_AT = 0.29, 2.6, 7.4
 IN_BYTE, BYTES_IN_LINE = 8, 4
 WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
-LETTERS = 9.0  # points: 12 px
 COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
 MOST_NAMES, MOST_BITS, LONGEST = 12, 640, 22
 
@@ -48,7 +47,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     `bits` says what is set: positions, or bytes (bit p is bit p % 8 of byte p // 8). Without it the rows that set do.
 
     >>> rows = [{"name": "A", "positions": [1, 4]}, {"name": "B", "positions": [4, 6], "sets": False}]
-    >>> bit_array(rows, size=8, title="Two names").alt
+    >>> bit_array(rows, title="Two names").alt
     'Two names: 2 of 8 bits are set, by 1 of 2 names. Of the other 1, 0 find all their bits set by others.'
 
     Raises:
@@ -64,17 +63,17 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
 
     def draw(brush: Brush) -> None:
         words = f"{title}: {len(taken)} of {size} bits are set. A number in a box: so many names share the bit"
-        brush.text(MARGIN, TOP / 2, words, size=10, ha="left", bold=True)
+        brush.heading(words)
         for position in range(count):
             owners = [one.name for one in setting if position in one.positions]
             _bit(brush, position, position in taken, owners, colours)
         if count < size:
-            brush.text(LEFT, below - 0.3, f"… and {size - count} more bits", size=LETTERS, ha="left", colour=GREY)
+            brush.text(LEFT, below - 0.3, f"… and {size - count} more bits", ha="left", colour=GREY)
         for number, one in enumerate(shown):
             _line(brush, below + NAME_LINE * number, one, colours)
         if len(shown) < len(names):
             words = f"… and {len(names) - len(shown)} more names"
-            brush.text(MARGIN, below + NAME_LINE * len(shown), words, size=LETTERS, ha="left", colour=GREY)
+            brush.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
 
     svg = painted(WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
     others = [one for one in names if not one.sets]
@@ -128,16 +127,15 @@ def _bit(brush: Brush, position: int, is_set: bool, owners: Sequence[str], colou
         brush.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
         if is_set:
             words = "1" if len(owners) < 2 else str(len(owners))
-            brush.text(x + BIT / 2, y + LINE / 2, words, size=LETTERS, colour=ink(colour), bold=True)
+            brush.text(x + BIT / 2, y + LINE / 2, words, colour=ink(colour), bold=True)
 
 
 def _line(brush: Brush, y: float, one: _Name, colours: Mapping[str, str]) -> None:
     brush.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(one.name, WHITE), edge=GREY, edge_width=0.8)
-    name = one.name if len(one.name) <= LONGEST else f"{one.name[: LONGEST - 1]}…"
-    brush.text(MARGIN + 0.28, y, name, size=LETTERS, ha="left", bold=True)
+    brush.text(MARGIN + 0.28, y, cut(one.name, LONGEST), ha="left", bold=True)
     does = "sets" if one.sets else "looks at"
-    brush.text(MARGIN + BITS_AT, y, f"{does} {', '.join(map(str, one.positions))}", size=LETTERS, ha="left")
+    brush.text(MARGIN + BITS_AT, y, f"{does} {', '.join(map(str, one.positions))}", ha="left")
     if one.by_others:
         brush.block(MARGIN + FOUND_AT - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
     mark = "✗" if one.zeros else "✓"
-    brush.text(MARGIN + FOUND_AT, y, f"{mark} {one.found}", size=LETTERS, ha="left", bold=one.by_others)
+    brush.text(MARGIN + FOUND_AT, y, f"{mark} {one.found}", ha="left", bold=one.by_others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rmqlab.show.brush import text_width
 from rmqlab.show.palette import BLACK, GREY, WHITE, ink
 
 if TYPE_CHECKING:
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
     from rmqlab.show.brush import Brush
 
-# Inches; a letter of the widest usual typeface at 8 points.
-LETTER, PAD, LEVEL, LINE, ROOM = 0.075, 0.18, 0.32, 0.17, 0.12
+# Inches.
+PAD, LEVEL, LINE, ROOM = 0.18, 0.3, 0.2, 0.1
 
 
 @dataclass(slots=True)
@@ -29,7 +30,7 @@ class Branch:
     @property
     def width(self) -> float:
         """Inches."""
-        return max(len(self.title) * LETTER * 1.05, *(len(line) * LETTER for line in self.lines), 0.3) + PAD
+        return max(0.3, *map(text_width, (self.title, *self.lines))) + PAD
 
     @property
     def height(self) -> float:
@@ -96,7 +97,7 @@ def _box(brush: Brush, branch: Branch, left: float, middle: float) -> None:
     brush.block(left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint)
     colour = GREY if branch.faint else ink(branch.colour)
     y = middle - height / 2 + 0.05 + LINE / 2
-    brush.text(left + width / 2, y, branch.title, size=8.5, colour=colour, bold=True)
+    brush.text(left + width / 2, y, branch.title, colour=colour, bold=True)
     for line in branch.lines:
         y += LINE
         brush.text(left + width / 2, y, line, colour=colour)

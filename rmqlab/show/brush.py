@@ -25,7 +25,7 @@ PX_PER_INCH = 96
 PX_PER_PT = PX_PER_INCH / 72
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
-MIN_TEXT = 8.25  # points: 11 px
+MIN_TEXT = 10.1  # points: 11 px when a page of 1,024 px shrinks a picture that is as wide as its column
 CENTRE = 0.36  # of the letters' size: from the middle of a line of text down to where its letters stand
 ANCHORS: dict[Side, str] = {"left": "start", "center": "middle", "right": "end"}
 HATCH_PX = 7
@@ -39,6 +39,31 @@ def text_width(text: str, size: float = MIN_TEXT) -> float:
     known = {letter: wide for letters, wide in LETTERS.items() for letter in letters}
     ems = (1.0 if unicodedata.east_asian_width(one) in "WF" else known.get(one, LETTERS["n"]) for one in text)
     return sum(ems) * size / 72
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most ``most`` letters; what is left out is marked.
+
+    >>> cut("a long text", 7)
+    'a long…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def in_rows(widths: Sequence[float], left: float, right: float) -> list[tuple[int, float]]:
+    """Row and x of things of these widths, put one after another between two edges.
+
+    >>> in_rows([3, 3, 3], 1, 8)
+    [(0, 1), (0, 4), (1, 1)]
+    """
+    places: list[tuple[int, float]] = []
+    row, x = 0, left
+    for width in widths:
+        if x + width > right and x > left:
+            row, x = row + 1, left
+        places.append((row, x))
+        x += width
+    return places
 
 
 class Sheet:
@@ -128,6 +153,10 @@ class Brush:
                 font_family=MONOSPACE if monospace else None, style="white-space:pre" if "  " in text else None,
             ),
         )  # fmt: skip
+
+    def heading(self, text: str, x: float = 0.1, y: float = 0.2) -> None:
+        """The title of a drawing, or of a part of it."""
+        self.text(x, y, text, size=11, ha="left", bold=True)
 
     def block(
         self,

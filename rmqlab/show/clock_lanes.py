@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.brush import Brush, Shape, painted, text_width
+from rmqlab.show.brush import Brush, Shape, in_rows, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
+from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +28,6 @@ MARKS: tuple[tuple[Shape, str], ...] = (
     ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
     ("square", YELLOW), ("round", SKY),
 )  # fmt: skip
-STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
 
 
 class LaneMark(NamedTuple):
@@ -100,24 +100,22 @@ class _LaneDrawing:
         self.lanes = list(dict.fromkeys(one.lane for one in sorted(shown, key=lambda one: one.lane)))
         self.kinds = list(dict.fromkeys(one.what for one in shown if one.until is None))
         self.looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(self.kinds)}
-        self.edge = max(0.9, *(text_width(str(lane), 9) + 0.25 for lane in self.lanes))
+        self.edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in self.lanes))
         self.clocks = {
             lane: self._clock(lane)
             for lane in self.lanes
             if limit is not None and any(one.what == resets and one.lane == lane for one in marks)
         }
+        self.time = TimeScale(start, end, self.edge, WIDTH - RIGHT_EDGE)
+        self.place = self.time.x
         self.tops = {}
         y = TOP
         for lane in self.lanes:
             self.tops[lane] = y
             y += LANE + (CLOCK if lane in self.clocks else 0)
         self.floor = y
-        self.legend = self._legend()
-        self.height = y + AXIS + LEGEND + LINE * (max((row for row, *_ in self.legend), default=0) + 1) - 0.1
-
-    def place(self, t: float) -> float:
-        width = WIDTH - self.edge - RIGHT_EDGE
-        return self.edge + width * (min(max(t, self.start), self.end) - self.start) / (self.end - self.start)
+        self.legend = in_rows([text_width(what) + 0.45 for what in self.kinds], self.edge, WIDTH - 0.1)
+        self.height = y + AXIS + LEGEND + LINE * (max((row for row, _ in self.legend), default=0) + 1) - 0.1
 
     def _clock(self, lane: str) -> list[tuple[float, float]]:
         """From when to when the clock of a lane runs, in the time that is drawn."""
@@ -133,21 +131,11 @@ class _LaneDrawing:
             runs.append((since, max(self.end, since)))
         return [(since, until) for since, until in runs if until >= self.start and since <= self.end]
 
-    def _legend(self) -> list[tuple[int, float, str]]:
-        places, row, x = [], 0, self.edge
-        for what in self.kinds:
-            long = text_width(what) + 0.45
-            if x + long > WIDTH - 0.1 and x > self.edge:
-                row, x = row + 1, self.edge
-            places.append((row, x, what))
-            x += long
-        return places
-
     def draw(self, brush: Brush) -> None:
         for lane in self.lanes:
             top = self.tops[lane]
             y = top + LANE / 2
-            brush.text(0.08, y, str(lane), ha="left", size=10, bold=True)
+            brush.text(0.08, y, str(lane), ha="left", bold=True)
             brush.line((self.edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
             if lane in self.clocks:
                 self._draw_clock(brush, lane, top + LANE)
@@ -156,8 +144,9 @@ class _LaneDrawing:
                 self._draw_mark(brush, one, level)
         if self.start <= 0 <= self.end:
             brush.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
-        self._axis(brush)
-        for row, x, what in self.legend:
+        brush.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
+        self.time.axis(brush, self.floor)
+        for what, (row, x) in zip(self.kinds, self.legend, strict=True):
             y = self.floor + AXIS + LEGEND - 0.14 + LINE * row
             shape, colour = self.looks[what]
             brush.spot(x + 0.08, y, 8, colour, shape=shape)
@@ -204,14 +193,6 @@ class _LaneDrawing:
         brush.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
         words = f"since the last {self.resets}; limit {limit / 1_000:g} s"
         brush.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
-
-    def _axis(self, brush: Brush) -> None:
-        step = next((s for s in STEPS_S if (self.end - self.start) / 1_000 / s <= 16), 7_200)
-        brush.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
-        for number in range(-int(-self.start // (step * 1_000)), int(self.end // (step * 1_000)) + 1):
-            x = self.place(number * step * 1_000)
-            brush.line((x, x), (self.floor, self.floor + 0.05), GREY, 1)
-            brush.text(x, self.floor + 0.16, f"{number * step:g}", colour=GREY)
 
     def alt(self, title: str) -> str:
         parts = []

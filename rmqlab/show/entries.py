@@ -47,11 +47,11 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
     behind = [] if unit is None else _unit(unit, code)
 
     def draw(brush: Brush) -> None:
-        brush.text(MARGIN, 0.18, "One entry of the consume queue: 20 bytes", size=10.5, ha="left", bold=True)
+        brush.heading("One entry of the consume queue: 20 bytes")
         _bytes(brush, 0.36, parts)
         if unit is not None:
             title = f"Its unit in the extension: {len(unit)} bytes"
-            brush.text(MARGIN, 1.58, title, size=10.5, ha="left", bold=True)
+            brush.heading(title, y=1.58)
             _bytes(brush, 1.76, behind)
 
     svg = painted(WIDTH, 1.35 + (1.4 if behind else 0), draw)
@@ -88,12 +88,12 @@ def _bytes(brush: Brush, y: float, parts: list[EntryField]) -> None:
         with brush.saying(f"{part.name}, {len(part.data)} bytes: {part.meaning}"):
             for number, value in enumerate(data):
                 brush.block(left + number * size, y, size, ROW, part.colour, edge=WHITE, edge_width=1)
-                brush.text(left + (number + 0.5) * size, y + ROW / 2, f"{value:02x}", size=9, colour=ink(part.colour),
+                brush.text(left + (number + 0.5) * size, y + ROW / 2, f"{value:02x}", colour=ink(part.colour),
                            monospace=True)  # fmt: skip
         if len(data) < len(part.data):
-            brush.text(right + 0.05, y + ROW / 2, "…", size=10, ha="left")
+            brush.text(right + 0.05, y + ROW / 2, "…", ha="left")
         line = GREY if part.colour == PALE else BLACK
         brush.line((left + 0.03, right - 0.03), (y + ROW + 0.08,) * 2, line, 2)
-        brush.text((left + right) / 2, y + ROW + 0.24, part.name, size=9, bold=True)
+        brush.text((left + right) / 2, y + ROW + 0.24, part.name, bold=True)
         brush.text((left + right) / 2, y + ROW + 0.44, part.meaning)
         left = right

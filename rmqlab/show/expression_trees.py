@@ -5,11 +5,11 @@ A refused expression is a picture too: where reading stopped, and what was proba
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.show import branches
-from rmqlab.show.branches import Branch
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.branches import Branch, draw, size
+from rmqlab.show.brush import MIN_TEXT, Brush, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE
 from rmqlab.show.tables import Table
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Inches.
 TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
-LETTER = 0.095  # of the expression's own line, at most
-CODE = 0.602 * 10 / 72  # of a letter of one width
+LETTER = 0.09  # of the expression's own line, at most
+CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
 WIDEST = 34  # letters in a box
 LONGEST = 110  # letters in one line
 NOT_ASKED = "not asked"
@@ -40,20 +40,20 @@ def expression_tree(answer: Sql92) -> Picture:
     if answer.tree is None:
         return _refused(answer)
     root = _branch(answer.tree)
-    width, height = branches.size(root)
+    width, height = size(root)
     width = max(width + 2 * MARGIN, WIDTH, (min(len(answer.expression), LONGEST) + 2) * LETTER)
     verdict, colour = _verdict(answer, answer.tree)
     message = "" if answer.properties is None else f"message: {_shown(answer.properties)}"
 
-    def draw(brush: Brush) -> None:
+    def paint(brush: Brush) -> None:
         _source(brush, answer)
-        brush.text(MARGIN, 0.47, message, ha="left", size=9)
-        branches.draw(brush, root, MARGIN, TOP)
+        brush.text(MARGIN, 0.47, message, ha="left")
+        draw(brush, root, MARGIN, TOP)
         if verdict:
             brush.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
-            brush.text(MARGIN + 0.24, TOP + height + 0.22, verdict, size=9.5, ha="left", bold=True)
+            brush.text(MARGIN + 0.24, TOP + height + 0.22, verdict, ha="left", bold=True)
 
-    svg = painted(width, TOP + height + FOOT, draw)
+    svg = painted(width, TOP + height + FOOT, paint)
     told = f" For a message with {message.removeprefix('message: ')}: {verdict[2:]}." if verdict else ""
     ignored = f' The text "{answer.ignored}" is ignored in silence.' if answer.ignored else ""
     rows = [(_cut(part.name), _cut(part.text), part.came_to) for part in _walk(answer.tree)]
@@ -94,7 +94,7 @@ def _source(brush: Brush, answer: Sql92) -> None:
     text, ignored = answer.expression.replace("\n", " "), answer.ignored
     read = text[: len(text) - len(ignored)] if ignored and text.endswith(ignored) else text
     if len(text) > LONGEST:
-        read, ignored = f"{text[: LONGEST - 1]}…", ""
+        read, ignored = cut(text, LONGEST), ""
     _code(brush, 0.2, read, bold=True)
     if ignored:
         _code(brush, 0.2, f"{ignored}{HOLD * 3}← ignored in silence", at=len(read), colour=GREY)
@@ -102,7 +102,7 @@ def _source(brush: Brush, answer: Sql92) -> None:
 
 def _code(brush: Brush, y: float, text: str, *, at: int = 0, **style: Any) -> None:
     """A line in letters of one width, that begins behind `at` letters."""
-    brush.text(MARGIN + at * CODE, y, text, size=10, ha="left", monospace=True, **style)
+    brush.text(MARGIN + at * CODE, y, text, ha="left", monospace=True, **style)
 
 
 def _refused(answer: Sql92) -> Picture:
@@ -112,34 +112,21 @@ def _refused(answer: Sql92) -> Picture:
     line, column = text[start:].partition("\n")[0], (offset or 0) - start
     skip = max(column - LONGEST // 2, 0) if len(line) > LONGEST else 0
     told = [str(answer.error), *([f"Meant? {answer.meant}"] if answer.meant else [])]
-    folded = [part for one in [*told, "The consumer's start fails."] for part in _folded(one)]
+    folded = [line for one in [*told, "The consumer's start fails."] for line in wrap(one, LONGEST)]
 
-    def draw(brush: Brush) -> None:
+    def paint(brush: Brush) -> None:
         _code(brush, 0.2, line[skip : skip + LONGEST], bold=True)
         if offset is not None:
             _code(brush, 0.38, "^", at=column - skip, colour=VERMILLION)
         for number, one in enumerate(folded):
             first = number == 0
-            brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", size=9, bold=first)
+            brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", bold=first)
 
-    svg = painted(WIDTH, 0.72 + 0.2 * len(folded), draw)
+    svg = painted(WIDTH, 0.72 + 0.2 * len(folded), paint)
     table = Table(
         "A refused expression", ("what", "told"), [("refused because", answer.error), ("meant?", answer.meant)]
     )
     return Picture(svg, title=f"Refused: {text[:LONGEST] or 'nothing'}", alt=" ".join(folded), table=table)
-
-
-def _folded(text: str) -> list[str]:
-    """A text in lines of at most ``LONGEST`` letters."""
-    lines: list[str] = []
-    line = ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > LONGEST:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return [*lines, line]
 
 
 def _shown(properties: Mapping[str, str]) -> str:
@@ -147,5 +134,4 @@ def _shown(properties: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    text = text.replace("\n", " ")
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return cut(text.replace("\n", " "), WIDEST)

@@ -78,7 +78,7 @@ def draw(pen: Pen) -> None:
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
         text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
-        pen.text(LEFT + (queue + 0.5) * column, y + 0.15, text, size=9)
+        pen.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
     _legend(pen, y + FOOT)
 
 
@@ -89,8 +89,8 @@ def _header(pen: Pen, queue: int, column: float) -> None:
     pen.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
     name = f"queue {queue}" if column >= NARROW else f"q{queue}"
     owned = "nobody's" if owner is None else f"{owner} owns it" if column >= ROOMY else str(owner)
-    pen.text(x + column / 2, HEADLINE + 0.21, name, size=10, colour=ink(colour), bold=True)
-    pen.text(x + column / 2, HEADLINE + 0.43, owned, size=10, colour=ink(colour))
+    pen.text(x + column / 2, HEADLINE + 0.21, name, colour=ink(colour), bold=True)
+    pen.text(x + column / 2, HEADLINE + 0.43, owned, colour=ink(colour))
 
 
 def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None:
@@ -101,8 +101,8 @@ def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None
     words = f"{look.mark} {_where(fate)}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
     ground = look.colour if look.hatch else None
-    pen.text(x + column / 2, y + 0.16, body, size=10, colour=ink(look.colour), bold=True, ground=ground)
-    pen.text(x + column / 2, y + 0.35, words, size=9, colour=ink(look.colour), ground=ground)
+    pen.text(x + column / 2, y + 0.16, body, colour=ink(look.colour), bold=True, ground=ground)
+    pen.text(x + column / 2, y + 0.35, words, colour=ink(look.colour), ground=ground)
 
 
 def _in_words(fate: MessageFate) -> str:
@@ -132,10 +132,10 @@ def _legend(pen: Pen, y: float) -> None:
         look = LOOKS[fate]
         pen.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch)
         text = f"{look.mark} {count} {look.words}"
-        pen.text(x + 0.24, y + 0.08, text, size=9.5, ha="left")
-        x += 0.24 + text_width(text, 9.5) + 0.2
+        pen.text(x + 0.24, y + 0.08, text, ha="left")
+        x += 0.24 + text_width(text) + 0.2
     if not pen.reading.fates:
-        pen.text(x, y + 0.08, "no message was sent", size=9.5, colour=GREY, ha="left")
+        pen.text(x, y + 0.08, "no message was sent", colour=GREY, ha="left")
 
 
 def headline(reading: RunView) -> str:

@@ -1,7 +1,4 @@
-"""A picture: SVG that is always the same, a description in words, and a table with the same content.
-
-Diagrams come from `rmqlab.show.brush`, charts from `rmqlab.show.chart`.
-"""
+"""A picture: SVG that is always the same, a description in words, and a table with the same content."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ if TYPE_CHECKING:
     from rmqlab.show.tables import Table
 
 SVG = "image/svg+xml"
-PX_PER_PT = 4 / 3
 # JupyterLab's column in a window of 1280 pixels; in a narrower one the picture shrinks with it.
 WIDEST_PX = 1100
-_SIZE = re.compile(r'\b(width|height)="([\d.]+)(pt|)"')
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
 
 
 class Picture:
@@ -68,7 +64,7 @@ def _described(svg: str, title: str, alt: str) -> str:
     """The SVG with role, title and description, its own size or less, and no wider than the page."""
     mark = hashlib.sha256((title + alt + svg).encode()).hexdigest()[:8]
     head, _, rest = svg.partition(">")
-    sizes = {name: float(number) * (PX_PER_PT if unit else 1) for name, number, unit in _SIZE.findall(head)}
+    sizes = {name: float(number) for name, number in _SIZE.findall(head)}
     scale = min(1.0, WIDEST_PX / sizes["width"]) if sizes else 1.0
     head = _SIZE.sub(lambda size: f'{size[1]}="{sizes[size[1]] * scale:.0f}"', head)
     return (

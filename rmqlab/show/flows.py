@@ -64,19 +64,19 @@ def _flow(row: Any) -> Flow:
 def _draw(brush: Brush, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:
     gap = (WIDTH - LEFT_EDGE - RIGHT_EDGE) / max(len(columns) - 1, 1)
     places: Mapping[str, float] = {name: LEFT_EDGE + gap * number for number, name in enumerate(columns)}
-    brush.text(0.08, 0.14, title, ha="left", size=10, bold=True)
+    brush.heading(title)
     for name, x in places.items():
         brush.line((x, x), (TOP - 0.08, TOP + LINE * len(flows)), GREY, 1)
-        brush.text(x, TOP - 0.2, name, size=10, bold=True)
+        brush.text(x, TOP - 0.2, name, bold=True)
     for number, one in enumerate(flows):
         y = TOP + LINE * (number + 0.6)
         brush.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
         with brush.saying(f"{one.t:.0f} ms: {one.source} to {one.target}: {one.what}"):
             start, end = places[one.source], places[one.target]
             if one.source == one.target:
-                wide = text_width(one.what, 9) + 0.2
+                wide = text_width(one.what) + 0.2
                 brush.chip(start, y, wide, BOX, PALE, GREY)
-                brush.text(start, y, one.what, size=9)
+                brush.text(start, y, one.what)
                 continue
             brush.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if one.what.startswith("NOTIFY") else BLUE)
             brush.text((start + end) / 2, y - 0.06, one.what, colour=BLACK, ground=WHITE)

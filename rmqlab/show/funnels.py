@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.brush import Brush, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table, as_rows
@@ -126,9 +126,9 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
 
 
 def _draw(brush: Brush, lane: Lane, top: float, unit: float) -> None:
-    brush.text(0.1, top + LANE / 2 - 0.12, lane.group, size=10, ha="left", bold=True)
+    brush.text(0.1, top + LANE / 2 - 0.12, lane.group, ha="left", bold=True)
     with brush.saying(f"{lane.group} subscribes {lane.subscription}"):
-        brush.text(0.1, top + LANE / 2 + 0.12, _cut(lane.subscription), ha="left", monospace=True)
+        brush.text(0.1, top + LANE / 2 + 0.12, cut(lane.subscription, LONGEST), ha="left", monospace=True)
     passed = lane.stored
     with brush.saying(f"{passed} messages are stored"):
         _bar(brush, LEFT, top, passed, unit, PALE, f"{passed}")
@@ -155,9 +155,9 @@ def _stopped(brush: Brush, x: float, y: float, height: float, colour: str, hatch
     brush.block(x, y, BAR, height, colour, hatch=hatch)
     if height >= LEAST:
         ground = colour if hatch else None
-        brush.text(x + BAR / 2, y + height / 2, text, size=9, colour=ink(colour), ground=ground, bold=True)
+        brush.text(x + BAR / 2, y + height / 2, text, colour=ink(colour), ground=ground, bold=True)
     else:
-        brush.text(x + BAR + 0.06, y + height / 2, text, size=9, ha="left", bold=True)
+        brush.text(x + BAR + 0.06, y + height / 2, text, ha="left", bold=True)
 
 
 def _bar(brush: Brush, x: float, top: float, count: int, unit: float, colour: str, text: str) -> None:
@@ -165,9 +165,9 @@ def _bar(brush: Brush, x: float, top: float, count: int, unit: float, colour: st
     if count:
         brush.block(x, top, BAR, height, colour, edge=GREY if colour == PALE else colour, edge_width=0.8)
     if height >= LEAST:
-        brush.text(x + BAR / 2, top + height / 2, text, size=9.5, colour=ink(colour), bold=True)
+        brush.text(x + BAR / 2, top + height / 2, text, colour=ink(colour), bold=True)
     else:
-        brush.text(x + BAR / 2, top - 0.1, text, size=9.5, bold=True)
+        brush.text(x + BAR / 2, top - 0.1, text, bold=True)
 
 
 def _band(brush: Brush, start: float, end: float, top: float, height: float) -> None:
@@ -179,7 +179,3 @@ def _band(brush: Brush, start: float, end: float, top: float, height: float) -> 
 def _named(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

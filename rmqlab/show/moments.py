@@ -141,7 +141,7 @@ def _faults(reading: RunView) -> Iterator[Moment]:
             what, _, rest = str(event["line"]).partition(" @")
             who, t = rest.partition(" ")[0], event["t"] - reading.zero
             mine = (who,) if who in reading.asked else ()
-            facts = reading.run.facts.facts
+            facts = reading.run.facts
             order = next((place for place, fact in enumerate(facts) if round(fact.t) >= event["t"]), len(facts)) - 0.25
             slot = _slot_after(reading, order)
             yield Moment(

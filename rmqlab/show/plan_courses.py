@@ -11,10 +11,11 @@ from rmqlab.lab.simulate import TOPICS_SETTLE_MS
 from rmqlab.search.plan.change import TOPIC, MessageKind, text_of
 from rmqlab.search.plan.procedures import GROUP
 from rmqlab.search.plan.run_cost import cost_of
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.brush import Brush, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, ink
 from rmqlab.show.tables import Table
+from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from rmqlab.search.plan.results import Plan, ProcedureResult
 
 # Inches.
-WIDTH, LEFT, RIGHT, TOP, LANE, FOOT = 10.0, 1.7, 9.85, 0.5, 0.34, 0.5
+WIDTH, LEFT, RIGHT, TOP, LANE, FOOT = 11.4, 1.7, 11.2, 0.5, 0.34, 0.5
 BEFORE_MS, AFTER_MS = 500, 600
+LETTER = 0.09  # inches: the mean of a text
 NARROW = 0.62  # a span that is shorter has no room for its text
 
 
@@ -110,14 +112,13 @@ def _slot(tried: ProcedureResult, end: float) -> list[_Span]:
 
 
 def _draw(brush: Brush, story: _Story, lanes: list[str], plan: Plan, title: str) -> None:
-    def place(t: float) -> float:
-        return LEFT + (RIGHT - LEFT) * (min(max(t, story.begin), story.end) - story.begin) / (story.end - story.begin)
-
+    time = TimeScale(story.begin, story.end, LEFT, RIGHT)
+    place = time.x
     colours = {text_of(plan.change.old): BLUE, text_of(plan.change.new): ORANGE}
-    brush.text(0.08, 0.16, title, ha="left", size=10.5, bold=True)
+    brush.heading(title)
     for number, lane in enumerate(lanes):
         y = TOP + LANE * (number + 0.5)
-        brush.text(0.08, y, lane, ha="left", size=8.5, bold=lane == "the broker holds")
+        brush.text(0.08, y, lane, ha="left", bold=lane == "the broker holds")
         brush.line((LEFT, RIGHT), (y, y), PALE, 4)
         for span in story.spans:
             if span.lane == lane and span.end > story.begin:
@@ -125,11 +126,13 @@ def _draw(brush: Brush, story: _Story, lanes: list[str], plan: Plan, title: str)
                 colour = colours.get(str(span.wants), SKY)
                 brush.block(left, y - 0.12, right - left, 0.24, colour)
                 if right - left > NARROW:
-                    text = _fitting(str(span.wants), right - left)
-                    brush.text((left + right) / 2, y, text, size=8, colour=ink(colour))
+                    text = cut(str(span.wants), max(3, int((right - left) / LETTER)))
+                    brush.text((left + right) / 2, y, text, colour=ink(colour))
     _messages(brush, story, plan, TOP + LANE * len(lanes), place)
     bottom = TOP + LANE * (len(lanes) + len(plan.change.kinds))
-    _axis(brush, story, bottom + 0.12, place)
+    time.axis(brush, bottom, story.zero)
+    words = "seconds since the change began     messages: ✓ taken   ✗ lost   · nobody wanted it"
+    brush.text(LEFT, bottom + 0.4, words, ha="left", colour=GREY)
 
 
 def _messages(brush: Brush, story: _Story, plan: Plan, top: float, place: Callable[[float], float]) -> None:
@@ -137,27 +140,12 @@ def _messages(brush: Brush, story: _Story, plan: Plan, top: float, place: Callab
     names = {MessageKind.OLD: "only OLD takes", MessageKind.NEW: "only NEW takes", MessageKind.BOTH: "both take"}
     for number, kind in enumerate(kind for kind in MessageKind if kind in plan.change.kinds):
         y = top + LANE * (number + 0.5)
-        brush.text(0.08, y, names[kind], ha="left", size=8.5)
+        brush.text(0.08, y, names[kind], ha="left")
         for t, its, queue, _, state in story.messages:
             if its is kind:
                 mark, colour = looks[state]
                 x = place(t) + 0.1 * (queue - (plan.setting.queues - 1) / 2)
-                brush.text(x, y, mark, size=10 if state == "lost" else 8, colour=colour, bold=True)
-
-
-def _axis(brush: Brush, story: _Story, y: float, place: Callable[[float], float]) -> None:
-    seconds = max(1, round((story.end - story.zero) / 8_000))
-    for second in range(0, int((story.end - story.zero) / 1_000) + 1, seconds):
-        brush.text(place(story.zero + 1_000 * second), y, f"{second} s", size=8, colour=GREY)
-    brush.text(
-        LEFT, y + 0.24, "since the change began     messages: ✓ taken   ✗ lost   · nobody wanted it", ha="left", size=8,
-        colour=GREY,
-    )  # fmt: skip
-
-
-def _fitting(text: str, width: float) -> str:
-    most = max(3, int(width / 0.075))
-    return text if len(text) <= most else text[: most - 1] + "…"
+                brush.text(x, y, mark, colour=colour, bold=True)
 
 
 def _alt(tried: ProcedureResult, story: _Story) -> str:

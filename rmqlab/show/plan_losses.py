@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.search.plan.change import text_of
 from rmqlab.search.plan.procedures import Producers
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.brush import MIN_TEXT, Brush, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, VERMILLION
 from rmqlab.show.tables import Table
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rmqlab.search.plan.results import Plan, ProcedureResult
 
 # Inches.
-WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 10.2, 2.85, 7.1, 0.78, 0.34, 0.5
-COLUMNS = ((7.6, "schedules"), (8.4, "taken twice"), (9.15, "takes"), (9.8, "waits"))
+WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 11.4, 2.95, 7.6, 0.78, 0.34, 0.5
+COLUMNS = ((8.2, "schedules"), (9.35, "taken twice"), (10.25, "takes"), (10.95, "waits"))
 WORDS = {Producers.KEEP: "keep sending", Producers.WAIT: "wait"}
 
 
@@ -43,42 +43,43 @@ def _draw(brush: Brush, plan: Plan, title: str) -> None:
     def place(lost: float) -> float:
         return LEFT + (RIGHT - LEFT) * lost / most
 
-    brush.text(0.08, 0.16, title, ha="left", size=10.5, bold=True)
-    brush.text(0.08, 0.5, "procedure, and what producers do", ha="left", size=8, colour=GREY)
-    brush.text(LEFT, 0.5, "lost: best ○   median ●   worst found ◆", ha="left", size=8, colour=GREY)
+    brush.heading(title)
+    brush.text(0.08, 0.5, "procedure, and what producers do", ha="left", colour=GREY)
+    brush.text(LEFT, 0.5, "lost: best ○   median ●   worst found ◆", ha="left", colour=GREY)
     for x, words in COLUMNS:
-        brush.text(x, 0.5, words, size=8, colour=GREY)
+        brush.text(x, 0.5, words, colour=GREY)
     step = max(1, -(-most // 8))
     for lost in range(0, most + 1, step):
         brush.line((place(lost), place(lost)), (TOP, bottom), PALE, 1)
-        brush.text(place(lost), bottom + 0.14, str(lost), size=8, colour=GREY)
-    brush.text((LEFT + RIGHT) / 2, bottom + 0.35, "messages lost", size=8.5)
+        brush.text(place(lost), bottom + 0.14, str(lost), colour=GREY)
+    brush.text((LEFT + RIGHT) / 2, bottom + 0.35, "messages lost")
     before = None
     for number, one in enumerate(rows):
         y = TOP + ROW * (number + 0.5)
         if one.procedure.name != before:
             brush.line((0.08, WIDTH - 0.1), (y - ROW / 2, y - ROW / 2), PALE, 1)
-            brush.text(0.08, y, one.procedure.name, ha="left", size=9, bold=True)
+            brush.text(0.08, y, one.procedure.name, ha="left", bold=True)
         before = one.procedure.name
-        brush.text(1.68, y, WORDS[one.producers], ha="left", size=8.5)
+        brush.text(1.75, y, WORDS[one.producers], ha="left")
         _lost(brush, one, y, place)
         for (x, _), words in zip(COLUMNS, _costs(one), strict=True):
-            brush.text(x, y, words, size=8)
+            brush.text(x, y, words)
 
 
 def _lost(brush: Brush, one: ProcedureResult, y: float, at: Callable[[float], float]) -> None:
     best, median, worst = one.spread()
     if not worst:
-        brush.text(LEFT + 0.08, y, f"✓ nothing lost{_if(one)}", ha="left", size=8.5, colour=GREEN, bold=True)
+        brush.text(LEFT + 0.08, y, f"✓ nothing lost{_if(one)}", ha="left", colour=GREEN, bold=True)
         return
     brush.line((at(best), at(worst)), (y, y), ORANGE, 4)
-    for lost, mark, colour, size in ((best, "○", BLACK, 9), (median, "●", BLUE, 10), (worst, "◆", VERMILLION, 11)):
+    marks = ((best, "○", BLACK, MIN_TEXT), (median, "●", BLUE, 11), (worst, "◆", VERMILLION, 12))
+    for lost, mark, colour, size in marks:
         brush.text(at(lost), y, mark, size=size, colour=colour)
     beside = at(worst) + 0.12
     inside = beside + 0.2 > RIGHT
     brush.text(
         at(worst) - 0.14 if inside and worst != best else beside,
-        y - (0.11 if inside and worst != best else 0), str(worst), ha="left", size=8.5, colour=VERMILLION,
+        y - (0.11 if inside and worst != best else 0), str(worst), ha="left", colour=VERMILLION,
         bold=True,
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from rmqlab.show.brush import Brush, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
+from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,45 +46,42 @@ def duration(ms: float) -> str:
 
 
 def _draw(brush: Brush, life: Ownership, stretches: Sequence[OwnersRecord]) -> None:
-    width = WIDTH - LEFT_EDGE - RIGHT_EDGE
-    long = max(life.end - life.zero, 1)
-
-    def place(t: float) -> float:
-        return LEFT_EDGE + width * min(max(t - life.zero, 0), long) / long
-
+    time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
+    width, place = time.right - time.left, time.x
     floor = TOP + life.queues * ROW
     _happenings(brush, life, place, floor)
-    brush.text(0.08, TOLD, "told (code 40)", ha="left", size=9)
+    brush.text(0.08, TOLD, "told (code 40)", ha="left")
     for t in life.told[:MOST_TOLD]:
         brush.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
     if not life.told:
-        brush.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", size=9, colour=DARK_RED)
+        brush.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
     for queue in range(life.queues):
         y = TOP + queue * ROW
-        brush.text(0.08, y + THICK / 2, f"queue {queue}", ha="left", size=9)
+        brush.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
         brush.block(LEFT_EDGE, y, width, THICK, PALE)
     for stretch in stretches:
         words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
         with brush.saying(words):
             _stretch(brush, life, stretch, place)
     _pauses(brush, life, place)
-    _axis(brush, long, place, life.zero, floor)
-    brush.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", size=9, bold=True)
+    brush.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
+    time.axis(brush, floor, life.zero)
+    brush.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
 
 
 def _happenings(brush: Brush, life: Ownership, place: Callable[[float], float], floor: float) -> None:
-    brush.text(0.08, EVENTS, "what happens", ha="left", size=9)
+    brush.text(0.08, EVENTS, "what happens", ha="left")
     ends = [0.0] * LEVELS
     for event in life.events:
         x = place(event.t)
         brush.line((x, x), (EVENTS + 0.1, floor), GREY, 0.9)
         words = f"{event.who} {event.what}"
-        long = text_width(words, 9)
+        long = text_width(words)
         at = min(x, WIDTH - 0.1 - long)
         level = next((number for number, end in enumerate(ends) if end <= at), None)
         if level is not None:
             ends[level] = at + long + 0.08
-            brush.text(at, EVENTS - 0.2 * level, words, ha="left", size=9, bold=True)
+            brush.text(at, EVENTS - 0.2 * level, words, ha="left", bold=True)
 
 
 def _stretch(brush: Brush, life: Ownership, one: OwnersRecord, place: Callable[[float], float]) -> None:
@@ -101,8 +99,8 @@ def _stretch(brush: Brush, life: Ownership, one: OwnersRecord, place: Callable[[
     for number, who in enumerate(names):
         colour, top = COLOURS[life.members.index(who) % len(COLOURS)], y + number * thin
         brush.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
-        if len(names) == 1 and wide > text_width(who, 9) + 0.04:
-            brush.text((left + right) / 2, top + thin / 2, who, size=9, colour=ink(colour))
+        if len(names) == 1 and wide > text_width(who) + 0.04:
+            brush.text((left + right) / 2, top + thin / 2, who, colour=ink(colour))
     if len(names) > 1:
         both = " + ".join(names)
         if wide > text_width(both) + 0.1:
@@ -118,15 +116,6 @@ def _pauses(brush: Brush, life: Ownership, place: Callable[[float], float]) -> N
             if span.who == event.who and since < until:
                 left, right = place(since), place(until)
                 brush.block(left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", layer=3)
-
-
-def _axis(brush: Brush, long: float, place: Callable[[float], float], zero: float, floor: float) -> None:
-    step = next((s for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600) if long / 1_000 / s <= 16), 3_600)
-    brush.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
-    for second in range(0, int(long / 1_000) + 1, step):
-        x = place(zero + second * 1_000)
-        brush.line((x, x), (floor, floor + 0.05), GREY, 1)
-        brush.text(x, floor + 0.16, f"{second}", colour=GREY)
 
 
 def _longest(stretches: Sequence[OwnersRecord], *, doubles: bool) -> str:

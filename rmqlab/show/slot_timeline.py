@@ -60,11 +60,11 @@ def draw(pen: Pen) -> None:
         colour = pen.asked(name)
         pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
         label = f"{name}: {short(pen.reading.asked[name])}"
-        pen.text(0.08 + (LEFT - 0.3) / 2, y, label, size=10, colour=ink(colour))
+        pen.text(0.08 + (LEFT - 0.3) / 2, y, label, colour=ink(colour))
         pen.line((LEFT - 0.1, right), (y, y), PALE, 6)
-    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", size=10, ha="left", bold=True)
-    pen.text(0.08, TOP / 2, "version:", size=9.5, colour=GREY, ha="left")
-    pen.text(0.08, ribbon + RIBBON + 0.17, "arrived:", size=9.5, colour=GREY, ha="left")
+    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)
+    pen.text(0.08, TOP / 2, "version:", colour=GREY, ha="left")
+    pen.text(0.08, ribbon + RIBBON + 0.17, "arrived:", colour=GREY, ha="left")
     for index, beat in enumerate(beats):
         answer = "takes the slot" if beat.taken else "ignored"
         with pen.saying(f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"):
@@ -75,14 +75,14 @@ def draw(pen: Pen) -> None:
 def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
     colour = pen.colours[beat.expression]
     face = colour if beat.taken else WHITE
-    pen.text(x, TOP / 2, seconds(beat.version), size=9.5)
+    pen.text(x, TOP / 2, seconds(beat.version))
     pen.spot(x, y, 15, face, edge=colour)
-    pen.text(x, y, "✓" if beat.taken else "✗", size=10, colour=ink(face))
+    pen.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
     if beat.taken:
         pen.arrow((x, y + 0.13), (x, ribbon))
     else:
-        pen.text(x + 0.16, y, "ignored", size=9, ha="left")
-    pen.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), size=9.5, colour=GREY)
+        pen.text(x + 0.16, y, "ignored", ha="left")
+    pen.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), colour=GREY)
 
 
 def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
@@ -92,7 +92,7 @@ def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float, column: 
         colour = pen.colours[beat.expression]
         pen.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
         words = short(beat.expression)
-        pen.text(start + 0.08, ribbon + RIBBON / 2, words, size=10, colour=ink(colour), ha="left", bold=True)
+        pen.text(start + 0.08, ribbon + RIBBON / 2, words, colour=ink(colour), ha="left", bold=True)
 
 
 def alt(reading: RunView) -> str:

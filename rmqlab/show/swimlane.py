@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.33, 0.38, 0.74, 0.1
 TIMES, ZONE, RIBBON, LANE, EDGE = 1.25, 3.55, 2.55, 1.05, 0.5
-TEXT = 9.5  # points
 UNDER = 0.07  # arrows run below the middle of their row, their text above
 REACHES_CLIENT = frozenset({
     Fate.DELIVERED, Fate.DROPPED_BY_CLIENT, Fate.DROPPED_BY_HOOK, Fate.RETRYING, Fate.DEAD_LETTER,
@@ -116,8 +115,8 @@ def _lanes(pen: Pen, lanes: LanePlaces, story: list[Scene], height: float) -> No
         asked = short(pen.reading.asked[name])
         pen.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
     pen.text(lanes.middle, 0.24, "broker", size=12, bold=True)
-    pen.text(lanes.middle, 0.48, "colour: the group's one subscription", size=9)
-    pen.text(0.08, 0.48, "time", size=TEXT, colour=GREY, ha="left")
+    pen.text(lanes.middle, 0.48, "colour: the group's one subscription")
+    pen.text(0.08, 0.48, "time", colour=GREY, ha="left")
     slot, since, y = None, TOP - 0.08, TOP
     for scene in story:
         y += HEADING
@@ -134,16 +133,14 @@ def _ribbon(pen: Pen, lanes: LanePlaces, top: float, bottom: float, slot: str | 
 
 
 def _moment(pen: Pen, lanes: LanePlaces, moment: Moment, y: float) -> None:
-    pen.text(0.08, y, seconds(moment.t), size=TEXT, colour=GREY, ha="left")
+    pen.text(0.08, y, seconds(moment.t), colour=GREY, ha="left")
     known = [who for who in moment.who if who in lanes.x]
     if moment.kind is MomentKind.MESSAGE:
         _message(pen, lanes, moment, known, y)
         return
     if moment.kind is MomentKind.CHOICE:
         pen.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
-        pen.text(
-            (TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8), size=TEXT
-        )
+        pen.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
         return
     for who in known:
         colour = BLACK if moment.taken else GREY
@@ -179,7 +176,7 @@ def _message(pen: Pen, lanes: LanePlaces, moment: Moment, known: list[str], y: f
         else:
             pen.arrow((edge, y + UNDER), (x + lanes.away(who) * 0.14, y + UNDER), look.colour)
             pen.spot(x, y, 12, look.colour)
-            pen.text(x, y, look.mark, size=10, colour=ink(look.colour))
+            pen.text(x, y, look.mark, colour=ink(look.colour))
         _beside(pen, lanes, who, moment.text, y, above=True)
 
 
@@ -187,19 +184,19 @@ def _beside(pen: Pen, lanes: LanePlaces, who: str, text: str, y: float, *, above
     """Text in the zone between a consumer and the broker, over the arrow if there is one."""
     away = lanes.away(who)
     x = lanes.edge(who) - away * (ZONE - 0.2)
-    pen.text(x, y - (0.085 if above else 0), text, size=TEXT, ha="left" if away > 0 else "right")
+    pen.text(x, y - (0.085 if above else 0), text, ha="left" if away > 0 else "right")
 
 
 def _fitting(text: str, width: float) -> str:
     """A text cut to ``width`` inches; the table has it whole."""
-    if text_width(text, TEXT) <= width:
+    if text_width(text) <= width:
         return text
-    return f"{text[: int(len(text) * width / text_width(text, TEXT)) - 1]}…"
+    return f"{text[: int(len(text) * width / text_width(text)) - 1]}…"
 
 
 def _chip(pen: Pen, lanes: LanePlaces, text: str, y: float, colour: str) -> None:
     pen.chip(lanes.middle, y, RIBBON - 0.16, ROW - 0.07, WHITE, colour)
-    pen.text(lanes.middle, y, text, size=9)
+    pen.text(lanes.middle, y, text)
 
 
 def _alt(reading: RunView, story: list[Scene]) -> str:

@@ -46,7 +46,7 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
         _subscription(brush, subscription)
         x = MARGIN
         for head, wide in COLUMNS:
-            brush.text(x, HEAD - 0.16, head, size=8.5, colour=GREY, ha="left")
+            brush.text(x, HEAD - 0.16, head, colour=GREY, ha="left")
             x += wide
         for number, row in enumerate(found):
             with brush.saying(f"{_name(row['tag'])} {_end(row)}"):
@@ -69,23 +69,23 @@ def _subscription(brush: Brush, subscription: SubscriptionData) -> None:
     brush.block(0, 0, 30, 0.78, PALE, layer=0.2)
     for number, (what, text) in enumerate(told):
         y = 0.15 + 0.24 * number
-        brush.text(MARGIN, y, what, size=9, ha="left", bold=True)
-        brush.text(MARGIN + 1.1, y, text if len(text) <= SETS else f"{text[: SETS - 1]}…", size=9, ha="left",
+        brush.text(MARGIN, y, what, ha="left", bold=True)
+        brush.text(MARGIN + 1.1, y, text if len(text) <= SETS else f"{text[: SETS - 1]}…", ha="left",
                    monospace=True)  # fmt: skip
 
 
 def _row(brush: Brush, row: Mapping[str, Any], y: float) -> None:
     middle = y + ROW / 2
     lefts = [MARGIN + sum(wide for _, wide in COLUMNS[:number]) for number in range(len(COLUMNS))]
-    brush.text(lefts[0], middle, _name(row["tag"]), size=10, ha="left", bold=True)
-    brush.text(lefts[1], middle, str(row["code"]), size=9.5, ha="left", monospace=True)
+    brush.text(lefts[0], middle, _name(row["tag"]), ha="left", bold=True)
+    brush.text(lefts[1], middle, str(row["code"]), ha="left", monospace=True)
     _verdict(brush, lefts[2], y, COLUMNS[2][1], _broker(row), Fate.DROPPED_BY_BROKER_TAG, row["broker"])
     if not row["broker"]:
         return
     _verdict(brush, lefts[3], y, COLUMNS[3][1], _client(row), Fate.DROPPED_BY_CLIENT, row["client"])
     if row["client"]:
         brush.block(lefts[4], y + 0.03, COLUMNS[4][1], ROW - 0.06, GREEN)
-        brush.text(lefts[4] + COLUMNS[4][1] / 2, middle, "✓ arrives", size=9, colour=ink(GREEN), bold=True)
+        brush.text(lefts[4] + COLUMNS[4][1] / 2, middle, "✓ arrives", colour=ink(GREEN), bold=True)
 
 
 def _verdict(brush: Brush, x: float, y: float, wide: float, text: str, fate: Fate, passed: bool) -> None:
@@ -93,7 +93,7 @@ def _verdict(brush: Brush, x: float, y: float, wide: float, text: str, fate: Fat
     colour, hatch = (PALE, "") if passed else (look.colour, look.hatch)
     brush.block(x, y + 0.03, wide - 0.12, ROW - 0.06, colour, hatch=hatch)
     ground = colour if hatch else None
-    brush.text(x + (wide - 0.12) / 2, y + ROW / 2, text, size=8.5, colour=ink(colour), ground=ground)
+    brush.text(x + (wide - 0.12) / 2, y + ROW / 2, text, colour=ink(colour), ground=ground)
     if passed:
         brush.arrow((x + wide - 0.12, y + ROW / 2), (x + wide, y + ROW / 2))
 

@@ -32,26 +32,26 @@ def truth_table(rows: object, *, title: str = "Truth table", side: str | None = 
     columns = list(found[0])
     cells = [[_word(row[name]) for name in columns] for row in found]
     widths = [
-        max(LEAST, *(text_width(text, 9.5) + 0.45 for text in (str(name), *(row[at] for row in cells))))
+        max(LEAST, *(text_width(text) + 0.45 for text in (str(name), *(row[at] for row in cells))))
         for at, name in enumerate(columns)
     ]
     lefts = [MARGIN + sum(widths[:at]) for at in range(len(columns))]
 
     def draw(brush: Brush) -> None:
-        brush.text(MARGIN, TITLE / 2, title, ha="left", size=11, bold=True)
+        brush.heading(title)
         for at, name in enumerate(columns):
-            brush.text(lefts[at] + widths[at] / 2, TITLE + HEAD / 2, str(name), size=9, colour=GREY, monospace=True)
+            brush.text(lefts[at] + widths[at] / 2, TITLE + HEAD / 2, str(name), colour=GREY, monospace=True)
         for number, row in enumerate(cells):
             y = TITLE + HEAD + ROW * number
             for at, word in enumerate(row):
                 middle = lefts[at] + widths[at] / 2
                 if word not in KINDS or columns[at] == side:
-                    brush.text(middle, y + ROW / 2, word, size=9, bold=columns[at] == side)
+                    brush.text(middle, y + ROW / 2, word, bold=columns[at] == side)
                     continue
                 mark, colour = KINDS[word]
                 with brush.saying(f"{columns[at]}: {word}"):
                     brush.block(lefts[at], y, widths[at], ROW, colour, edge=WHITE, edge_width=1.5)
-                    brush.text(middle, y + ROW / 2, f"{mark} {word}", size=9, colour=ink(colour))
+                    brush.text(middle, y + ROW / 2, f"{mark} {word}", colour=ink(colour))
 
     svg = painted(max(WIDTH, sum(widths) + 2 * MARGIN), TITLE + HEAD + ROW * len(cells) + 0.1, draw)
     lines = ("; ".join(", ".join(f"{name} {word}" for name, word in zip(columns, row, strict=True)) for row in cells),)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rmqlab.lab.run import Account
+    from rmqlab.lab.run import Run
 
 _ARROW: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
@@ -36,7 +36,7 @@ TABLES: Final = {name: _schema(record) for name, (record, _) in records.TABLES.i
 _Row = dict[str, Any]
 
 
-def write_events(accounts: Iterable[Account], folder: Path) -> dict[str, int]:
+def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
     """Write all tables into `folder` as NAME.parquet, and return the number of rows of each.
 
     Each scenario is written as it comes, so memory holds one. A file appears when it is complete.
@@ -68,7 +68,7 @@ def write_events(accounts: Iterable[Account], folder: Path) -> dict[str, int]:
     return counts
 
 
-def tables_of(account: Account) -> dict[str, list[_Row]]:
+def tables_of(account: Run) -> dict[str, list[_Row]]:
     """Return the rows of every table for one scenario."""
     found = {}
     for name, (record, read) in records.TABLES.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import (
@@ -44,8 +44,75 @@ class StoreConfigError(BadInput):
     """A property of the store that Java does not know, or a value that does not fit it."""
 
 
+class Settings:
+    """Settings that are read from Java's properties and shown as such; the fields of a dataclass with defaults.
+
+    Java ignores a value it cannot read in silence; here it raises `refusal`, which says where it came from (`origin`).
+    """
+
+    __slots__ = ()
+    refusal: ClassVar[type[BadInput]] = StoreConfigError
+    origin: ClassVar[str] = "store properties"
+
+    @staticmethod
+    def read_number(text: str) -> int:
+        """Read a whole number. Raises `NumberFormatError`."""
+        return parse_int(text)
+
+    @staticmethod
+    def property_name(item: Field[object]) -> str | None:
+        """Return the Java name of a field, None when the field is ours."""
+        if "name" in item.metadata:
+            given: str | None = item.metadata["name"]
+            return given
+        return camel_case(item.name)
+
+    @classmethod
+    def property_names(cls) -> dict[str, str]:
+        """Return the fields that Java has: their names here, and Java's."""
+        named = ((item.name, cls.property_name(item)) for item in fields(cls))  # type: ignore[arg-type]
+        return {name: java for name, java in named if java is not None}
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str], *, where: str = "") -> Self:
+        """Build one from Java's property names; names of other settings are passed over."""
+        config = cls()
+        config.update(properties, where=where)
+        return config
+
+    def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
+        """Set what `properties` names (`MixAll.properties2Object`). Raises `refusal`."""
+        for name, java in self.property_names().items():
+            if java in properties:
+                place = f"{where or self.origin}: {java}"
+                setattr(self, name, self._parse(getattr(self, name), place, properties[java]))
+
+    def properties(self) -> dict[str, str]:
+        """Return every setting that is not None under its Java name (`MixAll.object2Properties`)."""
+        values = {java: getattr(self, name) for name, java in self.property_names().items()}
+        return {java: _text(value) for java, value in values.items() if value is not None}
+
+    def _parse(self, current: object, name: str, text: str) -> object:
+        """Read `text` as a value of the kind that `current` is of."""
+        if isinstance(current, bool):
+            if text.lower() not in {"true", "false"}:
+                raise self.refusal(f"{name} must be true or false, not {text!r}")
+            return parse_boolean(text)
+        if isinstance(current, int):
+            try:
+                return self.read_number(text)
+            except NumberFormatError:
+                raise self.refusal(f"{name} must be a whole number, not {text!r}") from None
+        if isinstance(current, Enum):
+            words = [str(one.value) for one in type(current)]
+            if text not in words:
+                raise self.refusal(f"{name} must be {' or '.join(words)}, not {text!r}")
+            return type(current)(text)
+        return text
+
+
 @dataclass(slots=True)
-class MessageStoreConfig:
+class MessageStoreConfig(Settings):
     """Sizes in bytes, times in ms, ratios in percent, `file_reserved_time` in hours.
 
     `properties()` and `from_properties()` use Java's names. What concerns disks, threads and slaves is kept as told
@@ -127,54 +194,6 @@ class MessageStoreConfig:
     def consume_queue_file_size(self) -> int:
         """Bytes of one consume queue file: `mapped_file_size_consume_queue` rounded up to whole 20-byte entries."""
         return -(-self.mapped_file_size_consume_queue // CQ_STORE_UNIT_SIZE) * CQ_STORE_UNIT_SIZE
-
-    @classmethod
-    def from_properties(cls, properties: Mapping[str, str], *, where: str = "store properties") -> MessageStoreConfig:
-        """Build one from Java's property names; names of other configs are passed over.
-
-        Java ignores a value it cannot read in silence; here it raises `StoreConfigError`.
-        """
-        config = cls()
-        config.update(properties, where=where)
-        return config
-
-    def update(self, properties: Mapping[str, str], *, where: str = "store properties") -> None:
-        """Set what `properties` names (`MixAll.properties2Object`). Raises `StoreConfigError`."""
-        for item in fields(self):
-            name = property_name(item)
-            if name is not None and name in properties:
-                setattr(self, item.name, _parse(getattr(self, item.name), f"{where}: {name}", properties[name]))
-
-    def properties(self) -> dict[str, str]:
-        """Return every setting that is not None under its Java name (`MixAll.object2Properties`)."""
-        values = {property_name(item): getattr(self, item.name) for item in fields(self)}
-        return {name: _text(value) for name, value in values.items() if name is not None and value is not None}
-
-
-def property_name(item: Field[object]) -> str | None:
-    """Return the Java name of a config field, None when the field is ours."""
-    if "name" in item.metadata:
-        given: str | None = item.metadata["name"]
-        return given
-    return camel_case(item.name)
-
-
-def _parse(current: object, name: str, text: str) -> object:
-    if isinstance(current, bool):
-        if text.lower() not in {"true", "false"}:
-            raise StoreConfigError(f"{name} must be true or false, not {text!r}")
-        return parse_boolean(text)
-    if isinstance(current, int):
-        try:
-            return parse_int(text)
-        except NumberFormatError:
-            raise StoreConfigError(f"{name} must be a whole number, not {text!r}") from None
-    if isinstance(current, Enum):
-        words = [str(one.value) for one in type(current)]
-        if text not in words:
-            raise StoreConfigError(f"{name} must be {' or '.join(words)}, not {text!r}")
-        return type(current)(text)
-    return text
 
 
 def _text(value: object) -> str:

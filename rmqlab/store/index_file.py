@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from rmqlab.message.java import INT_MAX, split
-from rmqlab.message.properties import KEY_SEPARATOR
-from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE, transaction_value
-from rmqlab.store.index_service import QueryOffsetResult, key_hash
+from rmqlab.store.index_service import Key, MessageIndex, QueryOffsetResult, key_hash, overlaps, seconds_since
 from rmqlab.store.mapped_file_queue import SegmentError
 
 if TYPE_CHECKING:
@@ -27,14 +24,6 @@ DIRECTORY = "index"
 _HEADER = Struct(">qqqqii")
 _SLOT = Struct(">i")
 _ENTRY = Struct(">iqii")
-
-
-class Key(NamedTuple):
-    """One key of one message: its hash, the message's commit log offset and store time (epoch ms)."""
-
-    hashed: int
-    phy_offset: int
-    store_timestamp: int
 
 
 class IndexFile:
@@ -80,8 +69,9 @@ class IndexFile:
                 self.hash_slot_count += before == 0
             if number <= 1:
                 self.begin_phy_offset, self.begin_timestamp = phy_offset, store_timestamp
-            seconds = (store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
-            entries.append(_ENTRY.pack(hashed, phy_offset, min(max(seconds, 0), INT_MAX), before))
+            entries.append(
+                _ENTRY.pack(hashed, phy_offset, seconds_since(self.begin_timestamp, store_timestamp), before)
+            )
             slots[slot] = number
         if not keys:
             return 0
@@ -108,11 +98,6 @@ class IndexFile:
         number = int.from_bytes(self.segment.read(_HEADER.size + slot * _SLOT.size, _SLOT.size), signed=True)
         return number if 0 < number <= self.index_count else 0
 
-    def is_time_matched(self, begin: int, end: int) -> bool:
-        """Tell whether the file may hold messages stored from `begin` to `end`."""
-        first, last = self.begin_timestamp, self.end_timestamp
-        return (begin < first and end > last) or first <= begin <= last or first <= end <= last
-
     def select_phy_offset(self, found: list[int], hashed: int, max_num: int, begin: int, end: int) -> None:
         """Add offsets of messages with that key hash, the newest first, until there are `max_num`."""
         number = self._slot(hashed % self._slots) if self.index_count > 1 else 0
@@ -134,18 +119,19 @@ def file_size(hash_slot_num: int, index_num: int) -> int:
     return _HEADER.size + hash_slot_num * _SLOT.size + index_num * _ENTRY.size
 
 
-class FileIndexService:
-    """The index in files. Keys wait in memory until `write` or a query puts them into a file.
+class FileIndexService(MessageIndex):
+    """The index in files. Messages wait in memory until `write` or a query puts their keys into a file.
 
     `file_number` names a new file: the time as yyyyMMddHHmmssSSS. After a crash (`last_exit_ok` False) the last file
     is made anew: its slots may lead nowhere.
     """
 
     def __init__(self, config: MessageStoreConfig, stored: StoredSegments, file_number: Callable[[], int]) -> None:
+        super().__init__()
         self._config = config
         self._stored = stored
         self._file_number = file_number
-        self._waiting: list[Key] = []
+        self._keys: list[Key] = []
         self._loaded_end = -1
         self._last_number = 0
         self.files: list[IndexFile] = []
@@ -167,22 +153,16 @@ class FileIndexService:
         return self.files[-1].end_phy_offset if self.files and self.files[-1].index_count > 1 else -1
 
     def build_index(self, request: DispatchRequest) -> None:
-        """Enter a message under its unique key and each of its keys; a rollback is not entered."""
-        offset = request.commit_log_offset
-        if offset <= self._loaded_end or transaction_value(request.sys_flag) == TRANSACTION_ROLLBACK_TYPE:
-            return
-        waiting, time = self._waiting, request.store_timestamp
-        if request.uniq_key is not None:
-            waiting.append(Key(key_hash(request.topic, request.uniq_key), offset, time))
-        for key in split(request.keys, KEY_SEPARATOR) if request.keys else ():
-            if key:
-                waiting.append(Key(key_hash(request.topic, key), offset, time))
+        """Enter a message, unless the files have it."""
+        if request.commit_log_offset > self._loaded_end:
+            super().build_index(request)
 
     def write(self) -> None:
         """Put what waits into files. Raises SegmentError; what was not written waits on."""
-        while self._waiting:
-            written = self._last_file().put_keys(self._waiting)
-            del self._waiting[:written]
+        self._keys += self._take_waiting()
+        while self._keys:
+            written = self._last_file().put_keys(self._keys)
+            del self._keys[:written]
 
     def _last_file(self) -> IndexFile:
         before = self.files[-1] if self.files else None
@@ -207,7 +187,7 @@ class FileIndexService:
             result.index_last_update_phyoffset = self.files[-1].end_phy_offset
         hashed = key_hash(topic, key)
         for one in reversed(self.files):
-            if one.is_time_matched(begin, end):
+            if overlaps(one.begin_timestamp, one.end_timestamp, begin, end):
                 one.select_phy_offset(result.phy_offsets, hashed, max_num, begin, end)
             if one.begin_timestamp < begin or len(result.phy_offsets) >= max_num:
                 break
@@ -224,4 +204,5 @@ class FileIndexService:
             one.segment.delete()
         self.files.clear()
         self._waiting.clear()
+        self._keys.clear()
         self._loaded_end = -1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
 from rmqlab.message.properties import KEY_SEPARATOR
@@ -25,36 +26,19 @@ class QueryOffsetResult:
     index_last_update_phyoffset: int = 0
 
 
-class MessageIndex(Protocol):
-    """What a store asks of its index."""
+class Key(NamedTuple):
+    """One key of one message: its hash, the message's commit log offset and store time (epoch ms)."""
 
-    def build_index(self, request: DispatchRequest) -> None:
-        """Enter a message under its keys."""
-        ...
-
-    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
-        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
-        ...
-
-    def delete_expired_file(self, offset: int) -> None:
-        """Forget what lies below a commit log offset."""
-        ...
+    hashed: int
+    phy_offset: int
+    store_timestamp: int
 
 
-class IndexService:
-    """Offsets and store times, in whole seconds since the first message, behind the hash of "topic#key".
-
-    Keys are hashed when somebody asks: most runs never do.
-    """
-
-    __slots__ = ("_entries", "_waiting", "begin_timestamp", "end_phy_offset", "end_timestamp")
+class MessageIndex(ABC):
+    """What a store asks of its index. Keys are hashed when they are needed first: most runs never ask."""
 
     def __init__(self) -> None:
-        self._entries: dict[int, list[tuple[int, int]]] = {}
         self._waiting: list[tuple[str, str | None, str | None, int, int]] = []
-        self.begin_timestamp = 0
-        self.end_timestamp = 0
-        self.end_phy_offset = 0
 
     def build_index(self, request: DispatchRequest) -> None:
         """Enter a message under its unique key and each of its keys; a rollback is not entered."""
@@ -62,37 +46,56 @@ class IndexService:
             offset, store_timestamp = request.commit_log_offset, request.store_timestamp
             self._waiting.append((request.topic, request.uniq_key, request.keys, offset, store_timestamp))
 
+    def _take_waiting(self) -> list[Key]:
+        """Return the keys of the messages that were entered since it was asked last."""
+        found = [
+            Key(key_hash(topic, key), offset, store_timestamp)
+            for topic, uniq_key, keys, offset, store_timestamp in self._waiting
+            for key in (uniq_key, *(filter(None, split(keys, KEY_SEPARATOR)) if keys else ()))
+            if key is not None
+        ]
+        self._waiting.clear()
+        return found
+
+    @abstractmethod
+    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
+        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
+
+    @abstractmethod
+    def delete_expired_file(self, offset: int) -> None:
+        """Forget what lies below a commit log offset."""
+
+
+class IndexService(MessageIndex):
+    """In memory: offsets and store times, in whole seconds since the first message, behind the hash of "topic#key"."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[int, list[tuple[int, int]]] = {}
+        self.begin_timestamp = 0
+        self.end_timestamp = 0
+        self.end_phy_offset = 0
+
     @property
     def entries(self) -> dict[int, list[tuple[int, int]]]:
         """Key hash -> (commit log offset, seconds since the first message) of every message, in their order."""
-        for topic, uniq_key, keys, offset, store_timestamp in self._waiting:
-            if offset < self.end_phy_offset:
-                continue
-            if uniq_key is not None:
-                self._put_key(topic, uniq_key, offset, store_timestamp)
-            for key in split(keys, KEY_SEPARATOR) if keys else ():
-                if key:
-                    self._put_key(topic, key, offset, store_timestamp)
-        self._waiting.clear()
+        for hashed, offset, store_timestamp in self._take_waiting():
+            if offset >= self.end_phy_offset:
+                if not self._entries:
+                    self.begin_timestamp = store_timestamp
+                seconds = seconds_since(self.begin_timestamp, store_timestamp)
+                self._entries.setdefault(hashed, []).append((offset, seconds))
+                self.end_phy_offset, self.end_timestamp = offset, store_timestamp
         return self._entries
 
     def delete_expired_file(self, offset: int) -> None:
         """Forget what lies below a commit log offset: nothing, here. Messages that are gone are not found anyway."""
 
-    def _put_key(self, topic: str, key: str, offset: int, store_timestamp: int) -> None:
-        if not self._entries:
-            self.begin_timestamp = store_timestamp
-        seconds = (store_timestamp - self.begin_timestamp) // 1000 if self.begin_timestamp > 0 else 0
-        entry = (offset, min(max(seconds, 0), INT_MAX))
-        self._entries.setdefault(key_hash(topic, key), []).append(entry)
-        self.end_phy_offset = offset
-        self.end_timestamp = store_timestamp
-
     def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
         """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
         entries = self.entries
         result = QueryOffsetResult([], self.end_timestamp, self.end_phy_offset)
-        if not entries or not self._is_time_matched(begin, end):
+        if not entries or not overlaps(self.begin_timestamp, self.end_timestamp, begin, end):
             return result
         for phy_offset, seconds in reversed(entries.get(key_hash(topic, key), [])):
             stored = self.begin_timestamp + seconds * 1000
@@ -104,10 +107,16 @@ class IndexService:
                 break
         return result
 
-    def _is_time_matched(self, begin: int, end: int) -> bool:
-        if begin < self.begin_timestamp and end > self.end_timestamp:
-            return True
-        return self.begin_timestamp <= begin <= self.end_timestamp or self.begin_timestamp <= end <= self.end_timestamp
+
+def seconds_since(begin_timestamp: int, store_timestamp: int) -> int:
+    """Whole seconds between two times (epoch ms), as an entry keeps them; 0 if the first is not known."""
+    seconds = (store_timestamp - begin_timestamp) // 1000 if begin_timestamp > 0 else 0
+    return min(max(seconds, 0), INT_MAX)
+
+
+def overlaps(first: int, last: int, begin: int, end: int) -> bool:
+    """Tell whether messages stored from `first` to `last` may be asked for by `begin` and `end` (`isTimeMatched`)."""
+    return (begin < first and end > last) or first <= begin <= last or first <= end <= last
 
 
 def key_hash(topic: str, key: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Timers
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import RegisterFilterServerRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData, ProducerData

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Timers
 from rmqlab.filter.bloom import BitsArray, BloomFilterData
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.dispatch_request import DispatchRequest

@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager, decode_filter_data, encode_filter_data
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Timers
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.filter_api import build
 from rmqlab.protocol.header import FrameError

@@ -9,8 +9,7 @@ import pytest
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
-from rmqlab.broker.processor import Broker2Client, BrokerHooks
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Broker2Client, BrokerHooks, Timers
 from rmqlab.filter.filter_api import build
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.store.config import MessageStoreConfig

@@ -8,8 +8,6 @@ import inspect
 import pytest
 from msgspec.structs import asdict
 
-from rmqlab.broker.extra import filter_server
-from rmqlab.broker.extra.filter_server import FilterServer
 from rmqlab.message.record import body_crc, decode_records
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -21,6 +19,8 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageRequestHeader,
     RegisterMessageFilterClassRequestHeader,
 )
+from tests.proof.clients import filter_server
+from tests.proof.clients.filter_server import FilterServer
 
 SOURCE = b"import os; os._exit(1)  // class Even"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Timers
 
 
 def test_a_rate_keeps_its_grid_even_when_it_runs_late():

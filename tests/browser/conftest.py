@@ -79,6 +79,12 @@ class Page:
         self.call("Page.enable")
         self.call("Page.navigate", url=url)
 
+    def resize(self, width, height=1600):
+        """Make the window so wide and high, in pixels."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )  # fmt: skip
+
     def press(self, key):
         """Press and release one key, where the focus is."""
         number, text = KEYS[key]
@@ -185,7 +191,7 @@ def empty_page():
         yield page
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def notebook_page(tmp_path_factory):
     """Open a notebook in JupyterLab in the browser: ``notebook_page("01_eight_messages.ipynb")`` gives its page."""
     if program() is None:
@@ -193,8 +199,13 @@ def notebook_page(tmp_path_factory):
     with jupyterlab(tmp_path_factory.mktemp("lab")) as (address, token), browser() as page:
 
         def open_notebook(name):
-            page.open(f"{address}/lab/tree/{name}?token={token}")
-            panel = "[...(window.jupyterapp?.shell.widgets('main') ?? [])].find(w => w.content?.widgets)"
+            if page.evaluate("window.panel !== undefined"):  # leaving the page would ask about what is not saved
+                page.evaluate("panel.context.sessionContext.shutdown().then(() => panel.dispose())")
+                page.evaluate(f"void jupyterapp.commands.execute('docmanager:open', {{path: {name!r}}})")
+            else:
+                page.open(f"{address}/lab/tree/{name}?token={token}")
+            panels = "[...(window.jupyterapp?.shell.widgets('main') ?? [])]"
+            panel = f"{panels}.find(w => w.content?.widgets && w.context.path.endsWith({name!r}))"
             page.until(f"(window.panel = {panel}) !== undefined", f"{name} to open", 120)
             page.evaluate("jupyterapp.shell.activateById(panel.id)")
             page.until("panel.sessionContext.session?.kernel?.status === 'idle'", "its kernel", 120)

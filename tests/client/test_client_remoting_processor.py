@@ -5,7 +5,6 @@ import pytest
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.extra.running_info import ClientAnswers
-from rmqlab.client.extra.transaction_producer import LocalTransactionState, TransactionListener, TransactionMQProducer
 from rmqlab.message.message import Host, Message, MessageExt, MessageQueue
 from rmqlab.message.record import encode_record
 from rmqlab.protocol.admin_headers import GetConsumerStatusRequestHeader, ResetOffsetRequestHeader
@@ -14,6 +13,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
+from tests.proof.clients.transaction_producer import LocalTransactionState, TransactionListener, TransactionMQProducer
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 COMMIT, ROLLBACK, UNKNOW = LocalTransactionState

@@ -5,8 +5,7 @@ import zlib
 import pytest
 
 from rmqlab.client.client_error import MQClientError
-from rmqlab.client.extra.filter_class import subscribe_class
-from rmqlab.client.pull_api_wrapper import PullAPIWrapper
+from rmqlab.client.consumer import PullAPIWrapper
 from rmqlab.client.results import PullResult, PullStatus
 from rmqlab.filter import filter_api
 from rmqlab.message.message import Host, MessageExt, MessageQueue
@@ -16,6 +15,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
 from rmqlab.protocol.route import BrokerData, TopicRouteData
 from rmqlab.protocol.subscription_data import SubscriptionData
+from tests.proof.clients.filter_class import subscribe_class
 
 QUEUE = MessageQueue("T", "broker-a", 1)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.client_error import ClientErrorCode, MQClientError
-from rmqlab.client.extra.request_reply import RequestReply, create_reply_message
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
+from tests.proof.clients.request_reply import RequestReply, create_reply_message
 
 
 @pytest.fixture

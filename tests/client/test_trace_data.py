@@ -9,11 +9,11 @@ import zlib
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.client.extra.message_trace import KINDS, TraceError, decode, encode
 from rmqlab.message.properties import in_hash_map_order, string_to_properties
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
+from tests.proof.clients.message_trace import KINDS, TraceError, decode, encode
 
 
 def recorded():

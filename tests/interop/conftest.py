@@ -22,7 +22,7 @@ from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
 from rmqlab.runtime.sockets import SocketRuntime
 
 HERE = Path(__file__).resolve().parent / "java"
-POMS = {"4.8.0": HERE / "pom.xml", "5.3.3": HERE / "clients-5.xml"}
+POMS = {"4.8.0": HERE / "pom.xml", "5.3.3": HERE / "pom-5.xml"}
 OPENS = [
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
@@ -78,7 +78,7 @@ class Jars:
         told = subprocess.run(
             self.command("org.apache.rocketmq.tools.command.MQAdminStartup", *arguments, home=home,
                          options=[f"-Drocketmq.home.dir={home}"]),
-            capture_output=True, text=True, timeout=seconds, check=False,
+            capture_output=True, text=True, timeout=seconds, check=False, cwd=home,  # consumerStatus writes files
         )  # fmt: skip
         return told.stdout + told.stderr
 
@@ -104,7 +104,7 @@ def _jars(version, cache):
     if java is None or not (java / "bin" / "javac").exists():
         pytest.skip("no JDK 17 or newer: install openjdk-17-jdk-headless")
     more = ["AdminTool.java", "Scenarios.java"] if version == "4.8.0" else []
-    sources = [HERE / "Interop.java", *(HERE / name for name in more)]
+    sources = [HERE / name for name in ("Interop.java", "DoctorScene.java", *more)]
     digest = hashlib.sha256(b"".join(map(Path.read_bytes, [pom, *sources])) + str(java).encode())
     given = os.environ.get("RMQLAB_INTEROP_CACHE")
     base = Path(given) if given else cache.mkdir("rmqlab-interop")
@@ -171,7 +171,7 @@ def wait_for_port(port, process, log, seconds=30):
 
 
 class RealCluster:
-    """The real name server and broker on free ports, over a store folder."""
+    """The real name server and broker of one version on free ports, over a store folder."""
 
     def __init__(self, jars, folder, store, **settings):
         self.jars, self.folder, self.store, self.settings = jars, folder, store, settings
@@ -197,6 +197,8 @@ class RealCluster:
             "mappedFileSizeConsumeQueueExt": "65536", "storePathRootDir": str(self.store),
             "storePathCommitLog": str(self.store / "commitlog"), **self.settings,
         }  # fmt: skip
+        if self.jars.version != "4.8.0":
+            settings.setdefault("timerWheelEnable", "false")  # its files take 137 MB
         conf = home / "broker.conf"
         conf.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
         self._start("org.apache.rocketmq.namesrv.NamesrvStartup", "-c", str(home / "namesrv.conf"), port=ports[0])
@@ -232,6 +234,12 @@ class RealCluster:
         for process in reversed(self.processes):
             process.kill()
             process.wait()
+
+
+@pytest.fixture(scope="session")
+def real_cluster_of(jars):
+    """Start the real broker of a version in a folder: `with real_cluster_of("5.3.3", folder) as cluster`."""
+    return lambda version, folder, **settings: RealCluster(jars(version), folder, folder / "store", **settings)
 
 
 @pytest.fixture

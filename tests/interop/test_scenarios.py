@@ -13,12 +13,13 @@ from pathlib import Path
 
 import rmqlab
 from rmqlab.checkout import folder
-from rmqlab.lab.run import Outcome
+from rmqlab.lab.cluster import settings_beside
+from rmqlab.lab.run import Outcome, recorded_events
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, recorded_events, settings_beside
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 # Short ones in which nothing is sent before the group has settled, so that a busy machine ends them alike.

@@ -7,7 +7,7 @@ import pytest
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Choice
 from rmqlab.search.explorer.explanation import blame, deviation, move
-from rmqlab.search.explorer.explore import explore
+from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.timings import LATE_TIMING
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
@@ -55,7 +55,7 @@ def test_what_is_no_move_is_told_as_it_is():
 @pytest.mark.row("S-84")
 def test_the_slot_is_named_with_its_stamps():
     assert blame(simulate(TWO_ON_TWO_QUEUES))[-1].startswith("G, T: stamped by ")
-    explored = explore(TWO_ON_TWO_QUEUES, budget=12, samples=2)
+    explored = Explorer(TWO_ON_TWO_QUEUES, budget=12, samples=2).explore()
     for found in explored.outcomes:
         *_, last = found.blame()
         holder = "b" if found.outcome.bodies_of("B") else "a"

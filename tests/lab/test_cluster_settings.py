@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import read_cluster_config
-from rmqlab.search.explorer.recorded_outcomes import settings_beside
+from rmqlab.lab.cluster import read_cluster_config, settings_beside
 
 
 def test_recorded_settings(golden):

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.search.explorer.recorded_outcomes import recorded_events
+from rmqlab.lab.run import recorded_events
 
 EVENTS = [{"t": 5, "ev": "consume", "who": "A", "body": "x"}, {"t": 9, "ev": "stopped", "who": "A"}]
 

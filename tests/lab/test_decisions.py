@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.search.explorer.choice_graph import ChoiceGraph, decisions
-from rmqlab.search.explorer.explore import explore
+from rmqlab.search.explorer.explore import Explorer
 from tests.lab.explored_models import ONE, TWO_ON_TWO_QUEUES
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_one_outcome_needs_no_tree():
 
 @pytest.mark.row("S-84")
 def test_two_members_race_from_the_first_frame_on():
-    found = explore(TWO_ON_TWO_QUEUES, samples=2)
+    found = Explorer(TWO_ON_TWO_QUEUES, samples=2).explore()
     tree = found.decisions
     assert tree.odds == {number: pytest.approx(one.share) for number, one in enumerate(found.outcomes)}
     for place in tree.walk():
@@ -60,4 +60,4 @@ def test_two_members_race_from_the_first_frame_on():
 
 
 def test_a_scenario_without_a_race_has_one_decided_place():
-    assert explore(ONE, samples=2).decisions.decided == 0
+    assert Explorer(ONE, samples=2).explore().decisions.decided == 0

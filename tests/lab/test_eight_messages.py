@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles import printed_e1 as article_e1
-from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
 
@@ -55,11 +55,11 @@ def test_two_thieves_and_no_lag(run):
 
 def test_figures_notice_a_difference():
     figures = [
-        *article_e1.send_figures(eight_messages(first_queue=1)),
-        *article_e1.consumer_figures(eight_messages(seed=1)),
+        *article_e1.send_figures(EightMessages(first_queue=1).run()),
+        *article_e1.consumer_figures(EightMessages(seed=1).run()),
     ]
     assert not all(figure.equal for figure in figures)
-    assert not all(figure.equal for figure in article_e1.conclusions(eight_messages(start_order=("B", "A"))))
+    assert not all(figure.equal for figure in article_e1.conclusions(EightMessages(start_order=("B", "A")).run()))
 
 
 @pytest.mark.row("S-32", "S-84")
@@ -73,7 +73,7 @@ def test_figures_notice_a_difference():
     ],
 )
 def test_winner_follows_the_last_stamp_and_queues_follow_client_ids(order, ids, got):
-    run = eight_messages(start_order=order, client_ids=dict(zip("AB", ids, strict=True)))
+    run = EightMessages(start_order=order, client_ids=dict(zip("AB", ids, strict=True))).run()
     outcome = run.outcome()
     assert {who: outcome.bodies_of(who) for who in "AB"} == {"A": [], "B": []} | got
     upper = max("AB", key=dict(zip("AB", ids, strict=True)).get)
@@ -82,46 +82,46 @@ def test_winner_follows_the_last_stamp_and_queues_follow_client_ids(order, ids, 
 
 @pytest.mark.row("S-32")
 def test_client_ids_are_compared_as_texts():
-    run = eight_messages(client_ids={"A": f"{CLIENT_IP}@9980", "B": f"{CLIENT_IP}@10020"})
+    run = EightMessages(client_ids={"A": f"{CLIENT_IP}@9980", "B": f"{CLIENT_IP}@10020"}).run()
     assert RunView(run).owners == {0: "B", 1: "B", 2: "A", 3: "A"}
 
 
 @pytest.mark.row("S-15")
 def test_tags_are_compared_with_their_case():
-    run = eight_messages(tags={"A": "TagA", "B": "TagB"})
+    run = EightMessages(tags={"A": "TagA", "B": "TagB"}).run()
     assert bodies(run, Fate.DROPPED_BY_BROKER_TAG) == [f"MsgStr{number}" for number in range(8)]
     assert not any(fate.lost for fate in run.fates)
 
 
 @pytest.mark.row("S-07", "S-10")
 def test_same_tags_lose_nothing_in_any_order():
-    run = eight_messages(tags={"A": "tagA || tagB", "B": "tagB || tagA"})
+    run = EightMessages(tags={"A": "tagA || tagB", "B": "tagB || tagA"}).run()
     assert bodies(run, Fate.DELIVERED) == [f"MsgStr{number}" for number in range(8)]
 
 
 @pytest.mark.row("S-86")
 def test_a_fast_clock_wins_whoever_starts_first():
     for order in itertools.permutations("AB"):
-        reading = RunView(eight_messages(start_order=order, skew_ms={"A": 3_600_000}))
+        reading = RunView(EightMessages(start_order=order, skew_ms={"A": 3_600_000}).run())
         assert reading.slots[-1].who == "A"
         assert {slot.who for slot in reading.slots if slot.t > 1_000} == {"A"}
 
 
 @pytest.mark.row("S-05")
 def test_one_queue_has_one_owner_and_the_other_consumer_still_holds_the_slot():
-    run = eight_messages(queues=1)
+    run = EightMessages(queues=1).run()
     assert RunView(run).owners == {0: "A"}
     assert bodies(run, Fate.DELIVERED) == []
 
 
 @pytest.mark.row("S-84")
 def test_both_outcomes_of_the_race_are_reached():
-    winners = {RunView(eight_messages(gap_ms=3_000, seed=seed)).slots[-1].who for seed in range(12)}
+    winners = {RunView(EightMessages(gap_ms=3_000, seed=seed).run()).slots[-1].who for seed in range(12)}
     assert winners == {"A", "B"}
 
 
 def test_delays_of_a_seed_repeat():
-    assert eight_messages(seed=5).lines() == eight_messages(seed=5).lines()
+    assert EightMessages(seed=5).run().lines() == EightMessages(seed=5).run().lines()
 
 
 def test_three_consumers():
@@ -152,5 +152,5 @@ def test_three_consumers():
 )
 def test_settings_that_cannot_be(settings, text):
     with pytest.raises(BadInput) as caught:
-        eight_messages(**settings)
+        EightMessages(**settings).run()
     assert text in str(caught.value)

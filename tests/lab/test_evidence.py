@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.eight_messages import eight_messages
+from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.evidence import line, way_of
 from rmqlab.lab.run_view import RunView, ranges, seconds, short
 
 
 @pytest.fixture(scope="module")
 def reading():
-    return RunView(eight_messages())
+    return RunView(EightMessages().run())
 
 
 def texts(reading, body):

@@ -9,12 +9,12 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.run import Outcome
+from rmqlab.lab.cluster import default_settings
+from rmqlab.lab.run import Outcome, recorded_events
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
-from rmqlab.search.explorer.explore import Explorer, explore
-from rmqlab.search.explorer.recorded_outcomes import default_settings, recorded_events
+from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_AT_ONCE, TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES, model, start
 
@@ -25,7 +25,7 @@ BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 
 @pytest.fixture(scope="module")
 def two():
-    return explore(TWO_ON_TWO_QUEUES, samples=20)
+    return Explorer(TWO_ON_TWO_QUEUES, samples=20).explore()
 
 
 def got(found):
@@ -43,7 +43,7 @@ def got(found):
 )
 def test_the_states_of_small_models(scenario, states, merged, schedules, consumed):
     """With one queue for two members nobody gets anything: the owner never restamps, so the other's tag rules."""
-    explored = explore(scenario, samples=10)
+    explored = Explorer(scenario, samples=10).explore()
     assert explored.exhausted
     assert (explored.states, explored.merged) == (states, merged)
     (found,) = explored.outcomes
@@ -109,7 +109,7 @@ def test_the_json_has_the_keys_others_rely_on(two):
 
 
 def test_the_same_seed_gives_the_same_bytes():
-    texts = {json.dumps(explore(TWO_ON_ONE_QUEUE, samples=10, seed=3).as_json()) for _ in range(2)}
+    texts = {json.dumps(Explorer(TWO_ON_ONE_QUEUE, samples=10, seed=3).explore().as_json()) for _ in range(2)}
     assert len(texts) == 1
 
 
@@ -124,13 +124,13 @@ def test_a_small_budget_claims_nothing_and_still_finds_outcomes():
 def test_when_times_decide_the_timers_are_opened_too():
     """Looked at 8 s after the sending, a commit may have been made or not: that is the phase of the broker's timers."""
     early = model(1, start("A", 0, "a"), end=16_000)
-    explored = explore(early, samples=40)
+    explored = Explorer(early, samples=40).explore()
     assert explored.times_open
     assert len(explored.outcomes) > 1
     assert {outcome.committed for outcome in (found.outcome for found in explored.outcomes)} >= {
         (("G", "T/0", 1),), (("G", "T/0", 2),),
     }  # fmt: skip
-    narrow = explore(model(1, start("A", 0, "a")), samples=40)
+    narrow = Explorer(model(1, start("A", 0, "a")), samples=40).explore()
     assert not narrow.times_open
 
 
@@ -139,7 +139,7 @@ def test_shortening_has_a_limit_and_says_when_it_was_reached():
     killed = model(
         2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000}
     )
-    told = {limit: explore(killed, budget=30, samples=10, shortening=limit) for limit in (0, 3, 400)}
+    told = {limit: Explorer(killed, budget=30, samples=10, shortening=limit).explore() for limit in (0, 3, 400)}
     assert told[0].shortening == 0
     assert 0 < told[3].shortening <= 3
     assert told[0].not_shortened == len(told[0].beyond) > 0
@@ -156,7 +156,7 @@ def test_shortening_has_a_limit_and_says_when_it_was_reached():
 def test_what_the_real_broker_did_is_in_the_list_and_what_it_cannot_do_is_not():
     scenario = next(one for one in read_scenarios(BASE / "scenarios.jsonl") if one.id == "p-loss-003")
     recorded = Outcome.of_events(recorded_events(BASE)[scenario.id])
-    explored = explore(scenario, samples=20, cluster=default_settings())
+    explored = Explorer(scenario, samples=20, cluster=default_settings()).explore()
     assert explored.exhausted
     assert explored.find(recorded) is not None
     for found in explored.outcomes:

@@ -11,13 +11,12 @@ import pytest
 import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.cluster import ClusterConfig, settings_beside
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run import Outcome
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.message import Message
-from rmqlab.search.explorer.recorded_outcomes import settings_beside
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
 

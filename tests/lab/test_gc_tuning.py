@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from rmqlab.lab.gc_tuning import gc_tuning
+from rmqlab.search.explorer.open_search import gc_tuning
 
 
 class _Stopped(Exception):

@@ -35,7 +35,7 @@ class After:
         lab.run(seconds=seconds)
         self.lab, self.zero = lab, lab.events().where(ev="control")[-1].t
         self.age = self.zero - self.last
-        facts = lab._account_run().facts
+        facts = lab._run().facts
         gone = [fact for fact in facts.of("unregister", "expired") if fact["client"] == "A" and fact["group"] == "G"]
         gone = [fact for fact in gone if self.zero <= fact.t <= self.zero + seconds * 1_000]
         self.forgotten = gone[0].t - self.zero if gone else None

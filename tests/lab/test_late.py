@@ -9,7 +9,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser, Timing
-from rmqlab.search.explorer.explore import Explorer, explore
+from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.timings import ASSUMED
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES
 
@@ -50,7 +50,7 @@ def test_a_thread_that_waited_for_an_answer_goes_on_late():
 
 @pytest.mark.parametrize("vary", [["threads"], ["reput"], ["start"]])
 def test_a_search_may_vary_them_and_its_schedules_repeat(vary):
-    explored = explore(BROADCASTING, vary=vary, samples=4, budget=4_000)
+    explored = Explorer(BROADCASTING, vary=vary, samples=4, budget=4_000).explore()
     assert explored.exhausted
     assert {outcome.outcome.consumed for outcome in explored.outcomes} == {(("B", "m1", 1),)}
     told = explored.as_json()
@@ -63,7 +63,7 @@ def test_a_search_may_vary_them_and_its_schedules_repeat(vary):
 
 
 def test_late_threads_make_more_orders_of_the_same_outcomes():
-    usual, wider = (explore(BROADCASTING, samples=2, vary=vary) for vary in ((), ["threads"]))
+    usual, wider = (Explorer(BROADCASTING, samples=2, vary=vary).explore() for vary in ((), ["threads"]))
     assert usual.exhausted
     assert wider.exhausted
     assert wider.states > usual.states
@@ -71,7 +71,7 @@ def test_late_threads_make_more_orders_of_the_same_outcomes():
 
 
 def test_a_search_by_itself_varies_the_order_of_frames_and_says_what_it_assumes():
-    explored = explore(BROADCASTING, samples=2)
+    explored = Explorer(BROADCASTING, samples=2).explore()
     assert explored.varied == ()
     assert explored.as_json()["assumptions"] == list(ASSUMED.values())
 

@@ -10,14 +10,14 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import twin_of
 from rmqlab.filter.filter_api import build
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.fates import Fate
+from rmqlab.lab.run import recorded_events
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
-from rmqlab.search.explorer.recorded_outcomes import default_settings, recorded_events
 from rmqlab.search.lint.findings import LintVerdict
-from rmqlab.search.lint.loss import fate, shares
-from rmqlab.search.lint.meaning import lint
+from rmqlab.search.lint.meaning import fate, lint, shares
 from rmqlab.search.lint.members import LintGroup, LintMember, group_of, read_groups
 
 

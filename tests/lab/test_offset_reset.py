@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 
 START = '{"do":"start","at":%d,"who":"%s","group":"%s","subscribe":{"T":{"type":"TAG","expr":"*"}}}'
 SEND = '{"do":"send","at":%d,"topic":"T","messages":[{"body":"%s","queue":0}]}'

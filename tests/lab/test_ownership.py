@@ -75,7 +75,7 @@ def test_who_is_told_divides_at_once(told):
     assert len(notices(told)) == 1 + 2 + 3 + 2
     assert max(longest(told, doubles=True), longest(told, doubles=False)) < FEW_MS
     assert twice(told) == 0
-    facts = told._account_run().facts
+    facts = told._run().facts
     stamps, rounds = ({(one.source, one.t) for one in facts.of(kind)} for kind in ("restamp", "rebalance"))
     assert stamps == rounds  # stamped anew when its own queues changed, and only then
 
@@ -100,7 +100,7 @@ def test_owners_follow_each_other_without_a_hole(untold):
         for one, other in pairwise(mine):
             assert one.until == other.since
             assert one.owners != other.owners
-    held = sum(span.until - span.since for span in Ownership(untold._account_run()).spans)
+    held = sum(span.until - span.since for span in Ownership(untold._run()).spans)
     assert held == pytest.approx(sum((row.until - row.since) * row.members for row in rows))
 
 
@@ -138,7 +138,7 @@ def test_what_happened_to_members_has_its_name():
     lab.run(seconds=15)
     lab.kill("C", silent=True)
     lab.run(seconds=5)
-    life = Ownership(lab._account_run())
+    life = Ownership(lab._run())
     assert [(event.who, event.what) for event in life.events] == [
         ("A", "joins"), ("B", "joins"), ("C", "joins"), ("B", "pauses"), ("C", "falls silent"),
     ]  # fmt: skip

@@ -7,11 +7,11 @@ from functools import cache
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Send, Start, parse_scenario
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
 from rmqlab.search.explorer.open_search import OpenSearch
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.plan.change import MessageKind, change_between, parse_subscription, text_of
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.search.plan.planner import plan

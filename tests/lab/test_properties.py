@@ -51,7 +51,7 @@ def test_queues_without_an_owner_and_with_two():
 def test_a_message_taken_twice_in_a_group_counts_and_in_two_groups_does_not():
     run = simulate(model(1, start("A", 0, "a || b")))
     assert duplicates(run) == []
-    run.facts.facts.extend([fact for fact in run.facts.of("consume") if fact["body"] == "m0"])
+    run.facts.extend([fact for fact in run.facts.of("consume") if fact["body"] == "m0"])
     assert duplicates(run) == ["m0"]
     assert says("no-duplicates", run) == "taken more than once: m0"
     groups = simulate(model(1, start("A", 0, "a"), start("B", 2_000, "a", group="H")))

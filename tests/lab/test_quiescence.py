@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.explore import explore
-from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 pytestmark = pytest.mark.slow
@@ -66,8 +66,10 @@ def test_a_question_at_the_end_ends_the_run_with_it():
 def test_the_explorer_finds_the_outcomes_that_a_later_question_would_show():
     sent = {"do": "send", "at": 10_500, "topic": "T", "messages": [{"body": "M0", "tag": "tagA"}]}
     steps = (start("A", tag="tagA"), start("B", 2_000, "tagB"), sent)
-    short = explore(scenario(*steps, queues=1), cluster=default_settings(), samples=8)
-    long = explore(scenario(*steps, {"do": "offsets", "at": 70_000}, queues=1), cluster=default_settings(), samples=8)
+    short = Explorer(scenario(*steps, queues=1), cluster=default_settings(), samples=8).explore()
+    long = Explorer(
+        scenario(*steps, {"do": "offsets", "at": 70_000}, queues=1), cluster=default_settings(), samples=8
+    ).explore()
     assert short.exhausted
     assert long.exhausted
     assert {one.outcome.consumed for one in short.outcomes} == {one.outcome.consumed for one in long.outcomes}

@@ -8,10 +8,11 @@ from dataclasses import fields
 import pytest
 
 from rmqlab.checkout import folder
+from rmqlab.lab.run import recorded_events
 from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser, Timing
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, recorded_events, survey
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, survey
 from rmqlab.search.explorer.timings import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser
 
 pytestmark = pytest.mark.slow
@@ -91,6 +92,14 @@ def test_the_search_ends_when_the_wanted_outcome_and_a_race_are_found():
     seed = everything.reached[other].seed
     assert survey(two("a", "b"), seeds=15, wanted=other).runs == seed + 2
     assert survey(two("a", "b"), seeds=15, wanted=nominal).runs == seed + 2
+
+
+def test_a_survey_that_is_continued_finds_what_a_longer_one_finds():
+    some, longer = survey(two("a", "b"), seeds=5), survey(two("a", "b"), seeds=15)
+    counted = {outcome: (one.runs, one.seed) for outcome, one in longer.reached.items()}
+    continued = survey(two("a", "b"), seeds=15, begun=some)
+    assert continued.runs == longer.runs == 16
+    assert {outcome: (one.runs, one.seed) for outcome, one in continued.reached.items()} == counted
 
 
 def test_frames_are_moved_by_share_and_all_else_is_drawn_evenly():

@@ -8,10 +8,10 @@ import json
 import pytest
 
 from rmqlab.checkout import folder
+from rmqlab.lab.cluster import settings_beside
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.schedule import Timing
-from rmqlab.search.explorer.recorded_outcomes import settings_beside
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 SCAN_ROUND_MS = 10_000

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from rmqlab.lab.recorded.store import RecordedStore, StorePathError, open_store
+from rmqlab.lab.recorded.store import StorePathError, open_store
+from tests.proof.recorded_store import RecordedStore
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.cluster import ClusterConfig, default_settings
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
 

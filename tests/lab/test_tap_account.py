@@ -11,8 +11,7 @@ import pytest
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.recorded.accounts import recorded_accounts
-from rmqlab.lab.recorded.tap_account import tap_account
+from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 
 pytestmark = pytest.mark.slow
 

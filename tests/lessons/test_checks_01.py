@@ -93,7 +93,7 @@ WRONG = [
         "and did not ask for it",
     ),
     ("01-bug-hunt", lambda: {"amber": ""}, "Give a dict", "", ""),
-    ("01-bug-hunt", lambda: BUGS | {"amber": "gravity"}, "amber: 'gravity' is not the name of a rule", "", ""),
+    ("01-bug-hunt", lambda: BUGS | {"amber": "gravity"}, "amber: 'gravity' is none of", "", ""),
     ("01-bug-hunt", lambda: BUGS | {"basalt": "is_latest"}, "Not all names are right", "source", "older version"),
     (
         "01-bug-hunt",

@@ -34,7 +34,7 @@ WRONG = [
     ("05-ratio", _article, "the seven stages", "your function gives", "F-91", ""),
     ("05-ratio", decoded_too, "the seven stages", "your function gives", "F-91", ""),
     ("05-ratio", lambda ns: ..., "the seven stages", "gives Ellipsis", "F-91", ""),
-    ("05-ratio", lambda ns: ns[9], "raises an exception", "IndexError", "", ""),
+    ("05-ratio", lambda ns: ns[9], "Call your function by hand", "IndexError", "", ""),
     ("05-advise", "on", "the function itself", "", "", ""),
     ("05-advise", by_median, "lowest and the highest", "0.90, 1.10", "one side of 1", ""),
     ("05-advise", lambda ratios: "on", "lowest and the highest", "1.50, 2.00", "one side of 1", ""),

@@ -8,9 +8,9 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.filter.filter_api import build
-from rmqlab.lab.recorded.store import RecordedStore
 from rmqlab.lessons.check import CheckFailed, judge
 from rmqlab.lessons.checks_11 import HELD_MS, PLANNED, SEARCHED, _account, _ids, _lost, split_group
+from tests.proof.recorded_store import RecordedStore
 
 BOTH = "tagA || tagB"
 

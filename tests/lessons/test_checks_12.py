@@ -24,7 +24,7 @@ WRONG = [
     ("12-law", lambda members, queues, shared: 1 / members, "two checks"),
     ("12-law", lambda members, queues, shared: 1 / members**2, "pass both checks"),
     ("12-law", lambda m, q, s: s / (m + s) + 1 / m / (m + s), "do not divide evenly"),
-    ("12-law", lambda members, queues, shared: 1 / 0, "raises"),
+    ("12-law", lambda members, queues, shared: 1 / 0, "Call your function by hand"),
     ("12-law", lambda members, queues, shared: "a quarter", "two checks"),
     ("12-sweep", [{"members": members, "delivered": 1 / members**2} for members in RING], "asks for tag n"),
     ("12-sweep", [{"members": 2, "delivered": 1.0}], "one row for each"),

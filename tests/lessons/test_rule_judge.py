@@ -8,9 +8,11 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lessons import rule_cases, rule_judge
+from rmqlab.lessons import order_judge, rule_cases, rule_judge
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.order_judge import broken_order
 from rmqlab.lessons.rule_cases import CASES, vector_cases
-from rmqlab.lessons.rule_judge import broken_order, differs_in_a_case, rule_text
+from rmqlab.lessons.rule_judge import differs_in_a_case, rule_text
 
 RULES = rmqlab.RULES["4.8.0"]
 
@@ -208,3 +210,9 @@ def test_examples_of_docstrings():
 def test_a_rule_that_is_none():
     with pytest.raises(BadInput, match="no rule"):
         RULES.replace(no_rule=keeps_all)
+
+
+def test_the_rule_itself_is_refused_before_any_order_is_tried(monkeypatch):
+    monkeypatch.setattr(order_judge, "broken_order", lambda *_, **__: pytest.fail("an order was tried"))
+    with pytest.raises(CheckFailed, match=r"the rule of 4\.8\.0 itself"):
+        order_judge.must_be_like("update_subscription", RULES.update_subscription, [], "hint")

@@ -5,13 +5,19 @@ import zlib
 import pytest
 
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.namesrv.namesrv_config import NamesrvConfig
+from rmqlab.namesrv.route_info_manager import NamesrvConfig
 from rmqlab.protocol import namesrv_headers as headers
 from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.route import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rmqlab.protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from rmqlab.protocol.topic_config import (
+    BrokerRegistration,
+    DataVersion,
+    RegisterBrokerBody,
+    TopicConfig,
+    TopicConfigSerializeWrapper,
+)
 from tests.protocol.conftest import compressed
 
 
@@ -119,7 +125,8 @@ def test_a_slave_that_becomes_master_keeps_one_id(channel):
     server = NameServer(0)
     routes = server.route_info_manager
     for broker_id in (1, 0):
-        routes.register_broker("C", "x:1", "b", broker_id, None, {"T": T4}, DataVersion(1, 0), None, channel, 0)
+        sent = BrokerRegistration("C", "x:1", "b", broker_id, None, {"T": T4}, DataVersion(1, 0), None)
+        routes.register_broker(sent, channel, 0)
     assert routes.broker_addr_table["b"].broker_addrs == {0: "x:1"}
 
 

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.namesrv.namesrv_config import NamesrvConfig
+from rmqlab.namesrv.route_info_manager import NamesrvConfig
 from rmqlab.protocol.command import RemotingCommand
 
 # The recorder stood between broker and clients: it changed the port in the answers, not in the registrations.

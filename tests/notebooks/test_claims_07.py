@@ -66,7 +66,7 @@ def test_who_decided(shown):
     start = lab.events().where(ev="starting", who="C")[0].t
     taken = lab.rebalances().where(lambda row: row.held and start <= row.t < start + 10_000)
     assert sorted((row.queue, row.who) for row in taken) == [(2, "B"), (4, "C")]
-    facts = lab._account_run().facts
+    facts = lab._run().facts
     rounds, stamps = ({(one.source, one.t) for one in facts.of(kind)} for kind in ("rebalance", "restamp"))
     assert rounds == stamps
     locks, queue = RebalanceLockManager(), MessageQueue("T", "broker-a", 0)

@@ -12,10 +12,11 @@ import rmqlab
 from rmqlab.checkout import folder
 from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
 from rmqlab.filter.filter_api import build
+from rmqlab.lab.cluster import settings_beside
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, settings_beside
+from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare
 from tests.lab.recorded_races import SETS as RACES
 from tests.lab.recorded_races import recorded_races
 

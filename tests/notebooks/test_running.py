@@ -49,6 +49,7 @@ OTHERS = {
     "11_audit": ({"mode": "static", "scenario": "p-audit-000"}, "G_p-audit-000 lost 76 of 190 messages"),
     "12_distributions": ({"mode": "static", "x": "queues"}, "share that arrives over queues, from 0 to 1."),
     "13_cluster": ({"mode": "static", "workers": 0, "part": "data"}, "CPU seconds: data (1,120,292 messages"),
+    "14_healthy": ({"mode": "static", "each": 1, "group": "Wider"}, "Wider, Orders: losing"),
     "09_changing_a_tag": (
         {"mode": "static", "new": "tagA||tagB", "schedules": 1},
         "one-by-one, producers keep sending: loses",
@@ -67,8 +68,8 @@ ON_SPARK = re.compile(r"notebook_session\(|rmqlab\.spark\(")
 def connect():
     """One Connect server for what runs on Spark here; the strict comparison of ./lab test takes sessions of its own."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
-    from rmqlab.spark.servers import ConnectServer
     from rmqlab.spark.session import SparkMissingError
+    from tests.proof.spark_servers import ConnectServer
 
     try:
         with ConnectServer("local[2]") as server:

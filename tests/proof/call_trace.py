@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.client_manage_processor import ClientManageProcessor
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.broker.consumer_manage_processor import ClientManageProcessor
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener, ConsumerManager
 from rmqlab.broker.pull_check import subscription_in_force
 from rmqlab.broker.pull_message_processor import PullMessageProcessor

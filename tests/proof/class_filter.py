@@ -12,11 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.extra.filter_server import FilterServer
 from rmqlab.broker.extra.registration import register_filter_servers
 from rmqlab.client.client_config import ProducerConfig, PushConsumerConfig
 from rmqlab.client.client_error import CALL_ERRORS
-from rmqlab.client.extra.filter_class import subscribe_class
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.producer import DefaultMQProducer
@@ -28,15 +26,17 @@ from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
+from tests.proof.clients.filter_class import subscribe_class
+from tests.proof.clients.filter_server import FilterServer
 
 if TYPE_CHECKING:
-    from rmqlab.broker.extra.filter_server import FilterClass, FilterContext
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.events import Event, Observer
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.virtual import VirtualNode
+    from tests.proof.clients.filter_server import FilterClass, FilterContext
 
 TOPIC = "ClassFilterTest"
 GROUP = "ClassFilterGroup"
@@ -153,7 +153,7 @@ class _World:
         producer = DefaultMQProducer("P", self._instance(node, "P", ProducerConfig()), ProducerConfig())
         node.spawn(self._drive(producer), "experiment")
         self.cluster.world.run_until_ms(self.settings.run_ms)
-        return ClassFilterRun(self.settings, self.delivered, self.cluster.facts.facts)
+        return ClassFilterRun(self.settings, self.delivered, self.cluster.facts)
 
     async def _drive(self, producer: DefaultMQProducer) -> None:
         node = self.cluster.world.nodes["P"]
@@ -240,4 +240,4 @@ class _World:
         return partial(self._fact, who)
 
     def _fact(self, who: str, event: Event) -> None:
-        self.cluster.facts.facts.append(Fact(self.cluster.world.now_ms(), who, event))
+        self.cluster.facts.append(Fact(self.cluster.world.now_ms(), who, event))

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import ReplayedSchedule, replay_schedule
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 
 STORED: Final = ("explored", "eight_messages.jsonl")
 BUDGET, SAMPLES, SHORTENING = 900, 150, 400

@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol import fastjson, serializable
-from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody, message_queue_order
+from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.serializable import message_queue_order
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import (
     DataVersion,
@@ -152,3 +153,25 @@ def test_long_bodies_that_are_no_plain_json_are_refused_at_once(body):
 def test_long_plain_bodies_are_read():
     long = HeartbeatData(client_id="x" * (2 << 20))
     assert RemotingCommand(content=long.encode()).decode_body(HeartbeatData) == long
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"T"}:{"a":1},{"queueId":1}:2},"x":[{}]}',
+        '{"t":{0:5,-1:6},"u":{"1:2":3,"{0:1}":"{,7:8"}}',
+        r'{"t":{{"a\"}:":"},1:2"}:3,"b":{5:"{6:7"}}}',
+        "{{1:2}:3}",
+        '{1.5:2,"a":1.5,"b":-0}',
+        r'{"\u00005":1,5:2}',
+        '{"a":{1:2,}}',
+    ],
+)
+def test_numbers_and_objects_as_names_are_read_alike_fast_and_with_care(text):
+    with_care = fastjson._FastjsonParser(text, dict).document()
+    assert fastjson.read(text.encode()) == with_care
+
+
+def test_a_long_table_with_odd_names_is_read():
+    table = {f"T@G{number}": {0: number} for number in range(200)}
+    assert fastjson.read(fastjson.write(table), 100) == table

@@ -6,13 +6,13 @@ import asyncio
 
 import rmqlab
 from rmqlab.client.client_config import PushConsumerConfig
-from rmqlab.client.extra.async_send import send_async
-from rmqlab.client.extra.message_trace import Pub, SubAfter, SubBefore, decode
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.message.message import Message
 from rmqlab.message.topics import TRACE_TOPIC
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
-from rmqlab.runtime.socket_clients import SocketClients
+from tests.proof.clients.async_send import send_async
+from tests.proof.clients.message_trace import Pub, SubAfter, SubBefore, decode
+from tests.proof.clients.tracing_clients import TracingClients
 
 FIRST = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
 
@@ -41,17 +41,17 @@ async def trace_of(namesrv):
         def on_exception(self, error):
             raise error
 
-    async with asyncio.timeout(60), SocketClients(namesrv) as clients:
-        producer = await clients.producer("P", trace=True)
+    async with asyncio.timeout(60), TracingClients(namesrv) as clients:
+        producer = await clients.producer("P")
         await producer.create_topic("TBW102", "T", 1)
         result = await producer.send(Message.of("T", b"one", "tagA", "k1 k2"))
         callback = Callback()
         send_async(producer, Message.of("T", b"three", "tagA"), callback)
         await callback.done.wait()
         config = PushConsumerConfig(consume_from_where=FIRST)
-        await clients.push_consumer("G", {"T": "tagA"}, listener, config, trace=True)
+        await clients.push_consumer("G", {"T": "tagA"}, listener, config)
         ordered = PushConsumerConfig(consume_from_where=FIRST, orderly=True)
-        await clients.push_consumer("O", {"T": "tagA"}, orderly, ordered, trace=True)
+        await clients.push_consumer("O", {"T": "tagA"}, orderly, ordered)
         while len(got) < 5:  # noqa: ASYNC110 - a listener has no event
             await asyncio.sleep(0.01)
         return result, producer.instance.client_id

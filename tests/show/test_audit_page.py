@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from rmqlab.lab.audit_report import UNWANTED, remarks
-from rmqlab.show.audit import page as module
-from rmqlab.show.audit.page import audit_page, fates_by_group, losses_over_time
+from rmqlab.show.audit.page import audit_page
+from rmqlab.show.audit.pictures import MOST_BINS, fates_by_group, losses_over_time
 
 
 def row(fate, messages, minute=100, asked="yes", group="G_<1>", topic="T"):
@@ -78,14 +78,6 @@ def test_a_store_without_losses_needs_no_picture_of_them_and_says_it_is_whole():
     assert page.count("<svg") == 1
 
 
-def test_without_matplotlib_the_tables_are_there(monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda _: None)
-    page = audit_page("store", SUMMARY, COUNTS, DAMAGE, PLAN)
-    assert "matplotlib is not installed" in page
-    assert "<svg" not in page
-    assert "dropped_by_client" in page
-
-
 def test_what_nobody_asked_for_is_no_loss_in_the_pictures():
     rows = [("G_<1>", "T", LOST), ("H", "T", FINE)]
     table = fates_by_group(rows, COUNTS).table
@@ -127,5 +119,5 @@ def test_of_subscriptions_that_overlap_less_is_said():
 def test_many_minutes_are_put_together():
     counts = [row("dropped_by_client", 1, minute) for minute in range(1000)]
     table = losses_over_time("G_<1>", "T", counts).table
-    assert len(table.rows) <= module.MOST_BINS
+    assert len(table.rows) <= MOST_BINS
     assert sum(one[1] for one in table.rows) == 1000

@@ -11,8 +11,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.show.brush import text_width
-from rmqlab.show.chart import canvas, svg_of
+from rmqlab.show.brush import painted, text_width
 from rmqlab.show.fate_grid import fate_grid
 from rmqlab.show.figure import SVG, Picture
 from rmqlab.show.slot_timeline import slot_timeline
@@ -72,9 +71,10 @@ def test_text_stays_within_the_picture(draw, run):
 
 
 @pytest.mark.parametrize("draw", DRAWINGS)
-def test_letters_have_11_px_at_the_width_that_is_shown(draw, run):
+def test_letters_have_11_px_on_a_page_of_1024_px(draw, run):
+    """Such a page has a column of 899 px (tests/browser/test_pictures.py measures it)."""
     root = ET.fromstring(draw(run).svg)
-    scale = float(root.get("width")) / float(root.get("viewBox").split()[2])
+    scale = 899 / float(root.get("viewBox").split()[2])
     sizes = {float(text.get("font-size")) * scale for text in root.iter(f"{NAMESPACE}text")}
     assert min(sizes) >= 10.99
 
@@ -84,9 +84,10 @@ def test_the_pointer_is_told_what_became_of_a_message(run):
     assert "MsgStr2, tagA, queue 0 offset 0: dropped by the broker; the subscription that decided: tagB" in told
 
 
-def test_diagrams_do_not_need_matplotlib():
+def test_pictures_do_not_need_matplotlib():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
+        "from rmqlab.show import lines; lines([{'n': 1, 'm': 2}], x='n', value='m', title='t')\n"
         "from rmqlab.lab.articles.eight_messages import EightMessages as E\n"
         "from rmqlab.show.fate_grid import fate_grid\n"
         "from rmqlab.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
@@ -130,8 +131,7 @@ def test_alt_has_no_default():
 
 
 def test_what_a_notebook_gets():
-    with canvas(1, 1) as figure:
-        picture = Picture(svg_of(figure), title="T & t", alt="A < a", table=TABLE)
+    picture = Picture(painted(1, 1, lambda brush: brush.heading("T")), title="T & t", alt="A < a", table=TABLE)
     assert picture._repr_mimebundle_() == {SVG: picture.svg, "text/plain": "T & t\nA < a"}
     assert "<p>A &lt; a</p><table>" in picture.words()
     assert picture.svg in picture.html()
@@ -145,16 +145,15 @@ def test_a_notebook_shows_picture_and_words(monkeypatch):
         shown.append(data)
 
     monkeypatch.setattr("IPython.display.display", display)
-    with canvas(1, 1) as figure:
-        picture = Picture(svg_of(figure), title="T", alt="A", table=TABLE)
+    picture = Picture(painted(1, 1, lambda brush: brush.heading("T")), title="T", alt="A", table=TABLE)
     formatter = DisplayFormatter()
     formatter.ipython_display_formatter(picture)
     assert [sorted(data) for data in shown] == [[SVG, "text/plain"], ["text/html", "text/plain"]]
 
 
-@pytest.mark.parametrize(("points", "shown"), [((300, 90), (400, 120)), ((1_230, 300), (1100, 268))])
-def test_a_wide_picture_is_shown_smaller_and_whole(points, shown):
-    width, height = points
-    svg = f'<svg width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}"></svg>'
+@pytest.mark.parametrize(("drawn", "shown"), [((400, 120), (400, 120)), ((1_640, 400), (1100, 268))])
+def test_a_wide_picture_is_shown_smaller_and_whole(drawn, shown):
+    width, height = drawn
+    svg = f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}"></svg>'
     picture = Picture(svg, title="t", alt="a", table=Table("c", ("h",), []))
     assert f'width="{shown[0]}" height="{shown[1]}" viewBox="0 0 {width} {height}"' in picture.svg

@@ -15,6 +15,7 @@ from rmqlab.filter.sql92 import nodes
 from rmqlab.filter.sql92.answer import MAX_PARTS
 from rmqlab.show import branches
 from rmqlab.show.branches import Branch
+from rmqlab.show.brush import MIN_TEXT
 from rmqlab.show.stack import stacked
 from tests.proof.filter_bench import FilterBench, Switches
 
@@ -125,7 +126,7 @@ def test_a_refused_expression_is_a_picture_with_the_place():
     shown = words(picture)
     assert shown[1] == "^"
     places = [float(text.get("x")) for text in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}text")]
-    letter = 0.602 * 10 * 96 / 72
+    letter = 0.602 * MIN_TEXT * 96 / 72
     assert places[1] - places[0] == pytest.approx(len("a >= 3 AND b ") * letter, abs=1)
     assert "Meant? not equal is written <>" in shown
     assert tree("").title == "Refused: nothing"

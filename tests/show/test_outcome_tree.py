@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.search.explorer.explore import explore
+from rmqlab.search.explorer.explore import Explorer
 from rmqlab.show.schedules.outcome_tree import outcome_tree
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.row("S-84")
 def test_the_tree_has_the_shares_of_the_exploration():
-    found = explore(TWO_ON_TWO_QUEUES, samples=10)
+    found = Explorer(TWO_ON_TWO_QUEUES, samples=10).explore()
     picture = outcome_tree(found, {"somebody counted": [0.25, 0.75]})
     assert picture.alt.startswith("2 outcomes (all there are). A gets m0: ")
     assert "A wins" in picture.svg
@@ -27,7 +27,7 @@ def test_the_tree_has_the_shares_of_the_exploration():
 
 
 def test_without_the_end_of_the_search_there_is_no_tree():
-    found = explore(TWO_ON_ONE_QUEUE, budget=12, samples=4)
+    found = Explorer(TWO_ON_ONE_QUEUE, budget=12, samples=4).explore()
     picture = outcome_tree(found)
     assert "not exhausted after 8 runs" in picture.alt
     assert "nobody gets anything" in picture.alt
@@ -36,7 +36,9 @@ def test_without_the_end_of_the_search_there_is_no_tree():
 
 
 def test_outcomes_tell_their_story_step_by_step():
-    found = next(one for one in explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes if one.schedule.taken)
+    found = next(
+        one for one in Explorer(TWO_ON_TWO_QUEUES, budget=30, samples=0).explore().outcomes if one.schedule.taken
+    )
     assert found.words == found.outcome.words
     assert found.story(step=3).alt.startswith("Moment 3: ")
     assert len(found.story().table.rows) == found.moments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.articles.eight_messages import eight_messages
+from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
 from rmqlab.show import palette
@@ -44,7 +44,7 @@ def test_tags_do_not_look_like_what_happens_to_messages():
 
 
 def test_subscriptions_and_tags_share_colours():
-    reading = RunView(eight_messages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH"))
+    reading = RunView(EightMessages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH").run())
     colours = Colours(reading)
     assert colours["tagA"] == TAG_COLOURS[0]
     assert colours["*"] == TAG_COLOURS[1]
@@ -52,5 +52,7 @@ def test_subscriptions_and_tags_share_colours():
 
 
 def test_summary_counts_fates():
-    assert palette.summary(eight_messages().fates) == "2 delivered, 4 dropped by the broker, 2 dropped by the client"
+    assert (
+        palette.summary(EightMessages().run().fates) == "2 delivered, 4 dropped by the broker, 2 dropped by the client"
+    )
     assert palette.summary([]) == "none sent"

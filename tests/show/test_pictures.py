@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages, eight_messages
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def run():
-    return eight_messages()
+    return EightMessages().run()
 
 
 def words(picture):
@@ -47,7 +47,7 @@ def test_grid_table_says_the_same(run):
 
 
 def test_grid_stacks_messages_of_one_queue_and_tag():
-    reading = RunView(eight_messages(queues=2, sending_order="ABABABAB", first_queue=0))
+    reading = RunView(EightMessages(queues=2, sending_order="ABABABAB", first_queue=0).run())
     cells = fate_grid.cells(reading)
     assert {
         tag: {queue: [fate.body for fate in stack] for queue, stack in row.items()} for tag, row in cells.items()
@@ -58,12 +58,12 @@ def test_grid_stacks_messages_of_one_queue_and_tag():
 
 
 def test_grid_says_what_nobody_asked_for():
-    picture = fate_grid.fate_grid(eight_messages(tags={"A": "TagA", "B": "TagB"}))
+    picture = fate_grid.fate_grid(EightMessages(tags={"A": "TagA", "B": "TagB"}).run())
     assert picture.alt.startswith("0 of 8 delivered, 0 lost, 8 that nobody asked for, lag 0.")
 
 
 def test_narrow_grid_has_short_labels():
-    shown = words(fate_grid.fate_grid(eight_messages(queues=12)))
+    shown = words(fate_grid.fate_grid(EightMessages(queues=12).run()))
     assert "q11" in shown or "queue 11" in shown
     assert "✗ dropped by broker" not in shown
 
@@ -82,7 +82,7 @@ def test_slot_shows_who_took_it_and_who_was_ignored(run):
 
 @pytest.mark.row("S-86")
 def test_slot_with_a_fast_clock():
-    picture = slot_timeline.slot_timeline(eight_messages(skew_ms={"A": 3_600_000}))
+    picture = slot_timeline.slot_timeline(EightMessages(skew_ms={"A": 3_600_000}).run())
     assert "B writes" not in picture.alt
     assert picture.alt.endswith("B's heartbeat of 60.000 s is ignored. It ends as tagA.")
 

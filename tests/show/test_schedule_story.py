@@ -35,9 +35,11 @@ def test_while_the_clock_stands_still_moments_keep_their_order(usual):
 
 
 def test_an_unusual_choice_stands_where_it_was_made():
-    from rmqlab.search.explorer.explore import explore
+    from rmqlab.search.explorer.explore import Explorer
 
-    found = min(explore(TWO_ON_TWO_QUEUES, budget=30, samples=0).outcomes, key=lambda one: -len(one.schedule.taken))
+    found = min(
+        Explorer(TWO_ON_TWO_QUEUES, budget=30, samples=0).explore().outcomes, key=lambda one: -len(one.schedule.taken)
+    )
     told = replay_schedule(TWO_ON_TWO_QUEUES, found.schedule)
     assert len(told.deviations) == len(found.schedule.taken) == 1
     (moment,) = [moment for moment in moments(told) if moment.kind is MomentKind.CHOICE]

@@ -19,7 +19,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.recorded.store import RecordedStore
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
@@ -31,6 +30,7 @@ from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, NEVER, Asked, Present, Subscriptions
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.log_maker import LogMaker
+from tests.proof.recorded_store import RecordedStore
 
 # Of 100 messages (of 100 that somebody asked for, nobody got, and an offset passed): how many are decided at least.
 DECIDED = {

@@ -16,7 +16,7 @@ import rmqlab
 from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.recorded.tap_account import tap_account
+from rmqlab.lab.recorded.accounts import tap_account
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere

@@ -11,7 +11,6 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 
 from rmqlab.cli import main
 from rmqlab.lab.fates import LOSING
-from rmqlab.lab.recorded.store import RecordedStore
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark import session
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
@@ -21,6 +20,7 @@ from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.log_maker import LogMaker
+from tests.proof.recorded_store import RecordedStore
 
 LINE = {"group": "G", "topic": "T", "expr": "tagA"}
 

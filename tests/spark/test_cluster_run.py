@@ -10,8 +10,8 @@ from rmqlab.errors import BadInput
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.cluster_run import ClusterRunError, audit_at, run_everywhere
-from rmqlab.spark.servers import ConnectServer, StandaloneCluster
+from tests.proof.cluster_run import ClusterRunError, audit_at, run_everywhere
+from tests.proof.spark_servers import ConnectServer, StandaloneCluster
 
 
 def test_a_number_of_workers_that_no_machine_has_is_refused(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rmqlab.lab.recorded.store import RecordedStore
+from tests.proof.recorded_store import RecordedStore
 
 ROOT = Path(__file__).resolve().parents[2]
 

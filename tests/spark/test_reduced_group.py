@@ -10,7 +10,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs
 from rmqlab.spark.sweeps.tag_group import counts
-from rmqlab.spark.sweeps.whole_group import agreement, whole_run
+from tests.proof.model_agreement import agreement, whole_run
 
 RUNS = 20_000
 

@@ -191,7 +191,7 @@ from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
 from rmqlab.spark.session import open_session
-from rmqlab.spark.filters.pivoted_files import count_matches, select_matches
+from tests.proof.bench.pivoted_files import count_matches, select_matches
 from rmqlab.spark.filters.subscription_columns import broker_keeps, wants
 from pathlib import Path
 from pyspark.sql import functions as F

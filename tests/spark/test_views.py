@@ -11,7 +11,6 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts
-from rmqlab.lab.run import account_of
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
@@ -29,7 +28,7 @@ def found(spark, eight, golden, tmp_path_factory):
     """The views over the eight messages, simulated and recorded, and over other recorded scenarios; by name."""
     folder = tmp_path_factory.mktemp("events")
     recorded = list(recorded_accounts(golden / "broker-4.8.0" / "base"))
-    counts = write_events([account_of(eight), *recorded], folder)
+    counts = write_events([eight, *recorded], folder)
     assert counts["fates"] == len(eight.fates) + sum(len(one.fates) for one in recorded)
     frames = views(spark, folder)
     return {name: [row.asDict() for row in frames[name].collect()] for name in VIEWS} | {"accounts": recorded}

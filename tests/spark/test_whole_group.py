@@ -126,7 +126,7 @@ def test_a_storm_comes_again_by_its_seed():
     record = sweep.run_row(sweep.rows()[0]).record()
     assert [one for one in rerun_row("storms", record) if not one.same] == []
     run = run_of_row("storms", record, "0")
-    assert sum(fact.kind == "notify" for fact in run.facts.facts if fact.t < 25_000) >= record["notifications"] > 0
+    assert sum(fact.kind == "notify" for fact in run.facts if fact.t < 25_000) >= record["notifications"] > 0
     with pytest.raises(BadInput, match="run 1: give worst, best, or a number from 0 to 0"):
         run_of_row("storms", record, "1")
 

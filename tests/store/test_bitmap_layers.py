@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Timers
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.store.consume_queue_ext import CqExtUnit

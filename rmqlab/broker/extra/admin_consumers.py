@@ -32,9 +32,10 @@ from rmqlab.protocol.admin_headers import (
     QueryCorrectionOffsetHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
-from rmqlab.protocol.bodies import QueryCorrectionOffsetBody, message_queue_order
+from rmqlab.protocol.bodies import QueryCorrectionOffsetBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

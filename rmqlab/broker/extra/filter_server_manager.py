@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.processor import BrokerHooks, Handler
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import BrokerHooks, Handler, Timers
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
 
@@ -61,8 +60,7 @@ class FilterServerManager:
         """Start as many as are missing now; those that were started and have not registered are started again."""
         missing = self._config.filter_server_nums - len(self.filter_server_table)
         for _ in range(missing):
-            if self._hooks.observe is not None:
-                self._hooks.observe(StartFilterServer())
+            self._hooks.tell(StartFilterServer())
             if self.start_filter_server is not None:
                 self.start_filter_server()
 

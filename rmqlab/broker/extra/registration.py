@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.extra.access_control import AccessControl
 from rmqlab.broker.extra.admin_clients import AdminClients
 from rmqlab.broker.extra.admin_consumers import AdminConsumers
-from rmqlab.broker.extra.admin_topics import AdminTopics
+from rmqlab.broker.extra.admin_topics import AdminTopics, Configuration
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
-from rmqlab.broker.extra.configuration import Configuration
 from rmqlab.broker.extra.filter_server_manager import FilterServerManager
 from rmqlab.broker.extra.query_message_processor import QueryMessageProcessor
 from rmqlab.broker.extra.reply_message_processor import ReplyMessageProcessor

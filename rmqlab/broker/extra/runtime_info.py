@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.broker.extra.configuration import Configuration
+    from rmqlab.broker.extra.admin_topics import Configuration
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand

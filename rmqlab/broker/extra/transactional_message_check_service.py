@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.client_housekeeping_service import ProducerManager
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.transactions import REMOVE_TAG, renewed
 from rmqlab.broker.processor import Broker2Client
-from rmqlab.broker.producer_manager import ProducerManager
 from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.message.java import parse_int, parse_long
 from rmqlab.message.message import Host, MessageExt
@@ -45,7 +45,7 @@ from rmqlab.store.store_status import PutMessageStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.timers import Timers
+    from rmqlab.broker.processor import Timers
 
 GROUP = f"{CID_RMQ_SYS_PREFIX}TRANS"
 OP_BATCH = 32

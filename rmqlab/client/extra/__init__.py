@@ -1,4 +1,4 @@
-"""What the articles do without: answers to the admin tool, transactions, requests with replies, traces, callbacks.
+"""What the articles do without: answers to the admin tool.
 
-Each registers with an instance, a producer or a consumer; no other module of the room imports one of them.
+It registers with an instance; no other module of the room imports it.
 """

@@ -11,8 +11,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec
 
-from rmqlab.filter.sql92 import factories as make
 from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_error
+from rmqlab.filter.sql92.factories import (
+    as_boolean,
+    create_and,
+    create_between,
+    create_comparison,
+    create_equal,
+    create_in,
+    create_is_not_null,
+    create_is_null,
+    create_not_between,
+    create_not_equal,
+    create_or,
+)
 from rmqlab.filter.sql92.nodes import NOWHERE, Constant, Negate, Node, Not, Property, TextTest
 from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
 from rmqlab.filter.sql92.values import decimal_literal, float_literal
@@ -85,7 +97,7 @@ def parse(expression: str, version: Version = DEFAULT_VERSION) -> Parsed:
     tokens = Tokens(expression, version)
     parser = _Parser(tokens, version)
     root = parser.read_expression()
-    return Parsed(_at(tokens[0], make.as_boolean, root), tokens[parser.index])
+    return Parsed(_at(tokens[0], as_boolean, root), tokens[parser.index])
 
 
 class _Parser:
@@ -237,7 +249,7 @@ class _Parser:
         null = self._take(Kind.NULL)
         if not self._builds:
             return _NOTHING
-        return make.create_is_not_null(node, null.end) if negated else make.create_is_null(node, null.end)
+        return create_is_not_null(node, null.end) if negated else create_is_null(node, null.end)
 
     def _in(self, operator: Token, node: Node, *, negated: bool) -> Node:
         self._take(Kind.OPEN)
@@ -248,7 +260,7 @@ class _Parser:
         end = self._take(Kind.CLOSE, Kind.COMMA).end
         if not self._builds:
             return _NOTHING
-        return _at(operator, make.create_in, node, elements, end, negated)
+        return _at(operator, create_in, node, elements, end, negated)
 
     def _text_test(self, kind: Kind, node: Node, *, negated: bool) -> Node:
         text = self._take(Kind.STRING)
@@ -324,16 +336,16 @@ def _joined(pending: _Pending, node: Node) -> Node:
         case Kind.MINUS:
             return Negate(span, node)
         case Kind.NOT:
-            return Not(span, make.as_boolean(node))
+            return Not(span, as_boolean(node))
         case Kind.BETWEEN:
-            between = make.create_not_between if pending.negated else make.create_between
+            between = create_not_between if pending.negated else create_between
             return between(left, pending.low or _NOTHING, node)
         case Kind.OR:
-            return make.create_or(left, node)
+            return create_or(left, node)
         case Kind.AND:
-            return make.create_and(left, node)
+            return create_and(left, node)
         case Kind.EQUAL:
-            return make.create_equal(left, node)
+            return create_equal(left, node)
         case Kind.NOT_EQUAL:
-            return make.create_not_equal(left, node)
-    return make.create_comparison(_ORDER[pending.kind], left, node)
+            return create_not_equal(left, node)
+    return create_comparison(_ORDER[pending.kind], left, node)

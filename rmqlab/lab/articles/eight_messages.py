@@ -169,15 +169,6 @@ class EightMessages:
         return Simulation(scenario, chooser=chooser, timing=timing, cluster=cluster, clients=clients)
 
 
-def eight_messages(**settings: object) -> Run:
-    """Run the article's experiment with other settings, those of ``EightMessages``.
-
-    Raises:
-        BadInput: a setting that cannot be.
-    """
-    return EightMessages(**settings).run()  # type: ignore[arg-type]
-
-
 @lru_cache(maxsize=1)
 def _lead_ms() -> int:
     """Ms of a run before its first step: the producer starts and makes the topic."""

@@ -10,24 +10,32 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.derived_e1 import all_sends, derived, set_up
 from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.lab.articles.headings import Heading, headings
-from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, Figure, FigureKind, conclusions, consumer_figures, send_figures
+from rmqlab.lab.articles.printed_e1 import (
+    NOT_PRINTED,
+    Figure,
+    FigureKind,
+    Heading,
+    all_sends,
+    conclusions,
+    consumer_figures,
+    derived,
+    headings,
+    send_figures,
+    set_up,
+)
 from rmqlab.lab.articles.run_figures import NAMES, STARTS, figure_of, is_known
-from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run import Run
-from rmqlab.lab.scenario import Scenario, parse_scenario
+from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import Simulation
 
 if TYPE_CHECKING:
@@ -41,8 +49,14 @@ OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
 PROPERTIES = "properties."
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """One entry of the manifest, as the file has it."""
+class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One experiment, as the manifest has it: ``verdict`` in words, ``expect`` figures by name.
+
+    ``sections``: places of the article's headings that it comes from; ``source``: where else; ``printed`` and
+    ``follows``: names of figures that the article states itself, or that follow from it; ``prints``: the file of what
+    the article printed; ``chosen``: what was put in. With ``seeds`` the article's run is made that often, with other
+    delays each time, and every figure is the list of all values that came out.
+    """
 
     id: str
     title: str
@@ -58,38 +72,20 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     chosen: str = ""
     seeds: int | None = None
 
+    @property
+    def headings(self) -> list[Heading]:
+        """The article's headings that it comes from."""
+        return [headings()[place] for place in self.sections]
 
-class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
-    experiment: list[_Entry]
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """One experiment: ``verdict`` in words, ``expect`` figures by name, ``prints``: the article's prints are there.
-
-    ``sections``: the article's headings that it comes from; ``source``: where else; ``kinds``: of the figures that the
-    article states itself, or that follow from it; ``chosen``: what was put in. With ``seeds`` the
-    article's run is made that often, with other delays each time, and every figure is the list of all values that
-    came out.
-    """
-
-    id: str
-    title: str
-    verdict: str
-    expect: dict[str, Any]
-    sections: Sequence[Heading]
-    source: str
-    kinds: dict[str, FigureKind]
-    eight: EightMessages | None
-    scenario: Scenario | None
-    prints: bool
-    chosen: str = ""
-    seeds: int | None = None
+    @property
+    def kinds(self) -> dict[str, FigureKind]:
+        """Of the figures that the article states itself, or that follow from it: which of the two."""
+        return dict.fromkeys(self.printed, FigureKind.PRINTED) | dict.fromkeys(self.follows, FigureKind.FOLLOWS)
 
     @property
     def cited(self) -> str:
         """Where it comes from: headings of an article, with their places, and what else."""
-        return "; ".join([*map(str, self.sections), *filter(None, [self.source])])
+        return "; ".join([*map(str, self.headings), *filter(None, [self.source])])
 
     def simulation(self) -> Simulation:
         """The experiment before it runs, with the usual delays.
@@ -98,11 +94,10 @@ class Experiment:
             BadInput: it has neither settings nor a scenario.
         """
         if self.eight is not None:
-            return self.eight.simulation()
+            return EightMessages(**self.eight).simulation()
         if self.scenario is None:
             raise BadInput(f"experiment {self.id}: neither eight nor scenario is given")
-        # SQL92 needs the broker's switch; for the others it changes nothing.
-        return Simulation(self.scenario, cluster=ClusterConfig(broker=BrokerConfig(enable_property_filter=True)))
+        return Simulation(parse_scenario(self.scenario), cluster=default_settings())
 
     def run(self) -> Run:
         """Run it in virtual time."""
@@ -110,7 +105,11 @@ class Experiment:
 
     def seeded_runs(self) -> list[Run]:
         """The runs with other delays, if it has ``seeds``."""
-        return [replace(self.eight, seed=seed).run() for seed in range(self.seeds or 0)] if self.eight else []
+        return [EightMessages(**(self.eight or {}) | {"seed": seed}).run() for seed in range(self.seeds or 0)]
+
+
+class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
+    experiment: list[Experiment]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -176,18 +175,19 @@ def read_manifest(path: Path | None = None) -> dict[str, Experiment]:
     try:
         entries = msgspec.convert(data, _Manifest).experiment
     except msgspec.ValidationError as error:
-        fields = ", ".join(one.name for one in msgspec.structs.fields(_Entry))
+        fields = ", ".join(one.name for one in msgspec.structs.fields(Experiment))
         raise BadInput(f"{path.name}: {error}; an experiment has {fields}") from error
     experiments: dict[str, Experiment] = {}
     for entry in entries:
         where = f"{path.name}, experiment {entry.id!r}"
         if entry.id in experiments:
             raise BadInput(f"{where}: the id is used twice; ids must differ")
-        experiments[entry.id] = _experiment(entry, where)
+        _check(entry, where)
+        experiments[entry.id] = entry
     return experiments
 
 
-def _experiment(entry: _Entry, where: str) -> Experiment:
+def _check(entry: Experiment, where: str) -> None:
     if (entry.eight is None) == (entry.scenario is None):
         raise BadInput(f"{where}: give either eight (settings of the article's run) or scenario (a scenario's text)")
     if entry.seeds is not None and (entry.eight is None or entry.seeds < 1):
@@ -198,26 +198,20 @@ def _experiment(entry: _Entry, where: str) -> Experiment:
         if not is_known(name):
             there = ", ".join([*NAMES, *Fate, *(f"{start}…" for start in STARTS)])
             raise BadInput(f"{where}: expect.{name!r} is no figure; there are {there}")
-    kinds = dict.fromkeys(entry.printed, FigureKind.PRINTED) | dict.fromkeys(entry.follows, FigureKind.FOLLOWS)
-    if stray := sorted(set(kinds) - set(entry.expect)):
+    if stray := sorted(set(entry.kinds) - set(entry.expect)):
         raise BadInput(f"{where}: printed or follows names {stray[0]!r}, which expect has not")
     places = headings()
     if unknown := [place for place in entry.sections if place not in places]:
         raise BadInput(f"{where}: sections has {unknown[0]!r}; data/articles/README.md has {', '.join(places)}")
-    eight = None
+    if entry.scenario is not None:
+        parse_scenario(entry.scenario, f"{where}, scenario")
     if entry.eight is not None:
         try:
-            eight = EightMessages(**entry.eight)
-            eight.scenario()
+            EightMessages(**entry.eight).scenario()
         except TypeError as error:
             raise BadInput(f"{where}: eight: {error}; its settings are {', '.join(EightMessages.__slots__)}") from error
         except BadInput as error:
             raise BadInput(f"{where}: eight: {error}") from error
-    scenario = None if entry.scenario is None else parse_scenario(entry.scenario, f"{where}, scenario")
-    return Experiment(
-        entry.id, entry.title, entry.verdict, entry.expect, [places[place] for place in entry.sections], entry.source,
-        kinds, eight, scenario, entry.prints is not None, entry.chosen, entry.seeds,
-    )  # fmt: skip
 
 
 def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[Experiment]:

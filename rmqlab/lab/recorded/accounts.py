@@ -1,27 +1,49 @@
-"""A recording read as a run: facts and fates of real clients, as `frame_facts` and the events beside them tell them."""
+"""A recording read as a run: facts and fates of real clients, as `frame_facts` and the events beside them tell them.
+
+Of a recording of `rmqlab tap` there are frames alone, and no frame tells what a listener made of a message. So what a
+client was given, and what an offset went past unseen, has the fate `passed`; only what broker or client dropped is
+certain. A send whose place in its queue no answer tells (it is delayed, or half a transaction; it was one-way, or the
+answer is missing) is an event `unplaced`, and no message.
+"""
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections import defaultdict
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import astuple
+
 from rmqlab.errors import BadInput
-from rmqlab.events import Consumed
-from rmqlab.lab.facts import Fact
-from rmqlab.lab.fates import FateClassifier, GroupMember
+from rmqlab.events import Commit, Consumed, Recorded, TapCommit, TapSent, Unplaced
+from rmqlab.lab.facts import Fact, FactLog
+from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
 from rmqlab.lab.replay.frames import LineKind, read_recording
-from rmqlab.lab.run import Account, sent_messages
+from rmqlab.lab.run import Run, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
+from rmqlab.message.batch import decode_messages
+from rmqlab.message.message import Message
+from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_properties
+from rmqlab.message.record import RecordError
+from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.producer_headers import (
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.lab.run import Event
+    from rmqlab.protocol.command import RemotingCommand
 
 
 class _Recorded(FrameAccount):
@@ -32,7 +54,7 @@ class _Recorded(FrameAccount):
         self.scenario, self.events = scenario, events
 
 
-def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Account]:
+def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
     """Yield the scenarios of a recorded set (all, or those of these ids) in their order.
 
     Raises:
@@ -76,24 +98,14 @@ def _align(told: dict[str, _Recorded], lines: Iterable[RecordedLine]) -> None:
 
 
 def _events(folder: Path) -> Iterator[_Recorded]:
-    path = folder / "events.jsonl.gz"
-    plain = folder / "events.jsonl"
-    try:
-        text = gzip.decompress(path.read_bytes()).decode() if path.is_file() else plain.read_text(encoding="utf-8")
-        events = [json.loads(line) for line in text.splitlines()]
-        by_id: dict[str, list[Event]] = defaultdict(list)
-        for event in events:
-            by_id[event["id"]].append(event)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path}: cannot be read ({error}); the folder of a recorded set has one") from error
-    for name, mine in by_id.items():
+    for name, mine in recorded_events(folder).items():
         first = next((event for event in mine if event["ev"] == "scenario"), None)
         if first is None:
-            raise BadInput(f"{path}: scenario {name!r} has no event 'scenario'")
-        yield _Recorded(convert_scenario(first["scenario"], f"{path.name}, scenario {name!r}"), mine)
+            raise BadInput(f"{folder}: scenario {name!r} has no event 'scenario'")
+        yield _Recorded(convert_scenario(first["scenario"], f"{folder.name}, scenario {name!r}"), mine)
 
 
-def _account(account: _Recorded) -> Account:
+def _account(account: _Recorded) -> Run:
     group_of = {step.who: step.group for step in account.scenario.steps if isinstance(step, Start)}
     last: dict[tuple[str, str], int] = {}
     consumed = [event for event in account.events if event["ev"] == "consume" and event["who"] in group_of]
@@ -112,11 +124,11 @@ def _account(account: _Recorded) -> Account:
         )  # fmt: skip
     account.facts.sort(key=lambda fact: fact.t)
     sent = sent_messages(account.scenario, account.events)
-    fates = FateClassifier(account.facts, account.state).fates(sent, _members(account))
-    return Account(account.scenario, account.suffix, sent, account.events, account.facts, fates)
+    fates = FateClassifier(account.facts, account.state).fates(sent, _members_of_events(account))
+    return Run(account.scenario, account.events, FactLog(account.facts), fates, Schedule(account.scenario.id))
 
 
-def _members(account: _Recorded) -> list[GroupMember]:
+def _members_of_events(account: _Recorded) -> list[GroupMember]:
     starts = {step.who: step for step in account.scenario.steps if isinstance(step, Start)}
     members: dict[str, GroupMember] = {}
     changes = [step for step in account.scenario.steps if isinstance(step, Subscribe)]
@@ -132,3 +144,143 @@ def _members(account: _Recorded) -> list[GroupMember]:
         elif event["ev"] == "stopped" and who in members:
             members[who].until = event["t"]
     return list(members.values())
+
+
+_SENDS = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
+# 4.8.0 `SendMessageProcessor.handlePutMessageResult`: with these the message is in the log
+_STORED = frozenset({
+    ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    ResponseCode.SLAVE_NOT_AVAILABLE,
+})  # fmt: skip
+
+
+def tap_account(folder: Path) -> Run:
+    """Read a recording as one account under its folder's name, with all names as they are on the wire.
+
+    Times are ms since the tap began. Its events are `sent`, `unplaced` and `commit`.
+
+    Raises:
+        BadInput: there is no such recording, or its frames have neither a consumer's heartbeat nor a message sent.
+    """
+    recording = read_recording(folder)
+    told = FrameAccount("")
+    frames = FrameReader(lambda client: (told, client) if client else None, recording.lines)
+    for line in recording.lines:
+        frames.see(line)
+    sends = list(_sends(recording.lines))
+    if not sends and not any(fact.kind == "heartbeat" for fact in told.facts):
+        raise BadInput(f"{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell")
+    sent = [message for message, _ in sends if message is not None]
+    members = _members_of_frames(told)
+    facts = sorted([*told.facts, *told.given], key=lambda fact: fact.t)
+    fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.state).fates(sent, members)]
+    events = [event for _, event in sends] + [
+        _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
+    ]
+    scenario = Scenario(recording.name, topics={}, steps=[])
+    return Run(scenario, sorted(events, key=lambda event: event["t"]), FactLog(facts), fates)
+
+
+def _as_known(fate: MessageFate, told: FrameAccount) -> MessageFate:
+    """A look of a client that never beat, or that went another way than through the tap, tells nothing here."""
+    unseen = fate.fate in {Fate.WAITING, Fate.NO_OWNER} and fate.offset < told.reached.get(
+        (fate.group, fate.topic, fate.queue), 0
+    )
+    return replace(fate, fate=Fate.PASSED) if unseen or fate.fate is Fate.SKIPPED_BY_OFFSET else fate
+
+
+def _members_of_frames(told: FrameAccount) -> list[GroupMember]:
+    """Who was in a group, from its first heartbeat until it left; who came again is there a second time."""
+    found: list[GroupMember] = []
+    there: dict[tuple[str, str], GroupMember] = {}
+    for fact in told.facts:
+        if fact.kind == "heartbeat":
+            for group, one in fact["subscriptions"]:
+                _asks(found, there, told, fact, group, (one.topic, one.expression_type, one.sub_string))
+        elif fact.kind == "unregister" and (gone := there.pop((fact["client"], fact["group"]), None)) is not None:
+            gone.until = fact.t
+    return found
+
+
+def _asks(
+    found: list[GroupMember], there: dict[tuple[str, str], GroupMember], told: FrameAccount, fact: Fact, group: str,
+    asked: tuple[str, str, str],
+) -> None:  # fmt: skip
+    who = fact["client"]
+    member = there.get((who, group))
+    if member is None:
+        member = there[who, group] = GroupMember(who, group, told.broadcasts(group))
+        found.append(member)
+    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == asked[0]), None)
+    if last != asked and not is_retry_topic(asked[0]):
+        member.asked.append((fact.t, *asked))
+
+
+def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:
+    """Yield each message and its event; None for one whose place no answer tells."""
+    asked: dict[tuple[int, int], tuple[float, RemotingCommand]] = {}
+    for line in lines:
+        command = line.command
+        if line.kind is not LineKind.FRAME or command is None:
+            continue
+        if line.to_broker and not command.is_response and command.code in _SENDS:
+            asked[line.conn, command.opaque] = line.t, command
+        elif not line.to_broker and command.is_response and (line.conn, command.opaque) in asked:
+            _, request = asked.pop((line.conn, command.opaque))
+            if command.code in _STORED:
+                yield from _stored(line.t, request, command)
+    for t, request in asked.values():
+        for message in _messages(request)[1]:
+            yield _unplaced(t, message)
+
+
+def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iterator[tuple[SendRecord | None, Event]]:
+    header, messages = _messages(request)
+    try:
+        told = answer.decode_header(SendMessageResponseHeader)
+    except RemotingCommandException:
+        return
+    for number, (message, offset_id) in enumerate(zip(messages, str(told.msg_id).split(","), strict=False)):
+        properties = message.properties
+        is_half = transaction_value(header.sys_flag) != TRANSACTION_NOT_TYPE
+        if is_half or properties.get(PROPERTY_DELAY_TIME_LEVEL, "0") != "0":
+            yield _unplaced(t, message)
+            continue
+        offset = told.queue_offset + number
+        body = (message.body or b"").decode("utf-8", "replace")
+        unique = message.unique_id or offset_id
+        yield (
+            SendRecord(message.topic, told.queue_id, offset, body, message.tags, unique, t, properties),
+            _line(t, TapSent(
+                message.topic, told.queue_id, offset, body, message.tags, unique, offset_id, header.producer_group,
+            )),
+        )  # fmt: skip
+
+
+def _unplaced(t: float, message: Message) -> tuple[None, Event]:
+    return None, _line(t, Unplaced(message.topic, message.tags))
+
+
+def _line(t: float, event: Recorded) -> Event:
+    return {"t": t, "ev": event.kind} | event.columns()
+
+
+def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[Message]]:
+    """Return what a send says, and its messages; none if it cannot be read, then the broker refused it too."""
+    try:
+        header = (
+            request.decode_header(SendMessageRequestHeader)
+            if request.code == RequestCode.SEND_MESSAGE
+            else request.decode_header(SendMessageRequestHeaderV2).v1()
+        )
+        body = request.body or b""
+        if request.code == RequestCode.SEND_BATCH_MESSAGE:
+            messages = decode_messages(body)
+        else:
+            plain = zlib.decompress(body) if header.sys_flag & COMPRESSED_FLAG else body
+            messages = [Message("", plain, header.flag, string_to_properties(header.properties))]
+    except (RemotingCommandException, RecordError, zlib.error):
+        return SendMessageRequestHeader(), []
+    for message in messages:
+        message.topic = header.topic
+    return header, messages

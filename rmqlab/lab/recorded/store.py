@@ -1,4 +1,4 @@
-"""A broker's store directory, wherever it lies: as it is, packed, or in a recorded set beside its events."""
+"""A broker's store directory: as it is, packed, or in a recorded set beside its events; or written by a simulation."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.lab.run import EVENTS
+from rmqlab.runtime.store_folder import StoreFolder, StoreFolderError
+from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rmqlab.broker.broker import Broker
+    from rmqlab.store.mapped_file_queue import MappedFileQueue
 
 RECORDED = "golden/broker-4.8.0"
 PACKED = "store.tar.gz"
 LOG = "commitlog"
 CONF = "broker.conf"
-EVENTS = ("events.jsonl.gz", "events.jsonl", "events")
 
 
 class StorePathError(BadInput):
@@ -32,26 +36,6 @@ class OpenedStore(NamedTuple):
     store: Path
     events: Path | None
     conf: Path | None
-
-
-class RecordedStore:
-    """The broker's directory of a recorded set as `store`, and what was seen as `events`. `cleanup` removes it."""
-
-    def __init__(self, recording: str | Path = "audit") -> None:
-        """Unpack the set of that name, or the one in that folder. Raises `BadInput` when it has no store."""
-        source = recording if isinstance(recording, Path) else folder("data") / RECORDED / recording
-        self.events = source / EVENTS[0]
-        self._temporary = tempfile.TemporaryDirectory(prefix="rmqlab-store-")
-        try:
-            _unpack(source / PACKED, Path(self._temporary.name))
-            self.store = _inside(source / PACKED, Path(self._temporary.name))
-        except BadInput as error:
-            self.cleanup()
-            raise StorePathError(f"{source}: no store to be had ({error}); a set with {PACKED} is needed") from error
-
-    def cleanup(self) -> None:
-        """Remove the copy."""
-        self._temporary.cleanup()
 
 
 @contextmanager
@@ -114,3 +98,41 @@ def _wrong(path: Path) -> str:
     if inside:
         return f"{path}: no store directory, but in it are some: {', '.join(inside[:8])}; name one of them"
     return f"{path}: no store directory, since it has no folder {LOG!r}, and no {PACKED}"
+
+
+# Files as small as those of the recordings.
+SMALL_FILES = MessageStoreConfig(
+    mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=1_000 * CQ_STORE_UNIT_SIZE
+)
+
+
+def write_store(broker: Broker, folder: Path) -> Path:
+    """Write commit log, consume queues and `config/` into `folder`, which must be new or empty. No index is written.
+
+    Raises:
+        StoreFolderError: the folder is not empty, cannot be written, or another broker has it.
+    """
+    if folder.is_dir() and any(folder.iterdir()):
+        raise StoreFolderError(f"store {folder}: there is something in it; name a new folder")
+    target = StoreFolder(folder)
+    target.open()
+    try:
+        for queue in _files(broker):
+            for one in queue.mapped_files:
+                written = target.segments(queue.directory, one.file_from_offset, one.file_size)
+                written.append(bytes(one.start) + one.segment.read(0, one.segment.size))
+        for file in broker.tables.files():
+            target.persist(file)
+    finally:
+        target.release(in_order=True)
+    return folder
+
+
+def _files(broker: Broker) -> Iterator[MappedFileQueue]:
+    store = broker.message_store
+    yield store.commit_log.mapped_file_queue
+    for queues in store.consume_queue_table.values():
+        for queue in queues.values():
+            yield queue.mapped_file_queue
+            if queue.consume_queue_ext is not None:
+                yield queue.consume_queue_ext.mapped_file_queue

@@ -1,8 +1,13 @@
-"""Our broker as a replay drives it: nothing happens by itself, and everything it sends is caught."""
+"""Our broker as a replay drives it: nothing happens by itself, and everything it sends is caught.
+
+A look at a queue is no delivery until its answer is the recorded one, so what consumers got is counted there. The
+counters are sampled every 10 s; of all phases those stay that explain every recorded rate so far.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
@@ -10,7 +15,10 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.registration import register_extras
+from rmqlab.lab.replay.compare import compare
 from rmqlab.message.message import Host
+from rmqlab.message.record import RecordError, decode_records
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import MessageStoreConfig
@@ -19,7 +27,7 @@ from rmqlab.store.message_store import MessageStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from rmqlab.broker.pull_request_hold_service import PullRequest
+    from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.protocol.channel import Channel
@@ -133,7 +141,7 @@ class RecordedStats(BrokerStatsManager):
         super().add(kind, key, value, now, times)
 
     def get(self, group: str, topic: str, queue_id: int | None, count: int, size: int, now: int) -> None:
-        """Wait for the recorded answer: `Phases.delivered` counts it."""
+        """Wait for the recorded answer: `SamplePhases.delivered` counts it."""
 
     def sample_since(self, started: int) -> None:
         """Have the same counters as if they were sampled since another moment."""
@@ -194,10 +202,6 @@ class ReplayedBroker(Broker):
         self.pull_message_processor.execute_request_when_wakeup(channel, command)
         return self.outgoing.pop()[1] if self.outgoing else None
 
-    def last_held(self, queue: tuple[str, int]) -> PullRequest:
-        """Return the pull of a queue that was held last."""
-        return self.pull_request_hold_service.held(*queue)[-1]
-
     def dispatch_one(self, now: int) -> tuple[str, int] | None:
         """Make the next stored message visible; return its queue, None when there is none."""
         self.now = now
@@ -213,3 +217,62 @@ class ReplayedBroker(Broker):
 
     def _note_queue(self, request: DispatchRequest) -> None:
         self._dispatched = request.topic, request.queue_id
+
+
+SAMPLED = frozenset({
+    RequestCode.GET_CONSUME_STATS, RequestCode.VIEW_BROKER_STATS_DATA, RequestCode.GET_BROKER_CONSUME_STATS,
+})  # fmt: skip
+PERIOD_MS = 10_000
+
+
+class SamplePhases:
+    """The moments, within 10 s, at which the samples may have been taken; `started` is when the broker began."""
+
+    def __init__(self, broker: ReplayedBroker, started: int) -> None:
+        self._broker = broker
+        self._started = started
+        self._open: list[tuple[int, int]] = [(0, PERIOD_MS)]
+
+    def delivered(self, exchange: Exchange, now: int) -> None:
+        """Count the messages of a pull whose answer is final."""
+        got = exchange.got
+        if got is None or exchange.code != RequestCode.PULL_MESSAGE or got.code != ResponseCode.SUCCESS:
+            return
+        try:
+            count = len(decode_records(got.body or b""))
+        except RecordError:
+            return
+        group, (topic, queue_id) = str(exchange.fields.get("consumerGroup")), exchange.queue
+        self._broker.delivered += count
+        BrokerStatsManager.get(self._broker.recorded_stats, group, topic, queue_id, count, len(got.body or b""), now)
+
+    def answer(self, channel: RecordedChannel, exchange: Exchange, now: int) -> RemotingCommand | None:
+        """Answer a request for rates with a phase that explains the recorded answer, and keep such phases only."""
+        broker, command, expected = self._broker, exchange.command, exchange.expected
+        if command is None:
+            return None
+        first: RemotingCommand | None = None
+        found: tuple[RemotingCommand, list[tuple[int, int]]] | None = None
+        for low, high in self._pieces(now):
+            started = self._started - PERIOD_MS + ((low + high) // 2 - self._started) % PERIOD_MS
+            broker.recorded_stats.sample_since(started)
+            got = broker.handle(channel, command, now)
+            first = first or got
+            if expected is not None and got is not None and not compare(exchange.code, expected, got):
+                if found is None:
+                    found = got, []
+                found[1].append((low, high))
+        broker.recorded_stats.sample_since(self._started)
+        if found is None:
+            return first
+        self._open = found[1]
+        return found[0]
+
+    def _pieces(self, now: int) -> list[tuple[int, int]]:
+        """The open phases, cut wherever a sample would come before or after something that was added."""
+        cuts = {entry[3] % PERIOD_MS for entry in self._broker.recorded_stats.log} | {now % PERIOD_MS}
+        pieces: list[tuple[int, int]] = []
+        for low, high in self._open:
+            edges = [low, *sorted(cut + 1 for cut in cuts if low < cut + 1 < high), high]
+            pieces.extend(pairwise(edges))
+        return pieces

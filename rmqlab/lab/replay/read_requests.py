@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.broker import NO_QUEUE
+from rmqlab.lab.replay.broker import NO_QUEUE, SAMPLED
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, ExchangeState
 from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
-from rmqlab.lab.replay.sample_phases import SAMPLED
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
@@ -163,7 +162,7 @@ class ReadRequests:
         broker.handle(context.channel(read), read.command, context.clock.epoch_ms(read.line.t))
         read.state, read.got = ExchangeState.HELD, None
         context.handled.add(read.number)
-        pull = broker.last_held(read.queue)
+        pull = broker.pull_request_hold_service.held(*read.queue)[-1]
         shift = self._shift(read, hold_ms)
         if shift:
             context.uses[Tolerated.LATE_SUSPEND] += 1

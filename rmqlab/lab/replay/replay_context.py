@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.broker import ReplayedBroker
+from rmqlab.lab.replay.broker import ReplayedBroker, SamplePhases
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState
-from rmqlab.lab.replay.sample_phases import SamplePhases
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
 

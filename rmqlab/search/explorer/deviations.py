@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.scenario import Scenario
-    from rmqlab.lab.simulate import ClientSettings
     from rmqlab.runtime.schedule import Schedule
 
 
@@ -147,7 +146,7 @@ class _Clocked(ScheduledChooser):
         """As before; the time goes with it."""
         taken = super().choose(label, n)
         if taken and self.simulation is not None:
-            facts = len(self.simulation.cluster.facts.facts)
+            facts = len(self.simulation.cluster.facts)
             self.asked.append((self.simulation.world.now_ms(), self.made[-1], facts))
         return taken
 
@@ -157,7 +156,6 @@ def replay_schedule(
     schedule: Schedule,
     *,
     cluster: ClusterConfig | None = None,
-    clients: ClientSettings | None = None,
 ) -> ReplayedSchedule:
     """Run a schedule of ``scenario`` again.
 
@@ -165,7 +163,7 @@ def replay_schedule(
         ScheduleMismatchError: it belongs to another scenario, or other settings.
     """
     chooser = _Clocked(schedule)
-    chooser.simulation = Simulation(scenario, chooser=chooser, timing=schedule.timing, cluster=cluster, clients=clients)
+    chooser.simulation = Simulation(scenario, chooser=chooser, timing=schedule.timing, cluster=cluster)
     run = chooser.simulation.run()
     told = [
         ScheduleDeviation(t, choice.number, deviation(choice, schedule.timing), facts)

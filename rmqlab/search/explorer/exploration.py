@@ -153,8 +153,6 @@ class Exploration:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        from rmqlab.search.explorer.exploration import exploration_lines
-
         return "\n".join(exploration_lines(self))
 
     def tree(self, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:

@@ -14,13 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.gc_tuning import gc_tuning
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.choice_graph import decisions
 from rmqlab.search.explorer.deviations import MOST_RUNS, ScheduleShortener
 from rmqlab.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
-from rmqlab.search.explorer.open_search import OpenSearch, ReachedEnding
+from rmqlab.search.explorer.open_search import OpenSearch, ReachedEnding, gc_tuning
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, usual_properties
 from rmqlab.search.explorer.timings import ALL, TIMES, RaceChooser, assumed, checked_vary, race_timing, search_timing
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.run import Outcome, Run
     from rmqlab.lab.scenario import Scenario
-    from rmqlab.lab.simulate import ClientSettings
     from rmqlab.runtime.schedule import Chooser
 
 BUDGET = 2_000
@@ -57,7 +55,6 @@ class Explorer:
         lag_ms: int = 0,
         vary: Sequence[str] = (),
         cluster: ClusterConfig | None = None,
-        clients: ClientSettings | None = None,
         properties: Sequence[RunProperty] | None = None,
     ) -> None:
         """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
@@ -78,8 +75,8 @@ class Explorer:
         self.scenario = scenario
         self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
-        self._search_for = partial(OpenSearch, scenario, self._key, cluster=cluster, clients=clients)
-        self._simulate = partial(simulate, scenario, cluster=cluster, clients=clients)
+        self._search_for = partial(OpenSearch, scenario, self._key, cluster=cluster)
+        self._simulate = partial(simulate, scenario, cluster=cluster)
         self._properties = usual_properties(scenario) if properties is None else list(properties)
         self._varied = [checked_vary(vary)]
         self._searches = [self._search()]
@@ -265,12 +262,3 @@ def _outcomes(search: OpenSearch) -> list[Outcome]:
 
 def _ends_with(outcome: Outcome, run: Run) -> bool:
     return run.outcome() == outcome
-
-
-def explore(scenario: Scenario, **settings: Any) -> Exploration:
-    """Explore a scenario; the settings are those of ``Explorer``.
-
-    Raises:
-        BadInput: a setting that cannot be, or a scenario that cannot be simulated.
-    """
-    return Explorer(scenario, **settings).explore()

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
+from rmqlab.broker.processor import Timers
 from rmqlab.broker.pull_request_hold_service import PullRequest
-from rmqlab.broker.timers import Timers
 from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
 from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, OffsetAsked, PullAnswered
 from rmqlab.filter.message_filter import ConsumerFilterData
@@ -297,7 +297,7 @@ class History:
 
     def state(self) -> Canonical:
         """All of it up to now."""
-        facts = self._simulation.cluster.facts.facts
+        facts = self._simulation.cluster.facts
         for index in range(self._facts_read, len(facts)):
             self._read(facts[index])
         self._facts_read = len(facts)

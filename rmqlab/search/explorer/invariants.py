@@ -77,7 +77,7 @@ def _notified(reading: RunView) -> Iterator[RuleViolation]:
     # A notification has a cause at the same moment: a member or a topic came or went.
     causes = {
         fact.t
-        for fact in reading.run.facts.facts
+        for fact in reading.run.facts
         if fact.get("group") == reading.group
         and (
             fact.kind in GROUP_CHANGES or (fact.kind == "subscription" and (fact["old"] is None or fact["new"] is None))

@@ -7,30 +7,24 @@ one: who consumed what, and the committed offsets. Else the recorded outcome mus
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import FILE_NAME, ClusterConfig, cluster_of, read_cluster_config
-from rmqlab.lab.run import Event, Outcome
+from rmqlab.lab.cluster import ClusterConfig, settings_beside
+from rmqlab.lab.run import Outcome, recorded_events
 from rmqlab.lab.scenario import Scenario, read_scenarios, refusal_of
-from rmqlab.lab.scenario_inputs import as_scenario, chosen_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from rmqlab.lab.run import Run
-    from rmqlab.lab.simulate import ClientSettings
     from rmqlab.runtime.schedule import Chooser
 
 
@@ -81,22 +75,24 @@ def survey(
     seeds: int = SEEDS,
     wanted: Outcome | None = None,
     cluster: ClusterConfig | None = None,
-    clients: ClientSettings | None = None,
+    begun: Survey | None = None,
 ) -> Survey:
     """Run a scenario with nominal times and with ``seeds`` seeds, and collect its outcomes.
 
-    With ``wanted`` it stops early: when that outcome was reached and another one proved the race.
+    With ``wanted`` it stops early: when that outcome was reached and another one proved the race. ``begun``, a survey
+    with fewer seeds that did not stop early, is continued: its runs need not be made again.
 
     Raises:
         BadInput: the scenario cannot be simulated.
     """
-    result, timing = Survey(scenario), race_timing(scenario)
+    result, timing = begun or Survey(scenario), race_timing(scenario)
 
     def run(chooser: Chooser | None, seed: int | None) -> None:
-        result.add(simulate(scenario, chooser=chooser, timing=timing, cluster=cluster, clients=clients), seed)
+        result.add(simulate(scenario, chooser=chooser, timing=timing, cluster=cluster), seed)
 
-    run(None, None)
-    for seed in range(seeds):
+    if begun is None:
+        run(None, None)
+    for seed in range(result.runs - 1, seeds):
         if wanted is not None and wanted in result.reached and result.depends_on_race:
             break
         run(RaceChooser(seed), seed)
@@ -158,70 +154,6 @@ class RecordedComparison:
         return result | {"runs": self.survey.runs, "outcomes": outcomes}
 
 
-def scenario_and_settings(
-    given: Scenario | Mapping[str, Any] | str | Path, settings: Mapping[str, object], rules: Rules = DEFAULT_RULES
-) -> tuple[Scenario, ClusterConfig]:
-    """A scenario that a caller gave, and the cluster that runs it: with these settings, else those beside its file.
-
-    Raises:
-        BadInput: it is no scenario, no file, or a setting is unknown.
-    """
-    if not (isinstance(given, Path) or (isinstance(given, str) and not given.lstrip().startswith("{"))):
-        return as_scenario(given), cluster_of(settings, rules)
-    path, scenario = chosen_scenario(str(given))
-    return scenario, cluster_of(settings, rules) if settings else replace(settings_beside(path.parent), rules=rules)
-
-
-def settings_beside(folder: Path) -> ClusterConfig:
-    """The settings of the broker.conf in ``folder``; without one the defaults, and SQL92 allowed, as was recorded.
-
-    Raises:
-        BadInput: the file has a key or a value that the broker does not know.
-    """
-    path = folder / FILE_NAME
-    return read_cluster_config(path, strict=False) if path.is_file() else default_settings()
-
-
-def default_settings() -> ClusterConfig:
-    """The broker's defaults, but for enablePropertyFilter."""
-    return ClusterConfig(broker=BrokerConfig(enable_property_filter=True))
-
-
-def recorded_events(folder: Path) -> dict[str, list[Event]]:
-    """The events of a recorded set by scenario id, from events.jsonl.gz, events.jsonl or a folder events/.
-
-    In a folder each scenario has a file named after it, whose lines need no ``id``: so a driver of clients leaves them.
-
-    Raises:
-        BadInput: no such file, or a line that is no event; the text names file and line.
-    """
-    events: dict[str, list[Event]] = {}
-    for path, of in _event_files(folder):
-        try:
-            data = path.read_bytes()
-            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}: cannot be read ({error}); a recorded set has events.jsonl.gz") from error
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            try:
-                event = of | json.loads(line)
-                Outcome.of_events([event])
-                events.setdefault(event["id"], []).append(event)
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadInput(f"{path}, line {number}: no event of a recording ({error!r})") from error
-    return events
-
-
-def _event_files(folder: Path) -> list[tuple[Path, Event]]:
-    """Files of events, with what their lines do not say themselves."""
-    packed, plain, split = folder / "events.jsonl.gz", folder / "events.jsonl", folder / "events"
-    if not packed.is_file() and not plain.is_file() and split.is_dir():
-        return [(path, {"id": path.stem}) for path in sorted(split.glob("*.jsonl"))]
-    return [(packed if packed.is_file() else plain, {})]
-
-
 def compare(
     folder: Path,
     scenarios: Iterable[Scenario] | None = None,
@@ -253,5 +185,5 @@ def compare(
             continue
         result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster)
         if recorded not in result.reached and patience > 1:
-            result = survey(scenario, seeds=seeds * patience, wanted=recorded, cluster=cluster)
+            result = survey(scenario, seeds=seeds * patience, wanted=recorded, cluster=cluster, begun=result)
         yield RecordedComparison(scenario.id, recorded, result)

@@ -154,26 +154,6 @@ def _list(walk: Walk, thing: list[Any]) -> Canonical:
     return ("list", *[one if type(one) in _PLAIN else ways[type(one)](walk, one) for one in thing])
 
 
-def _set(walk: Walk, thing: set[Any]) -> Canonical:
-    return ("set", *sorted(map(repr, map(walk.of, thing))))
-
-
-def _view(walk: Walk, thing: Any) -> Canonical:
-    return ("view", *map(walk.of, thing))
-
-
-def _function(walk: Walk, thing: FunctionType) -> Canonical:
-    return ("function", thing.__qualname__, *(walk.of(cell) for cell in thing.__closure__ or ()))
-
-
-def _method(walk: Walk, thing: MethodType) -> Canonical:
-    return ("method", thing.__func__.__qualname__, walk.of(thing.__self__))
-
-
-def _partial(walk: Walk, thing: partial[Any]) -> Canonical:
-    return ("partial", walk.of(thing.func), walk.of(thing.args), walk.of(thing.keywords))
-
-
 def _coroutine(walk: Walk, thing: Any) -> Canonical:
     again = walk.again(thing)
     if again is not None:
@@ -217,13 +197,12 @@ _WAYS: tuple[tuple[type, Way], ...] = (
     (deque, _list),
     (range, lambda _, thing: ("range", thing.start, thing.stop, thing.step)),
     (bytearray, lambda _, thing: ("bytearray", bytes(thing))),
-    *((view, _view) for view in _VIEWS),
-    (set, _set),
-    (frozenset, _set),
-    (FunctionType, _function),
-    (MethodType, _method),
+    *((view, lambda walk, thing: ("view", *map(walk.of, thing))) for view in _VIEWS),
+    *((kind, lambda walk, thing: ("set", *sorted(map(repr, map(walk.of, thing))))) for kind in (set, frozenset)),
+    (FunctionType, lambda walk, thing: ("function", thing.__qualname__, *map(walk.of, thing.__closure__ or ()))),
+    (MethodType, lambda walk, thing: ("method", thing.__func__.__qualname__, walk.of(thing.__self__))),
     (BuiltinMethodType, lambda _, thing: ("builtin", thing.__name__)),
-    (partial, _partial),
+    (partial, lambda walk, thing: ("partial", *map(walk.of, (thing.func, thing.args, thing.keywords)))),
     (CellType, lambda walk, thing: walk.of(thing.cell_contents)),
     (CoroutineType, _coroutine),
     (GeneratorType, _coroutine),

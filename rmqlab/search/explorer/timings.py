@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.runtime.schedule import SeededChooser, Timing
+from rmqlab.runtime.schedule import ScheduledChooser, SeededChooser, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from rmqlab.lab.scenario import Scenario
+    from rmqlab.runtime.schedule import Schedule
 
 
 # When the recordings were made a frame took 0.2 to 1 ms, some ms when the machine was busy, and tens of ms when a
@@ -79,6 +80,13 @@ class RaceChooser(SeededChooser):
         if label.startswith(MOVED):
             return super().pick(number, label, n)
         return self._random.randrange(n)
+
+
+def chosen_times(scenario: Scenario, *, seed: int | None = None, schedule: Schedule | None = None) -> dict[str, Any]:
+    """The settings of a `Simulation` that draw times from a `seed`, or repeat a `schedule`; none without both."""
+    if schedule is not None:
+        return {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
+    return {} if seed is None else {"chooser": RaceChooser(seed), "timing": race_timing(scenario)}
 
 
 # What is assumed of each when it is not varied.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import Apart
+from rmqlab.lab.fates import Fate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.search.lint.loss import Loss, Properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from fractions import Fraction
 
 
 class LintVerdict(StrEnum):
@@ -24,6 +24,7 @@ class LintVerdict(StrEnum):
     INCONSISTENT = "inconsistent"
 
 
+Properties = dict[str, str]
 _ORDER = list(LintVerdict)
 
 
@@ -75,6 +76,22 @@ class WishDifference:
             "proven": apart is not None and apart.proven,
             "tried": 0 if apart is None else apart.tried,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What becomes of a message while the slot is ``holder``'s: by owner of its queue, and in which share of queues.
+
+    ``lost``: the share of the queues (in a broadcasting group: of the members that ask for it) where it is lost;
+    ``stuck``: where it waits, because nobody pulls. ``fates``: fate by owner. ``unasked``: owners that get it although
+    they did not ask for it.
+    """
+
+    holder: str
+    lost: Fraction
+    stuck: Fraction
+    fates: dict[str, Fate]
+    unasked: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +168,6 @@ class GroupLint:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        from rmqlab.search.lint.findings import lint_lines
-
         return "\n".join(lint_lines(self))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.search.plan.change import MessageKind, text_of
-from rmqlab.search.plan.procedures import PROCEDURES, rollouts
+from rmqlab.search.plan.procedures import rollouts
 
 if TYPE_CHECKING:
     from rmqlab.search.plan.change import Change
@@ -39,12 +39,7 @@ ASKS_PRODUCERS = ("Producers ", "Have the producers ")  # how the steps begin th
 
 
 def asks_of_producers(procedure: Procedure, change: Change) -> list[str]:
-    """The steps of a checklist that the producers have to take: a procedure with some is safe only if they do.
-
-    A procedure of one's own has no checklist; what it asks is known by how its producers behave.
-    """
-    if procedure not in PROCEDURES:
-        return []
+    """The steps of a checklist that the producers have to take: a procedure with some is safe only if they do."""
     return [step for step in checklist(procedure, change) if step.startswith(ASKS_PRODUCERS)]
 
 

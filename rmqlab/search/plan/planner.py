@@ -16,15 +16,14 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.lab.gc_tuning import gc_tuning
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, Simulation, simulate
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.deviations import ScheduleShortener
 from rmqlab.search.explorer.explore import NotRepeatedError
-from rmqlab.search.explorer.open_search import OpenSearch
-from rmqlab.search.explorer.recorded_outcomes import default_settings
+from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab.search.explorer.timings import LATE_TIMING, RaceChooser
-from rmqlab.search.plan.change import Change, MessageKind, change_between, parse_subscription
+from rmqlab.search.plan.change import Change, change_between, parse_subscription
 from rmqlab.search.plan.checklist import asks_of_producers
 from rmqlab.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
 from rmqlab.search.plan.results import Plan, ProcedureResult
@@ -108,7 +107,8 @@ class _Trial:
             raise NotRepeatedError(f"schedule {run.schedule.to_json()} does not repeat its run")
         return ProcedureResult(
             self.procedure, self.producers, self.course, search.exhausted and not more_by_chance, search.runs, drawn,
-            self._losses(search), run, cost, self.usual, self.duplicates, lost_messages(run, cost), self._conditions(),
+            self._losses(search), run, cost, self.usual, self.duplicates, lost_messages(run, cost),
+            asks_of_producers(self.procedure, self.change),
         )  # fmt: skip
 
     def _ran(self) -> None:
@@ -118,12 +118,12 @@ class _Trial:
 
     def like(self, other: ProcedureResult) -> ProcedureResult:
         """What another procedure with the same steps came to, under this one's name."""
-        return replace(other, procedure=self.procedure, producers=self.producers, conditions=self._conditions())
-
-    def _conditions(self) -> list[str]:
-        asked = asks_of_producers(self.procedure, self.change)
-        waits = self.producers is Producers.WAIT and set(self.change.kinds) - {MessageKind.BOTH}
-        return asked or (["Producers wait: see the procedure."] if waits and self.procedure not in PROCEDURES else [])
+        return replace(
+            other,
+            procedure=self.procedure,
+            producers=self.producers,
+            conditions=asks_of_producers(self.procedure, self.change),
+        )
 
     def _losses(self, search: OpenSearch) -> dict[int, float]:
         losses = dict.fromkeys(sorted(self._reached), 0.0)
@@ -171,19 +171,17 @@ def _badness(cost: RunCost) -> tuple[int, int]:
     return len(cost.lost), cost.duplicates
 
 
-def procedures_named(names: Sequence[str | Procedure] | None) -> list[Procedure]:
-    """Procedures by name (one of your own stands for itself), all without names.
+def procedures_named(names: Sequence[str] | None) -> list[Procedure]:
+    """Procedures by name, all without names.
 
     Raises:
         BadInput: there is none of this name.
     """
     known = {one.name: one for one in PROCEDURES}
-    found = []
-    for name in names or known:
-        if isinstance(name, str) and name not in known:
+    for name in names or ():
+        if name not in known:
             raise BadInput(f"no procedure {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
-        found.append(known[name] if isinstance(name, str) else name)
-    return found
+    return [known[name] for name in names or known]
 
 
 def plan(
@@ -193,7 +191,7 @@ def plan(
     setting: Setting | None = None,
     budget: int = BUDGET,
     seed: int = 0,
-    procedures: Sequence[str | Procedure] | None = None,
+    procedures: Sequence[str] | None = None,
     producers: Sequence[Producers] = tuple(Producers),
     progress: Callable[[str], None] | None = None,
 ) -> Plan:

@@ -101,7 +101,7 @@ class _Timeline:
 
     def begin(self) -> None:
         """All members start with OLD; then messages flow."""
-        self.wave(self.start_old)
+        self.wave(lambda number: self.start(number, self.change.old))
         self.now += SETTLE_MS
         kinds = set(self.change.kinds)
         self.flowing = kinds - {MessageKind.NEW} if self.producers is Producers.WAIT else kinds
@@ -131,19 +131,21 @@ class _Timeline:
         for kind in MessageKind:
             if kind not in self.flowing:
                 continue
-            topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else TOPIC
             for queue in range(self.setting.queues):
-                self.sent += 1
-                by_topic.setdefault(topic, []).append(self.change.message(kind, self.sent, queue))
+                topic, message = self._message(kind, queue)
+                by_topic.setdefault(topic, []).append(message)
         self.steps += [Send(at, topic=topic, messages=messages) for topic, messages in by_topic.items()]
+
+    def _message(self, kind: MessageKind, queue: int) -> tuple[str, OutgoingMessage]:
+        self.sent += 1
+        topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else TOPIC
+        return topic, self.change.message(kind, self.sent, queue)
 
     def _among(self, number: int) -> None:
         """A message of each kind among the frames of a start."""
         for kind in MessageKind:
             if kind in self.flowing:
-                topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else TOPIC
-                self.sent += 1
-                message = self.change.message(kind, self.sent, number % self.setting.queues)
+                topic, message = self._message(kind, number % self.setting.queues)
                 self.steps.append(Send(self.now, topic=topic, messages=[message]))
 
     def wave(self, step: Callable[[int], None]) -> None:
@@ -151,10 +153,6 @@ class _Timeline:
         for number in range(self.setting.members):
             step(number)
             self.advance(APART_MS)
-
-    def start_old(self, number: int) -> None:
-        """A member of the group starts with OLD."""
-        self.start(number, self.change.old)
 
     def start(self, number: int, wants: Subscription, group: str = GROUP, topic: str = TOPIC, name: str = "C") -> None:
         """A member starts."""
@@ -240,27 +238,6 @@ class Procedure:
     name: str
     title: str
     write: Callable[[_Timeline], None]
-
-
-def rollouts_of(waves: Sequence[Subscription], switch_after: int) -> Procedure:
-    """A procedure of your own: one rolling restart for each subscription; the producers switch after so many of them.
-
-    Raises:
-        BadInput: no rollout, or a switch that is not within them.
-    """
-    if not waves or not 0 <= switch_after <= len(waves):
-        raise BadInput(f"{len(waves)} rollouts, a switch after {switch_after}; give a rollout, and 0 to their number")
-
-    def write(line: _Timeline) -> None:
-        for number, wants in enumerate(waves):
-            if number == switch_after:
-                line.switch()
-                line.pause()
-            line.rollout(wants)
-        if switch_after == len(waves):
-            line.switch()
-
-    return Procedure("rollouts", "rolling restarts of your own", write)
 
 
 PROCEDURES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Run
@@ -105,7 +105,7 @@ class ProcedureResult:
             "loss": {"best": best, "median": median, "worst": worst},
             "losses": {str(lost): round(share, 9) for lost, share in sorted(self.losses.items())},
             "wanted": self.cost.wanted,
-            "lost": [one.as_json() for one in self.lost],
+            "lost": [asdict(one) for one in self.lost],
             "takes_ms": self.usual.takes_ms,
             "longest_wait_ms": self.usual.longest_wait_ms,
             "scenario": self.course.scenario.to_builtins(),
@@ -134,7 +134,9 @@ class Plan:
     def lossless(self) -> list[ProcedureResult]:
         """Those that lost nothing: first the safe, then those that need not wait, each in the order of what it asks."""
         found = [one for one in self.tried if one.lossless]
-        return sorted(found, key=lambda one: (not one.safe, one.producers is Producers.WAIT, _asks(one.procedure)))
+        return sorted(
+            found, key=lambda one: (not one.safe, one.producers is Producers.WAIT, EASE.index(one.procedure.name))
+        )
 
     @property
     def safe(self) -> list[ProcedureResult]:
@@ -143,18 +145,14 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """The plan; ``procedures`` has one object for each procedure and behaviour of the producers."""
-        change, setting = self.change, self.setting
+        change = self.change
         return {
             "old": text_of(change.old),
             "new": text_of(change.new),
             "same": change.same,
             "messages": {kind.value: dict(properties) for kind, properties in change.kinds.items()},
             "union": None if change.union is None else text_of(change.union),
-            "members": setting.members,
-            "queues": setting.queues,
-            "pause_ms": setting.pause_ms,
-            "every_ms": setting.every_ms,
-            "among": setting.among,
+            **asdict(self.setting),
             "budget": self.budget,
             "seed": self.seed,
             "assumptions": assumed(()),
@@ -164,10 +162,6 @@ class Plan:
 
 # A restart is what every deployment does; a gap, a second group, a second rollout, new code in producers ask for more.
 EASE = ("one-by-one", "stop-all", "new-group", "widen-then-narrow", "new-topic")
-
-
-def _asks(procedure: Procedure) -> int:
-    return EASE.index(procedure.name) if procedure.name in EASE else len(EASE)
 
 
 MOST_NAMED = 6

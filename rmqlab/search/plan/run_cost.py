@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.lab.scenario import Send, Start
 from rmqlab.search.plan.change import Change, MessageKind
@@ -26,13 +26,6 @@ class LostByChange:
     fate: str
     culprit: str | None
     subscription: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {
-            "body": self.body, "kind": self.kind.value, "queue": self.queue, "fate": self.fate,
-            "culprit": self.culprit, "subscription": self.subscription,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +50,7 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
     nobody has taken it when everything has come to rest.
     """
     sent = _sent(run)
-    starts = {(step.who, index): step for index, step in enumerate(run.scenario.steps) if isinstance(step, Start)}
-    later = [step for _, step in sorted(starts.items(), key=lambda one: one[0][1])]
+    later = [step for step in run.scenario.steps if isinstance(step, Start)]
     running: dict[str, Start] = {}
     wanted: dict[str, float] = {}
     taken: Counter[str] = Counter()

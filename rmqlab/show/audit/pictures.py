@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
-from rmqlab.show.brush import Brush, painted, text_width
+from rmqlab.show.brush import Brush, cut, in_rows, painted, text_width
 from rmqlab.show.charts import WIDTH, heat_map
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLACK, BLUE, GREY, LOOKS, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, Look, ink
 from rmqlab.show.tables import Table
+from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rmqlab.lab.audit_report import AuditReport, HeldSubscription
 
-SECOND_MS = 1_000
-SLOT_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
+SECOND_MS, MINUTE_MS = 1_000, 60_000
+MOST_GROUPS, MOST_BINS, LONGEST = 24, 60, 40
 # Inches.
 LEFT, RIGHT, TITLE, BARS, AXIS, STRIP, LINE = 0.55, 0.15, 0.5, 2.2, 0.3, 0.32, 0.28
+FLOOR = TITLE + BARS
 
 
 def audit_table(audit: AuditReport) -> Table:
@@ -75,124 +78,199 @@ def loss_by_second(audit: AuditReport, group: str) -> Picture:
     messages, one = audit.messages_of(group, topic), audit.summary[group][topic]
     zero = min(row["storeTimestamp"] for row in messages)
     cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
-    # What was lost is at the bottom, so that its heights can be compared.
-    order = (*map(str, sorted(Fate, key=lambda fate: fate not in LOSING)), PERHAPS_WANTED, UNWANTED)
-    kinds = [kind for kind in order if any(kind == other for _, other in cells)]
+    kinds = _kinds_of(cells)
     sent = Counter((row["storeTimestamp"] - zero) // SECOND_MS for row in messages)
     title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {audit.name})"
-    slots = audit.slots.get((group, topic), [])
     rows = [(second, number, *(cells[second, kind] for kind in kinds)) for second, number in sorted(sent.items())]
-    chart = _Seconds(kinds, cells, sent, slots, zero, title)
-    table = Table(title, ("second", "sent", *(_words(kind) for kind in kinds)), rows)
-    return Picture(
-        painted(WIDTH, chart.height, chart.draw), title=title, alt=_told(audit, group, topic, zero), table=table
-    )
+    words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
+    chart = _Columns(kinds, cells, title, words, "second", strip=True)
+    slots = audit.slots.get((group, topic), [])
+
+    def draw(brush: Brush) -> None:
+        chart.draw(brush)
+        _strip(brush, slots, TimeScale(zero, zero + SECOND_MS * chart.bins, LEFT, WIDTH - RIGHT))
+
+    table = Table(title, ("second", "sent", *(look_of(kind).words for kind in kinds)), rows)
+    return Picture(painted(WIDTH, chart.height, draw), title=title, alt=_told(audit, group, topic, zero), table=table)
 
 
-class _Seconds:
-    """Draws a column for each second, divided by fate, and below it what the broker held."""
+def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iterable[dict[str, Any]]) -> Picture:
+    """One bar for each group and topic, the most lost first: which share of its messages met which fate.
+
+    `rows` are group, topic and the audit's figures of them; `counts` say how many messages met which fate.
+    """
+    keys = [(group, topic) for group, topic, _ in rows[:MOST_GROUPS]]
+    cells: Counter[tuple[tuple[str, str], str]] = Counter()
+    for row in counts:
+        cells[(row["group"], row["topic"]), kind_of(row)] += row["messages"]
+    kinds = [kind for kind in (*map(str, Fate), PERHAPS_WANTED, UNWANTED) if any(cells[key, kind] for key in keys)]
+    title = f"What became of the messages of {len(keys)} groups and topics: shares"
+    names = [cut(f"{group} · {topic}", LONGEST) for group, topic in keys]
+    left = 0.25 + max((text_width(name) for name in names), default=0)
+    legend, below = _legend(kinds), TITLE + LINE * len(keys) + 0.3
+
+    def draw(brush: Brush) -> None:
+        brush.heading(title)
+        for number, (key, name) in enumerate(zip(keys, names, strict=True)):
+            y, x, total = TITLE + LINE * number, left, max(1, sum(cells[key, kind] for kind in kinds))
+            brush.text(left - 0.1, y + LINE / 2, name, ha="right")
+            for kind in kinds:
+                width = (WIDTH - RIGHT - left) * cells[key, kind] / total
+                with brush.saying(f"{name}: {cells[key, kind]} {look_of(kind).words}"):
+                    _filled(brush, x, y + 0.03, width, LINE - 0.06, kind)
+                x += width
+        _draw_legend(brush, legend, below)
+
+    table = Table(title, ("group", "topic", *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys])
+    lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
+    alt = f"A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown."
+    if rows and rows[0][2]["lost"]:
+        alt += f" {rows[0][0]} lost the most, {rows[0][2]['lost']} of {rows[0][2]['sent']}."
+    return Picture(painted(WIDTH, below + _height(legend), draw), title=title, alt=alt, table=table)
+
+
+def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -> Picture:
+    """Messages of a topic by the time they were stored: which were lost for the group, and by which stage."""
+    mine = [row for row in counts if (row["group"], row["topic"]) == (group, topic)]
+    first = min(row["minute"] for row in mine)
+    width = -(-(max(row["minute"] for row in mine) - first + 1) // MOST_BINS)
+    cells: Counter[tuple[int, str]] = Counter()
+    for row in mine:
+        cells[(row["minute"] - first) // width, kind_of(row)] += row["messages"]
+    kinds = _kinds_of(cells)
+    unit = "minute" if width == 1 else f"{width} minutes"
+    title = f"{cut(group, LONGEST)}, {cut(topic, LONGEST)}: losses by {unit}"
+    words = f"messages in {unit}, over {unit} since {moment_text(first * MINUTE_MS)} UTC"
+    chart = _Columns(kinds, cells, title, words, unit)
+    rows = [
+        (moment_text((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in kinds))
+        for number in range(chart.bins)
+    ]
+    lost = sum(number for (_, kind), number in cells.items() if kind in set(map(str, LOSING)))
+    alt = f"Bars over time: {lost} of {sum(cells.values())} messages of {topic} were lost for {group}."
+    svg = painted(WIDTH, chart.height, chart.draw)
+    return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds), rows))
+
+
+def _kinds_of(cells: Iterable[tuple[object, str]]) -> list[str]:
+    """The kinds there are; what was lost comes first, at the bottom, so that its heights can be compared."""
+    there = {kind for _, kind in cells}
+    order = (*map(str, sorted(Fate, key=lambda fate: fate not in LOSING)), PERHAPS_WANTED, UNWANTED)
+    return [kind for kind in order if kind in there]
+
+
+class _Columns:
+    """Draws a column for each bin of time, divided by kind; with `strip` there is room for one below the axis."""
 
     def __init__(
         self,
         kinds: Sequence[str],
         cells: Counter[tuple[int, str]],
-        sent: Counter[int],
-        slots: Sequence[HeldSubscription],
-        zero: int,
         title: str,
+        words: str,
+        unit: str,
+        *,
+        strip: bool = False,
     ) -> None:
-        self.kinds, self.cells, self.sent, self.slots = kinds, cells, sent, slots
-        self.zero, self.title = zero, title
-        self.seconds, self.most = max(sent) + 1, max(sent.values())
-        self.legend = self._legend()
-        self.height = TITLE + BARS + AXIS + STRIP + 0.35 + LINE * (1 + max(line for line, *_ in self.legend))
-
-    def x(self, second: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * min(max(second, 0), self.seconds) / self.seconds
-
-    def _legend(self) -> list[tuple[int, float, str]]:
-        """Each fate with its line and place."""
-        found, line, x = [], 0, LEFT
-        for kind in self.kinds:
-            width = 0.5 + text_width(look_of(kind)[2], 9)
-            if x + width > WIDTH:
-                line, x = line + 1, LEFT
-            found.append((line, x, kind))
-            x += width
-        return found
+        self.kinds, self.cells, self.title, self.words, self.unit = kinds, cells, title, words, unit
+        self.sums: Counter[int] = Counter()
+        for (number, _), messages in cells.items():
+            self.sums[number] += messages
+        self.bins, self.most = max(self.sums) + 1, max(self.sums.values())
+        self.legend = _legend(kinds)
+        self.below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
+        self.height = self.below + 0.3 + _height(self.legend)
 
     def draw(self, brush: Brush) -> None:
-        """Title, columns, axis, strip, legend."""
-        brush.text(0.1, TITLE / 2, self.title, ha="left", size=11, bold=True)
-        floor = TITLE + BARS
+        """Title, columns, axis, legend."""
+        brush.heading(self.title)
         for share in (0, 1) if self.most % 2 else (0, 0.5, 1):
-            y = floor - BARS * share
+            y = FLOOR - BARS * share
             brush.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
-            brush.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", size=9, colour=GREY)
-        for second, number in sorted(self.sent.items()):
-            self._column(brush, second, number, floor)
-        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if self.seconds / one <= 16 or one == 3_600)
-        for second in range(0, self.seconds + 1, step):
-            brush.text(self.x(second), floor + 0.15, f"{second}", size=9, colour=GREY)
-        self._strip(brush, floor + AXIS)
-        words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
-        brush.text(LEFT, floor + AXIS + STRIP + 0.15, words, ha="left", size=9, colour=GREY)
-        below = floor + AXIS + STRIP + 0.45
-        for line, x, kind in self.legend:
-            colour, hatch, told = look_of(kind)
-            lines, y = GREY if colour == WHITE else WHITE, below + line * LINE
-            brush.block(x, y - 0.08, 0.22, 0.16, colour, hatch=hatch, hatch_colour=lines, edge=GREY, edge_width=0.5)
-            brush.text(x + 0.3, below + line * LINE, told, ha="left", size=9)
-
-    def _column(self, brush: Brush, second: int, number: int, floor: float) -> None:
-        told = ", ".join(
-            f"{self.cells[second, kind]} {_words(kind)}" for kind in self.kinds if self.cells[second, kind]
-        )
-        left, width, y = self.x(second), (self.x(second + 1) - self.x(second)) * 0.86, floor
-        with brush.saying(f"second {second}: {number} sent; {told}"):
-            for kind in self.kinds:
-                height = BARS * self.cells[second, kind] / self.most
-                if height:
+            brush.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", colour=GREY)
+        wide = (WIDTH - LEFT - RIGHT) / self.bins
+        for number, messages in sorted(self.sums.items()):
+            there = [kind for kind in self.kinds if self.cells[number, kind]]
+            told = ", ".join(f"{self.cells[number, kind]} {look_of(kind).words}" for kind in there)
+            y = FLOOR
+            with brush.saying(f"{self.unit} {number}: {messages} sent; {told}"):
+                for kind in there:
+                    height = BARS * self.cells[number, kind] / self.most
                     y -= height
-                    colour, hatch, _ = look_of(kind)
-                    lines = GREY if colour == WHITE else WHITE
-                    brush.block(
-                        left, y, width, height, colour, hatch=hatch, hatch_colour=lines, edge=GREY, edge_width=0.5
-                    )
-
-    def _strip(self, brush: Brush, y: float) -> None:
-        if not self.slots:
-            brush.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", size=9, colour=GREY)
-        names: dict[str, str] = {}
-        for number, slot in enumerate(self.slots):
-            later = self.slots[number + 1].since if number + 1 < len(self.slots) else None
-            begin = self.x(0 if number == 0 else (slot.since - self.zero) / SECOND_MS)
-            end = self.x(self.seconds if later is None else (later - self.zero) / SECOND_MS)
-            if end <= begin:
-                continue
-            colour = names.setdefault(slot.text, SLOT_COLOURS[len(names) % len(SLOT_COLOURS)])
-            with brush.saying(f"the broker held {slot.text}"):
-                brush.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
-                for text in (slot.text, short(slot.text)):
-                    if text_width(text, 9) < end - begin - 0.1:
-                        brush.text(begin + 0.08, y + STRIP / 2, text, ha="left", size=9, colour=ink(colour))
-                        break
-            if begin > LEFT:
-                brush.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
+                    _filled(brush, LEFT + wide * number, y, wide * 0.86, height, kind)
+        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if self.bins / one <= 16 or one == 3_600)
+        for number in range(0, self.bins + 1, step):
+            brush.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
+        brush.text(LEFT, self.below, self.words, ha="left", colour=GREY)
+        _draw_legend(brush, self.legend, self.below + 0.3)
 
 
-def look_of(kind: str) -> tuple[str, str, str]:
-    """Return colour, hatch and words of what `kind_of` names."""
+def _filled(brush: Brush, x: float, y: float, width: float, height: float, kind: str) -> None:
+    look = look_of(kind)
+    lines = GREY if look.colour == WHITE else WHITE
+    if width and height:
+        brush.block(
+            x, y, width, height, look.colour, hatch=look.hatch, hatch_colour=lines, edge=GREY, edge_width=0.5
+        )  # fmt: skip
+
+
+def _legend(kinds: Sequence[str]) -> list[tuple[str, int, float]]:
+    """Each kind with its row and x."""
+    places = in_rows([0.5 + text_width(_with_mark(kind)) for kind in kinds], LEFT, WIDTH)
+    return [(kind, row, x) for kind, (row, x) in zip(kinds, places, strict=True)]
+
+
+def _height(legend: Sequence[tuple[str, int, float]]) -> float:
+    return LINE * (1 + max((row for _, row, _ in legend), default=0))
+
+
+def _draw_legend(brush: Brush, legend: Sequence[tuple[str, int, float]], top: float) -> None:
+    for kind, row, x in legend:
+        _filled(brush, x, top + row * LINE - 0.08, 0.22, 0.16, kind)
+        brush.text(x + 0.3, top + row * LINE, _with_mark(kind), ha="left")
+
+
+def _strip(brush: Brush, slots: Sequence[HeldSubscription], scale: TimeScale) -> None:
+    """What the broker held, below the columns."""
+    y = FLOOR + AXIS
+    if not slots:
+        brush.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", colour=GREY)
+    names: dict[str, str] = {}
+    for number, slot in enumerate(slots):
+        begin = scale.x(scale.begin if number == 0 else slot.since)
+        end = scale.x(slots[number + 1].since if number + 1 < len(slots) else scale.end)
+        if end <= begin:
+            continue
+        colour = names.setdefault(slot.text, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
+        with brush.saying(f"the broker held {slot.text}"):
+            brush.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
+            for text in (slot.text, short(slot.text)):
+                if text_width(text) < end - begin - 0.1:
+                    brush.text(begin + 0.08, y + STRIP / 2, text, ha="left", colour=ink(colour))
+                    break
+        if begin > LEFT:
+            brush.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
+
+
+def look_of(kind: str) -> Look:
+    """How a picture shows what `kind_of` names."""
     if kind == UNWANTED:
-        return PALE, "", kind
-    if kind == PERHAPS_WANTED:
-        return WHITE, "\\\\", kind
-    look = LOOKS[Fate(kind)]
-    return look.colour, look.hatch, f"{look.mark} {look.words}"
+        return Look(PALE, "", "", kind)
+    return Look(WHITE, "\\\\", "", kind) if kind == PERHAPS_WANTED else LOOKS[Fate(kind)]
 
 
-def _words(kind: str) -> str:
-    return kind if kind in {UNWANTED, PERHAPS_WANTED} else LOOKS[Fate(kind)].words
+def _with_mark(kind: str) -> str:
+    return f"{look_of(kind).mark} {look_of(kind).words}".strip()
+
+
+def moment_text(time: int | None) -> str:
+    """Return a time (epoch ms) as text, to the second."""
+    if time is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a damaged record may name any time
+        return f"{time} ms"
 
 
 def _is_lost(row: dict[str, Any]) -> bool:

@@ -62,12 +62,12 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
         for number, text in enumerate(texts):
             brush.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
             lost = f"{text}: {len(shown[number].lost)} messages lost"
-            brush.text(MARGIN + 0.32, y, lost, size=9, ha="left", bold=True)
+            brush.text(MARGIN + 0.32, y, lost, ha="left", bold=True)
             for row, (way, shares) in enumerate(counts.items(), 1):
                 _bar(brush, y + row * ROW, way, shares[number], _colour(number))
             y += block
         if root is not None:
-            brush.text(MARGIN, top, "Which choices move the odds: the first ones", size=9, ha="left", bold=True)
+            brush.text(MARGIN, top, "Which choices move the odds: the first ones", ha="left", bold=True)
             draw(brush, root, MARGIN, top + 0.15)
 
     svg = painted(total, top + height + 0.15 + MARGIN, paint)

@@ -13,6 +13,9 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
+
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.topics import (
@@ -56,7 +59,7 @@ class AuditOptions:
     `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `check_queues`: compare
     records with the entries of their queues. `split_bytes`: how much of the log one task reads. `in_memory_percent`:
     the broker's `accessMessageInMemoryMaxRatio`, which decides where a new group begins. `each_message`: keep the fate
-    of every message, for `Audit.messages`; the rows of a big store are many.
+    of every message, for `Audit.message_rows`; the rows of a big store are many.
     """
 
     groups: tuple[str, ...] = ()
@@ -205,8 +208,6 @@ class Audit:
     @cached_property
     def rows(self) -> DataFrame:
         """Counts, lost messages and damage, kept on disk: the one pass over the log."""
-        from pyspark import StorageLevel
-
         frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCHEMA)
         if self.witnessed:
             frame = with_evidence(frame, self._evidence.best)
@@ -215,8 +216,6 @@ class Audit:
     @cached_property
     def counts(self) -> pa.Table:
         """Messages by group, topic, queueId, tag, minute, fate, certainty, asked, reason; minute: epoch ms / 60,000."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason"]
         kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
         found = self.rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
@@ -224,8 +223,6 @@ class Audit:
         return table.sort_by([(name, "ascending") for name in names])
 
     def _is_asked_for(self) -> Column:
-        from pyspark.sql import functions as F  # noqa: N812
-
         return F.col("group").isin(*self.options.groups) if self.options.groups else F.expr("true")
 
     @cached_property
@@ -235,8 +232,6 @@ class Audit:
         Of what may be lost those are left out that nothing is known of but offsets: `counts` has them. `elsewhere` is
         how many other groups got the message for certain.
         """
-        from pyspark.sql import functions as F  # noqa: N812
-
         losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
         found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
@@ -257,21 +252,12 @@ class Audit:
     @property
     def message_rows(self) -> DataFrame:
         """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         found = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
         return found.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group")
 
     @cached_property
-    def messages(self) -> pa.Table:
-        """`message_rows` as a table in memory."""
-        return self.message_rows.toArrow()
-
-    @cached_property
     def damage(self) -> list[dict[str, Any]]:
         """The damaged parts of the log: physicalOffset, size (bytes), reason, and the message where it is known."""
-        from pyspark.sql import functions as F  # noqa: N812
-
         columns = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
         found = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
         return [row.asDict() for row in found.collect()]
@@ -295,8 +281,6 @@ class Audit:
 
         A log tells of all deliveries, so one of another store would prove every message undelivered.
         """
-        from pyspark.sql import functions as F  # noqa: N812
-
         logs = self._evidence.named
         if not len(logs) or (self.options.since, self.options.until) != (LONG_MIN, LONG_MAX):
             return  # deliveries outside the time asked for are none of these messages

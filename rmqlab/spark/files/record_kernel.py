@@ -1,7 +1,6 @@
 """The compiled loop over a commit log file: walk from record to record, check each, copy what is wanted into columns.
 
-One pass does both, since a record that has been walked over is in the cache. Without numba the same function runs as
-plain Python: right, and far slower.
+One pass does both, since a record that has been walked over is in the cache.
 """
 
 from __future__ import annotations

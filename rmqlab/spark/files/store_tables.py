@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.broker.config_manager import DelayOffsetSerializeWrapper
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MIN, split
@@ -66,11 +65,6 @@ class StoreConfig:
         """The SQL92 subscriptions that the broker remembers; those of TAG are in no file."""
         table = self._read("consumerFilter.json", decode_filter_data)
         return [data for groups in (table or {}).values() for data in groups.values()]
-
-    def delays(self) -> dict[int, int]:
-        """The next offset to deliver of each delay level."""
-        table = self._read("delayOffset.json", lambda text: DelayOffsetSerializeWrapper.decode(text.encode()))
-        return dict(table.offset_table) if table else {}
 
     def _read(self, name: str, decode: Callable[[str], T | None]) -> T | None:
         problem: Exception | None = None

@@ -1,6 +1,6 @@
 """Bytes read, compared, summed and copied many at a time, for compiled loops.
 
-Nothing looks whether the bytes are there: up to `REACH` behind the place must be. Without numba the same in Python.
+Nothing looks whether the bytes are there: up to `REACH` behind the place must be.
 
 Each job of a cluster gets the package in a zip under a new path, and numba looks for machine code by path. So that not
 every worker of every job compiles anew, some ten seconds each, code in a zip is kept by what the loops say.
@@ -14,7 +14,12 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar, cast
 
+import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.core.caching import CacheImpl, ZipCacheLocator
+from numba.extending import intrinsic
 
 _FOLDER: Final = "rmqlab"
 
@@ -28,160 +33,109 @@ def digest_of(archive: str, module: str) -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
 
 
-def keep_compiled() -> None:
-    """From now on numba keeps what it compiles from a zip in the user's cache. Harmless where numba cannot."""
-    try:
-        from numba.core.caching import CacheImpl, ZipCacheLocator
-    except ImportError:  # before 0.61 it knew of no zips
-        return
+class ShippedCodeLocator(ZipCacheLocator):
+    """Where numba keeps the machine code of a function of our package in a zip: in the user's cache."""
 
-    class ShippedCodeLocator(ZipCacheLocator):
-        """Where the machine code of a function in a zip is kept."""
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)  # type: ignore[no-untyped-call]
+        self._digest = digest_of(self._zip_path, self._internal_path)
+        self._cache_path = str(Path(self._cache_path).with_name(f"{_FOLDER}_{self._digest}"))
 
-        def __init__(self, py_func: Any, py_file: str) -> None:
-            super().__init__(py_func, py_file)  # type: ignore[no-untyped-call]
-            self._digest = digest_of(self._zip_path, self._internal_path)
-            self._cache_path = str(Path(self._cache_path).with_name(f"{_FOLDER}_{self._digest}"))
+    def get_source_stamp(self) -> str:
+        """What must be the same for the code to be used."""
+        return self._digest
 
-        def get_source_stamp(self) -> str:
-            """What must be the same for the code to be used."""
-            return self._digest
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return the place for a function of our package in a zip; None for others, and where nobody may write."""
+        if ".zip/rmqlab/" not in py_file:
+            return None
+        try:
+            found = cls(py_func, py_file)
+            found.ensure_cache_path()  # type: ignore[no-untyped-call]
+        except (OSError, zipfile.BadZipFile):
+            return None
+        return found
 
-        @classmethod
-        def from_function(cls, py_func: Any, py_file: str) -> Any:
-            """Return the place for a function of our package in a zip; None for others, and where nobody may write."""
-            if ".zip/rmqlab/" not in py_file:
-                return None
-            try:
-                found = cls(py_func, py_file)
-                found.ensure_cache_path()  # type: ignore[no-untyped-call]
-            except (OSError, zipfile.BadZipFile):
-                return None
-            return found
 
+if ".zip" in __file__:
     CacheImpl._locator_classes.insert(0, ShippedCodeLocator)  # noqa: SLF001 - its setting would need every worker's start
 
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-try:
-    import numba
-
-    COMPILES = not getattr(numba.config, "DISABLE_JIT", 0)
-    if COMPILES and ".zip" in __file__:
-        keep_compiled()
-except ImportError:
-    COMPILES = False
-
 REACH: Final = 64
 """Bytes that are looked at at once."""
 
 
 def compiled(function: F) -> F:
-    """Compile `function` with numba where that is installed; the machine code is cached if possible."""
-    if not COMPILES:
-        return function
+    """Compile `function` with numba; the machine code is cached if possible."""
     try:
         return cast("F", numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:  # a module inside a zip has no folder for a cache
         return cast("F", numba.njit(nogil=True)(function))
 
 
-def _little(data: Any, at: int, length: int) -> int:
-    return int.from_bytes(data[at : at + length].tobytes(), "little")
+def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
+    """Return the pointer of the array `number` and the place behind it in the arguments."""
+    place = context.cast(builder, given[number + 1], signature.args[number + 1], types.int64)
+    array = context.make_array(signature.args[number])(context, builder, given[number])
+    return builder.bitcast(builder.gep(array.data, [place]), to.as_pointer())
 
 
-def int_at(data: Any, at: int) -> Any:
-    """Return the big-endian int of 4 bytes."""
-    return np.int32(int.from_bytes(data[at : at + 4].tobytes(), signed=True))
-
-
-def long_at(data: Any, at: int) -> Any:
-    """Return the big-endian long of 8 bytes."""
-    return np.int64(int.from_bytes(data[at : at + 8].tobytes(), signed=True))
-
-
-def word_at(data: Any, at: int) -> Any:
-    """Return 8 bytes, the first one in the lowest bits."""
-    return np.uint64(_little(data, at, 8))
-
-
-def marks(data: Any, at: int, byte: int) -> Any:
-    """Return 64 bits: which of the 64 bytes at `at` are `byte`, the first one's in the lowest bit."""
-    return np.uint64(sum(1 << index for index in range(REACH) if data[at + index] == byte))
-
-
-def first_mark(mask: Any) -> int:
-    """Return the number of the lowest bit that is set, 64 if none is."""
-    number = int(mask)
-    return (number & -number).bit_length() - 1 if number else REACH
-
-
-def copy_16(data: Any, at: int, into: Any, place: int) -> None:
-    """Copy 16 bytes."""
-    into[place : place + 16] = data[at : at + 16]
-
-
-if COMPILES:
-    from llvmlite import ir  # type: ignore[import-untyped]
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, to: Any) -> Any:
-        held = context.make_array(kind)(context, builder, array)
-        return builder.bitcast(builder.gep(held.data, [at]), to.as_pointer())
-
-    def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
-        """Return the pointer of the array `number` and the place behind it in the arguments."""
-        place = context.cast(builder, given[number + 1], signature.args[number + 1], types.int64)
-        return _pointer(context, builder, signature.args[number], given[number], place, to)
-
-    def _native(typed: Callable[..., Any]) -> Any:
-        return intrinsic(typed)
-
-    def _number(bits: int, result: Any, *, swap: bool) -> Any:
-        def typed(_: Any, data: Any, at: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-                value = builder.load(_at(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
-                return builder.bswap(value) if swap else value
-
-            return result(data, at), generate
-
-        return _native(typed)
-
-    int_at = _number(32, types.int32, swap=True)
-    long_at = _number(64, types.int64, swap=True)
-    word_at = _number(64, types.uint64, swap=False)
-
-    def _marks(_: Any, data: Any, at: Any, byte: Any) -> Any:
+def _number(bits: int, result: Any, *, swap: bool) -> Any:
+    def typed(_: Any, data: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            lanes = ir.VectorType(ir.IntType(8), REACH)
-            found = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
-            wanted = context.cast(builder, given[2], signature.args[2], types.uint8)
-            one = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
-            order = ir.Constant(ir.VectorType(ir.IntType(32), REACH), [0] * REACH)
-            every = builder.shuffle_vector(one, ir.Constant(lanes, ir.Undefined), order)
-            return builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(REACH))
+            value = builder.load(_at(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
+            return builder.bswap(value) if swap else value
 
-        return types.uint64(data, at, byte), generate
+        return result(data, at), generate
 
-    def _first_mark(_: Any, __: Any) -> Any:
-        def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
-            return builder.cttz(given[0], ir.IntType(1)(0))
+    return intrinsic(typed)
 
-        return types.int64(types.uint64), generate
 
-    def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            lanes = ir.VectorType(ir.IntType(8), 16)
-            value = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
-            builder.store(value, _at(context, builder, signature, given, 2, lanes), align=1)
-            return context.get_dummy_value()
+int_at = _number(32, types.int32, swap=True)
+"""The big-endian int of 4 bytes."""
+long_at = _number(64, types.int64, swap=True)
+"""The big-endian long of 8 bytes."""
+word_at = _number(64, types.uint64, swap=False)
+"""8 bytes, the first one in the lowest bits."""
 
-        return types.void(data, at, into, place), generate
 
-    marks, first_mark = _native(_marks), _native(_first_mark)
-    copy_16 = _native(_copy_16)
+def _marks(_: Any, data: Any, at: Any, byte: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(8), REACH)
+        found = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+        wanted = context.cast(builder, given[2], signature.args[2], types.uint8)
+        one = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
+        order = ir.Constant(ir.VectorType(ir.IntType(32), REACH), [0] * REACH)
+        every = builder.shuffle_vector(one, ir.Constant(lanes, ir.Undefined), order)
+        return builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(REACH))
+
+    return types.uint64(data, at, byte), generate
+
+
+def _first_mark(_: Any, __: Any) -> Any:
+    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+        return builder.cttz(given[0], ir.IntType(1)(0))
+
+    return types.int64(types.uint64), generate
+
+
+def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(8), 16)
+        value = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+        builder.store(value, _at(context, builder, signature, given, 2, lanes), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, at, into, place), generate
+
+
+marks: Any = intrinsic(_marks)
+"""64 bits: which of the 64 bytes at a place are a given one, the first one's in the lowest bit."""
+first_mark: Any = intrinsic(_first_mark)
+"""The number of the lowest bit that is set, 64 if none is."""
+copy_16: Any = intrinsic(_copy_16)
+"""Copies 16 bytes."""
 
 
 def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:

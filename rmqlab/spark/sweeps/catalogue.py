@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
@@ -149,7 +149,7 @@ def _storm_figures(run: Any, end: float) -> Figures:
     ever: set[int] = set()
     moved = twice = notified = beats = rounds = 0
     last_start = last_change = 0.0
-    for fact in run.facts.facts:
+    for fact in run.facts:
         if fact.t >= end:
             break
         if fact.kind == "notify":

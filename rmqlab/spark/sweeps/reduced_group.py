@@ -4,7 +4,7 @@ Millions of runs need a model without frames, records and processors. This one k
 which message: heartbeats and their stamps, notification, the rounds of rebalance with one question to the broker for
 each queue taken, the filter that a held pull carries, and the check that asks held pulls again every 5 s. It knows no
 offsets, so it misses the few messages that a new owner reads a second time because the last one's commit came late.
-``rmqlab.spark.sweeps.whole_group`` runs the same parameters through the whole core and counts the difference.
+``rmqlab.spark.sweeps.whole_group`` runs the same parameters through the whole core; tests count the difference.
 
 Every run is a function of its parameters, the seed and its own number alone (the random numbers are a counter mixed
 with both), so results do not depend on how runs are spread over tasks.

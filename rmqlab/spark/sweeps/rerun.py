@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.catalogue import CATALOGUE, LOSS_WHOLE, SCHEDULES, STORMS, storm_scenario
 from rmqlab.spark.sweeps.searched_group import SAMPLED, SHORTENING, first_seed, searched_scenario

@@ -58,11 +58,9 @@ class SweepFiles:
 
     def add(self, outcomes: Sequence[RowOutcome]) -> None:
         """Keep finished rows, in a new file behind the others."""
-        last = max((int(path.stem.partition("-")[2]) for path in self._parts()), default=0)
+        last = max((int(path.stem.partition("-")[2]) for path in _parts(self.folder)), default=0)
         path = self.folder / f"part-{last + 1:06d}.parquet"
-        table = _table(_square([outcome.record() for outcome in outcomes]))
-        with atomic_write(path) as part:
-            pq.write_table(table, part)
+        _write(_square([outcome.record() for outcome in outcomes]), path)
 
     def read(self) -> dict[str, dict[str, Any]]:
         """Give the kept rows by id; of a row that was run again the last outcome.
@@ -71,9 +69,6 @@ class SweepFiles:
             BadInput: a file is damaged.
         """
         return _read(self.folder)
-
-    def _parts(self) -> list[Path]:
-        return _parts(self.folder)
 
 
 def _kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -123,15 +118,9 @@ class SweepResult:
         """The rows that did not; the column `error` says why."""
         return [record for record in self.records if record[ERROR] is not None]
 
-    def table(self) -> pa.Table:
-        """As an Arrow table."""
-        return _table(self.records)
-
     def write(self, path: Path | str) -> None:
         """Write all rows into one Parquet file."""
-        table = self.table()
-        with atomic_write(Path(path)) as part:
-            pq.write_table(table, part, compression="zstd")
+        _write(self.records, Path(path), "zstd")
 
 
 def _square(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -141,9 +130,11 @@ def _square(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: record.get(name) for name in (*names, ERROR)} for record in records]
 
 
-def _table(records: list[dict[str, Any]]) -> pa.Table:
+def _write(records: list[dict[str, Any]], path: Path, compression: str = "snappy") -> None:
     columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
-    return pa.table({name: _column(values) for name, values in columns.items()})
+    table = pa.table({name: _column(values) for name, values in columns.items()})
+    with atomic_write(path) as part:
+        pq.write_table(table, part, compression=compression)
 
 
 def _column(values: list[Any]) -> pa.Array:

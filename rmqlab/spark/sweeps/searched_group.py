@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
+from rmqlab.lab.cluster import default_settings
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.explorer.recorded_outcomes import default_settings
-from rmqlab.spark.sweeps.tag_group import LAST_LOOK_MS, TOPIC, TagGroup
-from rmqlab.spark.sweeps.whole_group import SETTLED_MS, TRAFFIC
+from rmqlab.spark.sweeps.tag_group import SETTLED_MS, TagGroup
+from rmqlab.spark.sweeps.whole_group import TRAFFIC
 
 if TYPE_CHECKING:
+    from rmqlab.lab.scenario import Scenario
     from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
 
 SAMPLED: Final = 4  # of the budget one run in so many is drawn by chance
@@ -32,13 +32,8 @@ def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traff
     """
     if traffic not in TRAFFIC:
         raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
-    group = TagGroup(members, queues, shared).checked()
-    last = (members - 1) * gap_ms
-    steps: list[Step] = [group.start(number, number * gap_ms) for number in range(members)]
-    at = last + (SETTLED_MS if traffic == "settled" else 0)
-    messages = [OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(queues) for tag in group.tags()]
-    steps += [Send(at, topic=TOPIC, messages=messages), Offsets(at + LAST_LOOK_MS)]
-    return Scenario("searched", {TOPIC: queues}, steps)
+    group = TagGroup(members, queues, shared)
+    return group.scenario("searched", gap_ms, SETTLED_MS if traffic == "settled" else 0)
 
 
 def explored_cell(

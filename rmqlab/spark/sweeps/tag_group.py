@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 TOPIC, GROUP = "T", "G"
-STARTS_APART_MS, STANDS_STILL_MS = 1_000, 5_000
+STARTS_APART_MS, SETTLED_MS = 1_000, 5_000
 LAST_LOOK_MS = 25_000  # a hold of 15 s, a check every 5 s, a commit every 5 s
 MOST_MEMBERS = 64
 FATES = ("delivered", "dropped_by_broker_tag", "dropped_by_client", "waiting")
@@ -60,20 +60,28 @@ class TagGroup:
         place = self.members - 1 - number if self.reverse else number
         return Start(at_ms, who=f"C{place:02}", group=GROUP, subscribe={TOPIC: wants})
 
-    def settled(self) -> Scenario:
-        """Everybody starts; when nothing moves any more, one message of every tag goes into every queue.
+    def scenario(self, name: str, gap_ms: int, settle_ms: int) -> Scenario:
+        """Everybody starts, ``gap_ms`` apart; ``settle_ms`` later, one message of every tag goes into every queue.
 
         Raises:
             BadInput: as ``checked``.
         """
         self.checked()
-        steps: list[Step] = [self.start(number, number * STARTS_APART_MS) for number in range(self.members)]
-        at = (self.members - 1) * STARTS_APART_MS + STANDS_STILL_MS
+        steps: list[Step] = [self.start(number, number * gap_ms) for number in range(self.members)]
+        at = (self.members - 1) * gap_ms + settle_ms
         messages = [
             OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(self.queues) for tag in self.tags()
         ]
         steps += [Send(at, topic=TOPIC, messages=messages), Offsets(at + LAST_LOOK_MS)]
-        return Scenario("tag-group", {TOPIC: self.queues}, steps)
+        return Scenario(name, {TOPIC: self.queues}, steps)
+
+    def settled(self) -> Scenario:
+        """The scenario whose messages come when nothing moves any more.
+
+        Raises:
+            BadInput: as ``checked``.
+        """
+        return self.scenario("tag-group", STARTS_APART_MS, SETTLED_MS)
 
     def shares(self) -> dict[str, float]:
         """Shares of the messages by fate once the group stands still, from a run through the whole core.

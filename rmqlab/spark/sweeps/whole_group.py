@@ -9,35 +9,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
-from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Chooser, SeededChooser, Timing
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs, message_tags
-from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, TOPIC, TagGroup, counts
+from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, SETTLED_MS, TOPIC, TagGroup, counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rmqlab.lab.run import Run
 
 MESSAGES: Final = 32
 EVERY_MS: Final = 100
-SETTLED_MS: Final = 5_000
 JITTER: Final = 1.0  # a frame takes up to twice its least time
 TRAFFIC: Final = ("starting", "settled")
 MODEL_RUNS: Final = 2_000
 _STEPS: Final = 8  # a frame takes its least time, or one of so many longer ones, evenly apart
 _UPTIMES_MS: Final = tuple(range(0, 5_000, 250))  # phases of the check of held pulls, which comes every 5 s
 _SEEDS: Final = 2**63
-_FIRST_CHECK_MS = 1_300  # of PullRequestHoldService, with the uptime that simulations begin with
 
 
 def group_start(
@@ -195,41 +192,3 @@ def _model(start: GroupStart, seed: int) -> dict[str, Any]:
         "model_last_wins": float((found[:, COLUMNS.index("winner")] == start.members - 1).mean()),
         "model_each": np.bincount(delivered, minlength=start.messages + 1).tolist(),
     }
-
-
-def whole_run(start: GroupStart, seed: int, run: int) -> Run:
-    """The whole core with these parameters; every frame takes ``delay_us`` (neither jitter nor skew is drawn)."""
-    return simulate(scenario_of(start, seed, run), timing=Timing((start.delay_us,)))
-
-
-def check_phase_ms(start: GroupStart) -> float:
-    """When, after the first start, the broker of ``whole_run`` first checks its held pulls (ms, 0 to 5000)."""
-    # the first start comes 2.5 s and four frames after the cluster's, and the check 1.3 s after it
-    return (_FIRST_CHECK_MS - TOPICS_SETTLE_MS - 4 * start.delay_us / 1_000) % 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAgreement:
-    """Of ``runs`` runs with ``messages`` messages: how many agree in every count, how many messages fare otherwise."""
-
-    runs: int
-    same: int
-    messages: int
-    otherwise: int
-    delivered: int
-    delivered_whole: int
-
-
-def agreement(starts: Iterable[GroupStart], seed: int) -> ModelAgreement:
-    """Both models for each of the parameters, run 0, 1, 2... of the seed."""
-    runs = same = messages = otherwise = delivered = delivered_whole = 0
-    for number, given in enumerate(starts):
-        start = replace(given, jitter=0.0, skew_ms=0.0, check_phase_ms=check_phase_ms(given))
-        reduced = dict(zip(FATES, map(int, group_runs(start, seed, number, 1)[0, 1:5]), strict=True))
-        whole = counts(whole_run(start, seed, number))
-        names = reduced.keys() | whole.keys()
-        different = sum(abs(reduced.get(name, 0) - whole.get(name, 0)) for name in names) // 2
-        runs, same, messages = runs + 1, same + (different == 0), messages + start.messages
-        otherwise, delivered = otherwise + different, delivered + reduced["delivered"]
-        delivered_whole += whole["delivered"]
-    return ModelAgreement(runs, same, messages, otherwise, delivered, delivered_whole)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
+from rmqlab.filter.sql92.answer import draw
 from rmqlab.filter.sql92.doctor import examine, hint, looks_like_sql92
-from rmqlab.filter.sql92.explain import draw
 from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search
 
 

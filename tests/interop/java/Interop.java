@@ -179,12 +179,15 @@ public class Interop {
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
         consumer.start();
+        // the order of the two below says something only once the consumer has its queue
+        producer.send(new Message("Delay", bytes("first")));
+        until(() -> times.containsKey("first"), () -> times);
         Message later = new Message("Delay", bytes("later"));
         later.setDelayTimeLevel(1);
         long sent = System.currentTimeMillis();
         producer.send(later);
         producer.send(new Message("Delay", bytes("now")));
-        until(() -> times.size() == 2, () -> times);
+        until(() -> times.size() == 3, () -> times);
         that(times.get("later") - sent >= 1000 && times.get("now") <= times.get("later"), times + " " + sent);
         consumer.shutdown();
         producer.shutdown();

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.files import atomic_write
-from rmqlab.spark.cluster_run import GROUP, run_everywhere, run_python
-from rmqlab.spark.servers import ConnectServer, StandaloneCluster
 from rmqlab.spark.session import open_session
+from tests.proof.cluster_run import GROUP, run_everywhere, run_python
 from tests.proof.interval import Interval
+from tests.proof.spark_servers import ConnectServer, StandaloneCluster
 
 if TYPE_CHECKING:
-    from rmqlab.spark.cluster_run import Ran
+    from tests.proof.cluster_run import Ran
 
 ONE, TWO, CONNECT = "local, 1 core", "cluster, 2 workers", "Connect, 2 cores"
 ROUNDS: Final = 9
@@ -75,7 +75,7 @@ def times(gib: float = 0.5) -> dict[str, Any]:
 
 def answers() -> list[Ran]:
     """What the recorded set `audit` gives for notebook 13's group at every place."""
-    from rmqlab.lab.recorded.store import RecordedStore
+    from tests.proof.recorded_store import RecordedStore
 
     recorded = RecordedStore("audit")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.proof.bench import core, explore, fuzz, hours, plan, serve, start, verbs
+from tests.proof.bench import core, doctor, explore, fuzz, hours, plan, serve, start, verbs
 
 if TYPE_CHECKING:
     from tests.proof.bench.benchmark import Benchmark
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks of the laboratory by name, in the order in which they are run."""
-    kinds = (core, explore, hours, plan, start, verbs, serve, fuzz)
+    kinds = (core, explore, hours, plan, start, verbs, serve, doctor, fuzz)
     return {one.name: one for kind in kinds for one in kind.BENCHMARKS}

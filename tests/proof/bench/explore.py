@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Timing
 from rmqlab.search.explorer.open_search import OpenSearch
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import timed
 from tests.proof.rare_outcomes import eight

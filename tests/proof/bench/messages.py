@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
-from rmqlab.spark.filters.pivoted_files import write_pivoted
+from tests.proof.bench.pivoted_files import write_pivoted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -43,7 +43,7 @@ def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
     Raises:
         SuiteTooSlowError: it took longer than `limit_s`.
     """
-    from rmqlab.spark.servers import ConnectServer
+    from tests.proof.spark_servers import ConnectServer
 
     make_archive()
     paths = lessons()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.recorded_outcomes import default_settings
 from rmqlab.search.plan.change import change_between, parse_subscription
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting, course

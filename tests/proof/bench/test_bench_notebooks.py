@@ -33,7 +33,7 @@ def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
         def __exit__(self, *error):
             return None
 
-    monkeypatch.setattr("rmqlab.spark.servers.ConnectServer", Server)
+    monkeypatch.setattr("tests.proof.spark_servers.ConnectServer", Server)
     monkeypatch.setattr(notebooks, "make_archive", lambda: None)
     monkeypatch.setattr(notebooks, "folder", lambda name: tmp_path)
     assert notebooks.notebook_suite()[0] == 1.0

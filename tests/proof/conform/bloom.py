@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.bloom import (
-    BitsArray,
     BitsError,
     BitsIndexError,
     BloomFilter,
@@ -13,6 +12,7 @@ from rmqlab.filter.bloom import (
     BloomFilterError,
     NegativeBitsError,
 )
+from tests.proof.conform.bits import JavaBitsArray, check_false_hit, data_hash, filter_hash
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _or_refused(names: tuple[str, ...], run: Callable[[Vector], dict[str, object
 
 def _create(vector: Vector) -> dict[str, object]:
     made = _filter(vector)
-    return _answered(made, {"hashCode": made.java_hash(), "toString": str(made)})
+    return _answered(made, {"hashCode": filter_hash(made), "toString": str(made)})
 
 
 def _positions(vector: Vector) -> dict[str, object]:
@@ -61,17 +61,17 @@ def _positions(vector: Vector) -> dict[str, object]:
             "positions": made.calc_bit_positions(key),
             "bitNum": data.bit_num,
             "data_valid": made.is_valid(data),
-            "data_hashCode": data.java_hash(),
+            "data_hashCode": data_hash(data),
         },
     )
 
 
 def _hash(vector: Vector) -> dict[str, object]:
     made = _filter(vector)
-    bits = BitsArray.of_length(made.m)
+    bits = JavaBitsArray.of_length(made.m)
     before = []
     for key in take(vector, "keys", list):
-        before.append(made.check_false_hit(made.calc_bit_positions(key), bits))
+        before.append(check_false_hit(made.calc_bit_positions(key), bits))
         made.hash_to(key, bits)
     hits = {query: made.is_hit(query, bits) for query in take(vector, "queries", list)}
     return _answered(made, {"check_false_hit": before, "bits_hex": bits.data.hex(), "hits": hits})
@@ -83,7 +83,7 @@ def _valid(vector: Vector) -> dict[str, object]:
     if given is not None:
         data = BloomFilterData(take(given, "bitPos", list | None, "data"), take(given, "bitNum", int, "data"))
     length = take(vector, "bitsLength", int | None)
-    bits = BitsArray.of_length(made.m if length is None else length)
+    bits = JavaBitsArray.of_length(made.m if length is None else length)
     answer: dict[str, object] = dict.fromkeys(("hashTo_error", "hashTo_message", "isHit", "isHit_error"))
     answer["valid"] = made.is_valid(data)
     try:
@@ -97,46 +97,46 @@ def _valid(vector: Vector) -> dict[str, object]:
     return _answered(made, answer | {"bits_hex": bits.data.hex()})
 
 
-def _bits_given(vector: Vector) -> BitsArray:
+def _bits_given(vector: Vector) -> JavaBitsArray:
     kind, length = take(vector, "create", str), take(vector, "length", int | None)
     data = from_hex(take(vector, "bytes_hex", str | None) or "", "bytes_hex")
     if kind == "bytes":
-        return BitsArray.from_bytes(data)
+        return JavaBitsArray.from_bytes(data)
     if length is None:
         raise BadVector("length", "must be a number unless the array is made of bytes alone")
     if kind == "length":
-        return BitsArray.of_length(length)
+        return JavaBitsArray.of_length(length)
     if kind == "both":
-        return BitsArray.from_bytes(data, length)
+        return JavaBitsArray.from_bytes(data, length)
     raise BadVector("create", f"must be length, bytes or both, not {kind!r}")
 
 
 _BIT_OPERATIONS: dict[str, Callable[..., object]] = {
     "toString": str,
-    "getBit": BitsArray.get_bit,
-    "setBit": BitsArray.set_bit,
-    "getByte": BitsArray.get_byte,
-    "setByte": BitsArray.set_byte,
-    "xorBit": BitsArray.xor_bit,
-    "orBit": BitsArray.or_bit,
-    "andBit": BitsArray.and_bit,
-    "not": BitsArray.not_bit,
+    "getBit": JavaBitsArray.get_bit,
+    "setBit": JavaBitsArray.set_bit,
+    "getByte": JavaBitsArray.get_byte,
+    "setByte": JavaBitsArray.set_byte,
+    "xorBit": JavaBitsArray.xor_bit,
+    "orBit": JavaBitsArray.or_bit,
+    "andBit": JavaBitsArray.and_bit,
+    "not": JavaBitsArray.not_bit,
 }
-_ARRAY_OPERATIONS: dict[str, Callable[[BitsArray, BitsArray], None]] = {
-    "xor": BitsArray.xor,
-    "or": BitsArray.or_,
-    "and": BitsArray.and_,
+_ARRAY_OPERATIONS: dict[str, Callable[[JavaBitsArray, JavaBitsArray], None]] = {
+    "xor": JavaBitsArray.xor,
+    "or": JavaBitsArray.or_,
+    "and": JavaBitsArray.and_,
 }
 
 
-def _operate(bits: BitsArray, name: str, arguments: list[Any], where: str) -> object:
+def _operate(bits: JavaBitsArray, name: str, arguments: list[Any], where: str) -> object:
     if name == "clone":
         bits.clone()
         return None
     if name in _BIT_OPERATIONS:
         return _BIT_OPERATIONS[name](bits, *arguments)
     if name in _ARRAY_OPERATIONS and len(arguments) == 1:
-        _ARRAY_OPERATIONS[name](bits, BitsArray.from_bytes(from_hex(str(arguments[0]), where)))
+        _ARRAY_OPERATIONS[name](bits, JavaBitsArray.from_bytes(from_hex(str(arguments[0]), where)))
         return None
     raise BadVector(where, f"is no operation of a bit array: {name!r} with {len(arguments)} arguments")
 

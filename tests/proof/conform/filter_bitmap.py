@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
-from rmqlab.broker.timers import Timers
+from rmqlab.broker.processor import Timers
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import PROPERTY_TAGS

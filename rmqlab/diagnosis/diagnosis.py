@@ -1,0 +1,102 @@
+"""What the doctor says of a cluster: its groups' findings, worst first, in words, as JSON and as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.diagnosis.finding import Finding, GroupDiagnosis, State
+from rmqlab.diagnosis.look import Look
+from rmqlab.errors import BadInput
+from rmqlab.show.tables import table
+
+if TYPE_CHECKING:
+    from rmqlab.lab.lab import Lab
+    from rmqlab.show.figure import Picture
+
+_SHOWN = 8  # healthy groups named in a line
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnosis:
+    """What one look, and the one before if there was one, say of a cluster; `groups` worst first.
+
+    `cluster` are findings that belong to no group: brokers' settings, servers that did not answer.
+    """
+
+    look: Look
+    groups: tuple[GroupDiagnosis, ...]
+    cluster: tuple[Finding, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """The exit status: 3 losing or about to, 4 too little is known, else 0."""
+        states = [group.state for group in self.groups] + [finding.state for finding in self.cluster]
+        worst = max(states, default=State.HEALTHY)
+        return 3 if worst >= State.AT_RISK else 4 if worst is State.UNKNOWN else 0
+
+    def lab(self, group: str | None = None) -> Lab:
+        """A group (None: the worst one) rebuilt in a lab that has just run: see `rmqlab.diagnosis.rebuilt.rebuild`."""
+        from rmqlab.diagnosis.rebuilt import rebuild
+
+        worst = next((judged.group for judged in self.groups), None)
+        return rebuild(self.look, worst if group is None else group)
+
+    def picture(self, group: str | None = None, topic: str | None = None) -> Picture:
+        """A group (None: the worst one) as a picture: see `rmqlab.diagnosis.picture.group_picture`."""
+        from rmqlab.diagnosis.picture import group_picture
+
+        judged = next((one for one in self.groups if not group or one.group == group), None)
+        if judged is None:
+            raise BadInput(f"no group {group or ''!r} was looked at")
+        return group_picture(self.look, judged, topic)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that was found, and what it cost to look."""
+        look = self.look
+        return {
+            "namesrv": look.namesrv,
+            "at": look.at,
+            "since": look.since,
+            "took_ms": look.took_ms,
+            "status": self.status,
+            "cluster": [finding.as_json() for finding in self.cluster],
+            "groups": [group.as_json() for group in self.groups],
+            "unanswered": [one._asdict() for one in look.unanswered],
+            "cost": {server: asdict(cost) for server, cost in look.cost.items()},
+        }
+
+    def lines(self, *, verbose: bool = False) -> list[str]:
+        """The same in words: a line a group, worst first, and under it what is wrong and what to do.
+
+        Healthy groups share one line, and notes are left out, unless `verbose`.
+        """
+        told = [f"cluster: {finding.says}" for finding in self.cluster]
+        healthy = [group for group in self.groups if group.state <= State.NOTE]
+        for group in self.groups if verbose else self.groups[: len(self.groups) - len(healthy)]:
+            told.append(f"{group.group}: {group.state}, {group.members} member{'' if group.members == 1 else 's'}")
+            for finding in group.findings:
+                if verbose or finding.state > State.NOTE:
+                    told += finding.lines()
+        if not verbose and healthy:
+            names = ", ".join(group.group for group in healthy[:_SHOWN])
+            rest = f" and {len(healthy) - _SHOWN} more" if len(healthy) > _SHOWN else ""
+            told.append(f"healthy: {names}{rest}")
+        return told or [f"{self.look.namesrv}: no consumer group was found"]
+
+    def __repr__(self) -> str:
+        """The text."""
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        told = [*((group.group, group.findings) for group in self.groups), ("(cluster)", self.cluster)]
+        rows = [
+            (name, str(one.state), one.kind, str(one.certainty), one.says, one.advice)
+            for name, findings in told
+            for one in findings
+        ]
+        rows += [(group.group, str(group.state), "", "", "", "") for group in self.groups if not group.findings]
+        bad = {str(State.LOSING), str(State.AT_RISK)}
+        headers = ("group", "state", "finding", "certainty", "what was seen", "what to do")
+        caption = f"Groups at {self.look.namesrv} (marked: losing or at risk)"
+        return table(caption, rows, headers=headers, marked=lambda row: row["state"] in bad).html()

@@ -1,0 +1,152 @@
+"""`rmqlab.doctor`: look at a live cluster, once or again and again, and say what is wrong in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from rmqlab.diagnosis.access import access_keys, tls_context
+from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.history import History
+from rmqlab.diagnosis.look_json import read_look
+from rmqlab.diagnosis.looking import take_look
+from rmqlab.diagnosis.read_client import Asked, ReadClient
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    from rmqlab.diagnosis.diagnosis import Diagnosis
+    from rmqlab.diagnosis.look import Look
+
+
+def doctor(
+    namesrv: str = "127.0.0.1:9876",
+    *,
+    groups: Sequence[str] = (),
+    topics: Sequence[str] = (),
+    looks: int = 1,
+    every: float = 10.0,
+    messages: int = 0,
+    since: Diagnosis | None = None,
+    recorded: Sequence[str | Path] = (),
+    acl: str | Path | None = None,
+    tls: bool | str | Path = False,
+    **limits: int,
+) -> Diagnosis:
+    """Read a live cluster and say who loses messages in it. Nothing is sent to it but questions.
+
+    `namesrv` is "host:port;host:port"; `groups` and `topics` are names, none means all. With two `looks` or more,
+    `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around
+    the committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `Asked`:
+    `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer: what was passed
+    since then is judged. `recorded` are files of looks that were saved, in their order: they are judged again, and
+    nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY
+    count, if they are set); `tls` encrypts, or names a file with the settings of 4.8.0's `tls.config.file`.
+
+    >>> import rmqlab
+    >>> with rmqlab.serve() as broker:
+    ...     rmqlab.doctor(broker.namesrv_addr).status
+    0
+
+    Raises:
+        BadInput: no name server answers, what answers is none, a key is wrong, a group or topic is not there, or a
+            number makes no sense; a recorded file holds no look.
+    """
+    if looks < 1:
+        raise BadInput(f"looks is {looks}: 1 or more are needed")
+    if every <= 0:
+        raise BadInput(f"every is {every:g}: the seconds between two looks are above 0")
+    if recorded:
+        return judged_again([read_look(Path(path)) for path in recorded])
+    asked = Asked(tuple(groups), tuple(topics), messages, **limits)
+    with Doctor(namesrv, asked, None if since is None else since.look, acl=acl, tls=tls) as one:
+        for diagnosis in one.looks(looks, every):
+            last = diagnosis
+    return last
+
+
+def judged_again(looks: Sequence[Look]) -> Diagnosis:
+    """What several looks at one cluster say, the last one judged by those before."""
+    history = History()
+    for look in looks:
+        history.saw(look)
+    return diagnose(looks[-1], looks[-2] if len(looks) > 1 else None, history)
+
+
+class Doctor:
+    """Looks at one cluster over the same connections, on a thread of its own: a notebook has a loop already.
+
+    Use it inside `with`. `diagnosis` is the last one.
+    """
+
+    def __init__(
+        self,
+        namesrv: str,
+        asked: Asked | None = None,
+        previous: Look | None = None,
+        *,
+        acl: str | Path | None = None,
+        tls: bool | str | Path = False,
+    ) -> None:
+        """Nothing is asked before the first `look`; `previous` is one that was taken earlier.
+
+        Raises `BadInput` for keys or settings that cannot be read.
+        """
+        self._hook = access_keys(acl, os.environ)
+        self._tls = None if tls is False else tls_context(None if tls is True else tls)
+        self.namesrv = namesrv
+        self.history = History()
+        if previous is not None:
+            self.history.saw(previous)
+        self.diagnosis: Diagnosis | None = None
+        self._asked = asked or Asked()
+        self._client: ReadClient | None = None
+        self._previous = previous
+        self._thread = ThreadPoolExecutor(1, "rmqlab doctor")
+        self._runner = asyncio.Runner()
+        self._looked = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.submit(self._close).result()
+        self._thread.shutdown()
+
+    def look(self) -> Diagnosis:
+        """Look once more. Raises `BadInput` when nothing can be said of the cluster."""
+        self._looked = time.monotonic()
+        look = self._thread.submit(lambda: self._runner.run(self._take())).result()
+        self.history.saw(look)
+        self.diagnosis = diagnose(look, self._previous, self.history)
+        self._previous = look
+        return self.diagnosis
+
+    def looks(self, number: int, every: float) -> Iterator[Diagnosis]:
+        """Look `number` times, `every` seconds apart."""
+        for turn in range(number):
+            if turn:
+                self.wait(every)
+            yield self.look()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until `seconds` have passed since the last look began."""
+        time.sleep(max(0.0, self._looked + seconds - time.monotonic()))
+
+    async def _take(self) -> Look:
+        if self._client is None:
+            self._client = ReadClient(self.namesrv, self._asked, hook=self._hook, tls=self._tls)
+        return await take_look(self._client, self._asked, self._previous)
+
+    def _close(self) -> None:
+        if self._client is not None:
+            self._runner.run(self._client.__aexit__(None, None, None))
+        self._runner.close()

@@ -1,0 +1,142 @@
+"""Subscriptions that cannot work, or do not do what they look like: SQL92, tags, class filters."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rmqlab.diagnosis.finding import Certainty, State
+from rmqlab.diagnosis.group_case import as_meant, unique
+from rmqlab.diagnosis.kinds import counted, found
+from rmqlab.diagnosis.subscription_findings import named, text_of
+from rmqlab.filter.consistency import tell_apart
+from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.sql92.compiler import CompiledSql92
+from rmqlab.filter.sql92.doctor import examine, hint
+from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
+from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
+from rmqlab.rules import DEFAULT_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.diagnosis.finding import Finding
+    from rmqlab.diagnosis.group_case import GroupCase
+
+ENOUGH_READ = 100  # entries, before a tag that is not among them is worth a word
+
+
+def expression_findings(case: GroupCase) -> Iterator[Finding]:
+    """Everything about single subscriptions, each text once; a lone silent member's is what the brokers hold."""
+    for topic in case.topics:
+        wishes = case.wishes(topic)
+        for one in unique(wishes.values()):
+            who = [client for client, data in wishes.items() if text_of(data) == text_of(one)]
+            if one.class_filter_mode:
+                says = f"{topic}: the class filter {one.sub_string!r} of {named(who)} needs a filter server"
+                yield found("class_filter", State.AT_RISK, Certainty.IMPLIED, says, topic, {"members": who})
+            elif one.is_tag:
+                yield from _tags(case, topic, one, who)
+            else:
+                yield from _condition(case, topic, one, who)
+        yield from _wrong_codes(case, topic)
+
+
+def _tags(case: GroupCase, topic: str, one: SubscriptionData, who: list[str]) -> Iterator[Finding]:
+    meant = as_meant(one)
+    if not meant.tags_set and meant.sub_string != SUB_ALL:
+        says = f"{topic}: {text_of(one)} of {named(who)} names no tag, so no message ever passes"
+        yield found("matches_nothing", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
+    elif meant.tags_set:
+        yield from _not_seen(case, topic, meant)
+
+
+def _wrong_codes(case: GroupCase, topic: str) -> Iterator[Finding]:
+    """A slot whose codes are not those of its tags: brokers look at codes alone, in pulls without a subscription."""
+    for broker, held in case.slots(topic).items():
+        meant = as_meant(held)
+        if held.is_tag and held.code_set and held.code_set != meant.code_set:
+            harmed = [client for client in case.group.members if not case.posts(client)]
+            says = f"{topic}: {broker} holds the codes {sorted(held.code_set)} for {held.sub_string!r}, right is "
+            says += f"{sorted(meant.code_set)}; {named(harmed) if harmed else 'no member'} is filtered by them"
+            state = State.AT_RISK if harmed else State.NOTE
+            yield found("wrong_codes", state, Certainty.PROVED, says, topic, {"broker": broker, "members": harmed})
+
+
+def _not_seen(case: GroupCase, topic: str, meant: SubscriptionData) -> Iterator[Finding]:
+    windows = [
+        one for table in (case.group.passed, case.group.behind) for queue, one in table.items() if queue.topic == topic
+    ]
+    seen = {code for one in windows for code in one.codes}
+    read = sum(one.read for one in windows)
+    if read < ENOUGH_READ or any(DEFAULT_RULES.is_matched_by_consume_queue(meant, code) for code in seen):
+        return
+    tags = sorted(meant.tags_set)
+    spelled = sorted({word for tag in tags for word in _spellings(tag) if DEFAULT_RULES.tags_code(word) in seen})
+    says = f"{topic}: none of {read} messages that were looked at has a tag of {text_of(meant)}"
+    says += f", but some have the code of {', '.join(map(repr, spelled))}" if spelled else ""
+    yield found("tags_not_seen", State.NOTE, Certainty.PROVED, says, topic, {"read": read, "spelled": spelled})
+
+
+def _spellings(tag: str) -> set[str]:
+    """The tag with other cases: what a producer may have written."""
+    return {tag.lower(), tag.upper(), tag.capitalize(), tag[:1].swapcase() + tag[1:]} - {tag}
+
+
+def _condition(case: GroupCase, topic: str, one: SubscriptionData, who: list[str]) -> Iterator[Finding]:
+    off = [
+        broker for broker in brokers_of(case, topic) if broker_setting(case, broker, "enablePropertyFilter") == "false"
+    ]
+    if off:
+        behind = sum(
+            seen.raw_lag
+            for queue, seen in case.group.offsets.items()
+            if queue.topic == topic and queue.broker_name in off
+        )
+        says = (
+            f"{topic}: {text_of(one)} of {named(who)} cannot work: enablePropertyFilter is false at {named(off)}, so "
+            f"pulls are refused (code 1) and members fail to start; not consumed there: {counted(behind, 'message')}"
+        )
+        state = State.LOSING if behind else State.AT_RISK
+        yield found("property_filter_off", state, Certainty.PROVED, says, topic, {"brokers": off, "waiting": behind})
+    refusal, warnings = examined(one.expression_type, one.sub_string)
+    if refusal is not None:
+        says = f"{topic}: {text_of(one)} of {named(who)} is refused (pulls get code 27): {refusal}"
+        yield found("refused_expression", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
+    elif is_never_true(one.expression_type, one.sub_string):
+        says = f"{topic}: {text_of(one)} of {named(who)} can never be true, so no message ever passes"
+        yield found("matches_nothing", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
+    elif warnings:
+        says = f"{topic}: {text_of(one)} of {named(who)}: {'; '.join(warnings)}"
+        yield found("expression_warning", State.NOTE, Certainty.PROVED, says, topic, {"warnings": list(warnings)})
+
+
+@lru_cache(maxsize=1024)
+def examined(kind: str | None, text: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Why an expression is refused, with what was probably meant, or what its author cannot have meant."""
+    try:
+        compiled = compile_expression(kind, text)
+    except ExpressionRefused as error:
+        meant = hint(error, text or "") if isinstance(error, MQFilterException) else None
+        return f"{error}" + (f" ({meant})" if meant else ""), ()
+    if not isinstance(compiled, CompiledSql92):
+        return None, ()
+    return None, tuple(one.message for one in examine(compiled) if one.severity == "warning")
+
+
+@lru_cache(maxsize=1024)
+def is_never_true(kind: str | None, text: str | None) -> bool:
+    """Whether it is proved that no message passes a condition."""
+    apart = tell_apart(SubscriptionData("T", text, expression_type=kind), SubscriptionData("T", " || "))
+    return apart.proven and apart.only_first is None
+
+
+def brokers_of(case: GroupCase, topic: str) -> list[str]:
+    """The brokers with queues of a topic; those that hold a subscription of it where queues are not known."""
+    return sorted({queue.broker_name for queue in case.queues(topic)} or case.slots(topic))
+
+
+def broker_setting(case: GroupCase, broker: str, name: str) -> str | None:
+    """A broker's setting as text, None when it is not known."""
+    seen = case.look.brokers.get(broker)
+    return None if seen is None or seen.settings is None else seen.settings.get(name)

@@ -1,0 +1,183 @@
+"""Queues: nobody's, two members', without an offset, or no longer pulled; groups that may not consume."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rmqlab.diagnosis.finding import Certainty, State
+from rmqlab.diagnosis.kinds import counted, found
+from rmqlab.diagnosis.subscription_findings import named
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.heartbeat import ConsumeFromWhere
+from rmqlab.rules import DEFAULT_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rmqlab.diagnosis.finding import Finding
+    from rmqlab.diagnosis.group_case import GroupCase
+    from rmqlab.message.message import MessageQueue
+
+PULL_IDLE_MS = 120_000
+"""A member gives a queue back that it has not pulled for so long: `ProcessQueue.PULL_MAX_IDLE_TIME`."""
+
+
+def queue_findings(case: GroupCase) -> Iterator[Finding]:
+    """Everything about who holds which queue, and about what waits in retry topics."""
+    for topic in sorted({topic for asked in case.told.values() for topic in asked}):
+        if not case.queues(topic):
+            says = f"{topic}: no broker has a readable queue of it"
+            yield found("no_readable_queues", State.NOTE, Certainty.IMPLIED, says, topic)
+        elif case.owners_known:
+            yield from _owners(case, topic)
+        yield from _without_offset(case, topic)
+        yield from _stopped(case, topic)
+    yield from _idle(case)
+    yield from _forbidden(case)
+    yield from _retries(case)
+
+
+def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
+    before = case.before if case.before is not None and case.before.owners_known else None
+    # Looks that are closer may see one and the same rebalance.
+    settled = before is not None and case.look.at - before.look.at >= DEFAULT_RULES.rebalance_period_ms
+    free = [queue for queue in case.queues(topic) if queue not in case.owners and not _moves(case, queue)]
+    if free:
+        twice = before is not None and all(
+            queue in before.queues(topic) and queue not in before.owners for queue in free
+        )
+        waiting = _waiting(case, free)
+        state = State.AT_RISK if twice or not _is_young(case) else State.NOTE
+        says = f"{topic}: nobody pulls {_numbers(free)}; not consumed there: {counted(waiting, 'message')}"
+        says += _maybe(twice and settled)
+        evidence = {"queues": [list(queue) for queue in free], "waiting": waiting}
+        state, sure = (State.LOSING if twice and waiting else state), _sure(twice and settled)
+        yield found("no_owner", state, sure, says, topic, evidence)
+    shared = [queue for queue in case.queues(topic) if len(case.owners.get(queue, ())) > 1]
+    if shared and not case.broadcasting:
+        twice = before is not None and all(before.owners.get(queue) == case.owners[queue] for queue in shared)
+        state = State.AT_RISK if twice or not _is_young(case) else State.NOTE
+        says = (
+            f"{topic}: {_numbers(shared)} pulled twice, by {named(case.owners[shared[0]])}{_maybe(twice and settled)}"
+        )
+        evidence = {"queues": [[*queue, case.owners[queue]] for queue in shared]}
+        yield found("two_owners", state, _sure(twice and settled), says, topic, evidence)
+
+
+def _moves(case: GroupCase, queue: MessageQueue) -> bool:
+    """Whether somebody commits offsets of a queue: then it has an owner that cannot be seen."""
+    now = case.group.offsets.get(queue)
+    was = None if case.before is None else case.before.group.offsets.get(queue)
+    return now is not None and was is not None and now.committed > was.committed
+
+
+def _is_young(case: GroupCase) -> bool:
+    """Whether a rebalance may be under way: a member came, went, or began to run within a rebalance period."""
+    if case.before is not None and case.before.group.members.keys() != case.group.members.keys():
+        return True
+    began = (case.setting(client, "PROP_CONSUMER_START_TIMESTAMP") or "" for client in case.told)
+    return any(text.isdecimal() and 0 <= case.now - int(text) < DEFAULT_RULES.rebalance_period_ms for text in began)
+
+
+def _sure(twice: bool) -> Certainty:
+    return Certainty.PROVED if twice else Certainty.IMPLIED
+
+
+def _maybe(twice: bool) -> str:
+    return (
+        ""
+        if twice
+        else f" (a rebalance may be under way, which takes up to {DEFAULT_RULES.rebalance_period_ms // 1000} s)"
+    )
+
+
+def _waiting(case: GroupCase, queues: Iterable[MessageQueue]) -> int:
+    return sum(case.group.offsets[queue].raw_lag for queue in queues if queue in case.group.offsets)
+
+
+def _numbers(queues: list[MessageQueue]) -> str:
+    """Queues in words: their numbers by broker."""
+    by_broker: dict[str, list[str]] = {}
+    for queue in queues:
+        by_broker.setdefault(queue.broker_name, []).append(str(queue.queue_id))
+    return ", ".join(f"queue{'s' if len(ids) > 1 else ''} {', '.join(ids)} of {one}" for one, ids in by_broker.items())
+
+
+def _idle(case: GroupCase) -> Iterator[Finding]:
+    if not case.owners_known or case.broadcasting:
+        return
+    busy = {client for owners in case.owners.values() for client in owners}
+    idle = [client for client, asked in case.told.items() if asked and client not in busy]
+    queues = sum(len(case.queues(topic)) for topic in case.topics)
+    if idle and queues and len(case.told) > max(len(case.queues(topic)) for topic in case.topics):
+        says = f"no queue for {named(idle)}: {counted(queues, 'queue')} for {counted(len(case.told), 'member')}"
+        yield found("idle_members", State.NOTE, Certainty.PROVED, says, evidence={"idle": idle, "queues": queues})
+
+
+def _without_offset(case: GroupCase, topic: str) -> Iterator[Finding]:
+    if case.broadcasting:
+        return
+    new = [queue for queue in case.queues(topic) if (seen := case.group.offsets.get(queue)) and seen.committed < 0]
+    if not new:
+        return
+    told = {case.setting(client, "consumeFromWhere") or "" for client in case.told}
+    starts = sorted(
+        {DEFAULT_RULES.compute_pull_from_where(-1, one, False) for one in told if one in ConsumeFromWhere.__members__}
+    )
+    start = " or ".join(starts) or "an unknown place"
+    says = f"{topic}: no offset is committed for {_numbers(new)}; a member begins there at: {start}"
+    yield found("no_committed_offset", State.NOTE, Certainty.PROVED, says, topic, {"queues": len(new)})
+
+
+def _stopped(case: GroupCase, topic: str) -> Iterator[Finding]:
+    """Queues that a member holds and pulls no longer, by its own clock: it pulls others of its queues."""
+    for client, member in case.group.members.items():
+        held = {} if member.running is None else member.running.mq_table
+        newest = max((one.last_pull_timestamp for one in held.values()), default=0)
+        old = [
+            queue
+            for queue, one in held.items()
+            if queue.topic == topic and not one.droped and 0 < one.last_pull_timestamp < newest - PULL_IDLE_MS
+        ]
+        if old and _waiting(case, old):
+            says = f"{topic}: {client} pulls others, but not {_numbers(old)} for {PULL_IDLE_MS // 1000} s and more"
+            yield found("pulls_stopped", State.AT_RISK, Certainty.IMPLIED, says, topic, {"member": client})
+
+
+def _forbidden(case: GroupCase) -> Iterator[Finding]:
+    waiting = _waiting(case, case.group.offsets)
+    state = State.LOSING if waiting else State.AT_RISK
+    off = sorted(broker for broker, config in case.group.configs.items() if not config.consume_enable)
+    if off and case.group.members:
+        says = f"consumeEnable is false at {named(off)}: pulls are refused (code 16)"
+        says += f"; not consumed: {counted(waiting, 'message')}"
+        yield found("consume_disabled", state, Certainty.PROVED, says, evidence={"brokers": off, "waiting": waiting})
+    off = sorted(broker for broker, config in case.group.configs.items() if not config.consume_broadcast_enable)
+    if off and case.broadcasting and case.group.members:
+        says = (
+            f"the group may not broadcast at {named(off)} (consumeBroadcastEnable=false): pulls are refused (code 16)"
+        )
+        yield found("broadcast_disabled", state, Certainty.PROVED, says, evidence={"brokers": off})
+
+
+def _retries(case: GroupCase) -> Iterator[Finding]:
+    """Messages that came to the retry and dead letter topics since the look before; at a first look, those waiting."""
+    before, grown = case.before, Counter[str]()
+    for queue, seen in case.group.offsets.items():
+        if is_retry_topic(queue.topic):
+            was = None if before is None else before.group.offsets.get(queue)
+            grown[queue.topic] += seen.raw_lag if was is None else seen.max_offset - was.max_offset
+    for queue, letters in case.group.dead_letters.items():
+        grown[queue.topic] += letters.max_offset
+        grown[queue.topic] -= (
+            before.group.dead_letters[queue].max_offset
+            if before and queue in before.group.dead_letters
+            else letters.min_offset
+        )
+    told = {topic: count for topic, count in sorted(grown.items()) if count > 0}
+    if told:
+        says = "; ".join(
+            f"{counted(count, 'message')} {'in' if before is None else 'came to'} {one}" for one, count in told.items()
+        )
+        yield found("retries", State.NOTE, Certainty.PROVED, says, evidence={"messages": told})

@@ -1,0 +1,133 @@
+"""The checks of notebook 14: a rule of the doctor, losses counted from real queue entries, a group mended in a lab."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.checkout import folder
+from rmqlab.diagnosis.doctor import doctor
+from rmqlab.filter.filter_api import build
+from rmqlab.lab.fates import Fate
+from rmqlab.lessons.check import OPEN, CheckFailed
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.search.lint.findings import LintVerdict
+from rmqlab.search.lint.meaning import lint
+from rmqlab.search.lint.members import LintGroup, LintMember
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.diagnosis.diagnosis import Diagnosis
+
+VERSIONS: Final = ("4.8.0", "5.3.3")
+COUNTED: Final = ("5.3.3", "Wider")
+AGREE = "Members agree on a topic when each of them subscribes it and their tags are the same set (S-07, S-08)."
+DROPPED = "An entry is lost when some member asks for it, and the slot or its queue's owner drops it (S-82, S-83)."
+HINTS = {
+    "disagree": "When do two members want the same? Think of order, spaces, *, and of a member without the topic.",
+    "mend": "What must both members ask for? When does the broker hear of it?",
+    "lost": "Who drops an entry: the slot, or the owner of its queue? Which entries does nobody ask for?",
+}
+ROUNDS: Final = 3
+Members = dict[str, dict[str, str]]
+SMALL: Final[tuple[Members, ...]] = (
+    {"A": {"T": "tagA"}},
+    {"A": {"T": "tagA"}, "B": {"T": "tagB"}},
+    {"A": {"T": "tagA || tagB"}, "B": {"T": "tagB||tagA"}},
+    {"A": {"T": "*"}, "B": {"T": "tagA"}},
+    {"A": {"T": "tagA || tagA"}, "B": {"T": "tagA"}},
+    {"A": {"T": "tagA || tagB"}, "B": {"T": "tagA"}},
+    {"A": {"T": "taga"}, "B": {"T": "tagA"}},
+    {"A": {"T": "tagA", "U": "*"}, "B": {"T": "tagA"}},
+    {"A": {"T": "x", "U": "y"}, "B": {"T": "x", "U": "z"}, "C": {"T": "x", "U": "y"}},
+)
+
+
+def recorded(version: str) -> Diagnosis:
+    """What the two looks at the scene on the real broker of a version say."""
+    return doctor(recorded=[folder("data") / "doctor" / f"{version}-{look}.json" for look in (1, 2)])
+
+
+def disagree(answer: Any) -> str:
+    """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
+    if not callable(answer):
+        raise CheckFailed("Give a function of one argument, the members.", rule=AGREE)
+    numbers = count(1)
+    for where, members in _cases():
+        right, given = _disagreeing(members), answer({client: dict(asked) for client, asked in members.items()})
+        if given is ...:
+            raise CheckFailed(OPEN)
+        if not isinstance(given, set | frozenset):
+            raise CheckFailed("Return a set of topics.", rule=AGREE)
+        if set(given) != right:
+            problem = f"Case {next(numbers)}, {where}: {members}: your rule gives {sorted(given) or 'no topic'}."
+            raise CheckFailed(HINTS["disagree"], rule=AGREE, problem=problem)
+        next(numbers)
+    return (
+        f"It agrees with rmqlab.lint in {next(numbers) - 1} groups, real ones of {' and '.join(VERSIONS)} among them."
+    )
+
+
+def _cases() -> Iterator[tuple[str, Members]]:
+    """Small groups first, then those of the recorded clusters that ask by tags alone and all told."""
+    yield from (("a small group", members) for members in SMALL)
+    for version in VERSIONS:
+        for name, group in recorded(version).look.groups.items():
+            told = {client: member.subscriptions or {} for client, member in group.members.items()}
+            if told and all(told.values()) and all(data.is_tag for asked in told.values() for data in asked.values()):
+                yield (
+                    f"group {name} on {version}",
+                    {
+                        client: {
+                            topic: str(data.sub_string) for topic, data in asked.items() if not is_retry_topic(topic)
+                        }
+                        for client, asked in told.items()
+                    },
+                )
+
+
+def _disagreeing(members: Members) -> set[str]:
+    group = LintGroup("G")
+    for client, asked in members.items():
+        group.hear(LintMember(client, {topic: build(topic, text, "TAG") for topic, text in asked.items()}))
+    return {one.topic for one in lint(group).topics if one.verdict is not LintVerdict.CONSISTENT}
+
+
+def lost(answer: Any) -> str:
+    """How many entries of the group `Wider` on the real 5.3.3 were asked for and dropped: a whole number."""
+    if isinstance(answer, bool) or not isinstance(answer, int):
+        raise CheckFailed("Give a whole number.", rule=DROPPED)
+    version, name = COUNTED
+    judged = next(group for group in recorded(version).groups if group.group == name)
+    if answer != judged.lost:
+        read = sum(passed.read for passed in recorded(version).look.groups[name].passed.values())
+        more = "too many" if answer > (judged.lost or 0) else "too few"
+        raise CheckFailed(HINTS["lost"], rule=DROPPED, problem=f"{answer} of {read} entries are {more}.")
+    return "The owner that asks for one tag drops the others, in its own queues."
+
+
+def mend(answer: Any) -> str:
+    """A function that takes the lab of the group `Article`, and does steps after which nothing is lost any more."""
+    if not callable(answer):
+        raise CheckFailed("Give a function of one argument, the lab.", rule=AGREE)
+    lab = recorded("4.8.0").lab("Article")
+    if answer(lab) is ...:
+        raise CheckFailed(OPEN)
+    if sorted(lab.clients) != ["A", "B"]:
+        raise CheckFailed("Both members must run in the end.", problem=f"{', '.join(lab.clients) or 'Nobody'} runs.")
+    before = len(lab.fates())
+    for _ in range(ROUNDS):
+        lab.send("Orders", tags=["tagA", "tagB"] * 4, queues=[0, 0, 1, 1, 2, 2, 3, 3])
+        lab.run(seconds=1)
+    lab.run(seconds=60)
+    after = lab.fates()[before:]
+    gone = [fate for fate in after if fate.fate != Fate.DELIVERED]
+    if gone:
+        lines = [f"{fate.body} {fate.tag}, queue {fate.queue}: {fate.fate}" for fate in gone[:3]]
+        problem = f"{len(gone)} of {len(after)} messages that were sent afterwards did not arrive."
+        raise CheckFailed(HINTS["mend"], rule=AGREE, problem=problem, lines=lines)
+    return f"All {len(after)} messages that were sent afterwards arrived."
+
+
+CHECKS = {"14-disagree": disagree, "14-lost": lost, "14-mend": mend}

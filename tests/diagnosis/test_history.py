@@ -1,0 +1,42 @@
+"""Several looks together: flips of a slot, silence of a member."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rmqlab.diagnosis.history import History
+from tests.diagnosis.conftest import NOW, M, look
+
+MEMBERS = [M("A", {"T": "tagA"}), M("B", {"T": "tagB"})]
+
+
+def test_flips_are_what_the_slot_says_and_not_its_stamp():
+    history = History()
+    for number, holder in enumerate(["A", "B", "B", "A"]):
+        history.saw(look(MEMBERS, at=NOW + number * 20_000, slot=holder))
+    assert history.flips("G", "T") == (2, 4, 2.0)
+    assert history.flips("G", "other") == (0, 4, 0.0)
+
+
+def test_one_look_knows_no_rate():
+    history = History()
+    history.saw(look(MEMBERS))
+    assert history.flips("G", "T") == (0, 1, None)
+
+
+def test_flips_older_than_ten_minutes_are_forgotten():
+    history = History()
+    for number, holder in enumerate(["A", "B"]):
+        history.saw(look(MEMBERS, at=NOW + number * 10_000, slot=holder))
+    history.saw(look(MEMBERS, at=NOW + 700_000, slot="B"))
+    assert history.flips("G", "T").seen == 0
+
+
+def test_a_member_that_falls_silent_keeps_the_time_of_its_last_answer():
+    history = History()
+    history.saw(look(MEMBERS))
+    assert history.answered_at("G", "A") == NOW + 5
+    history.saw(look([replace(MEMBERS[0], silent=True), MEMBERS[1]], at=NOW + 30_000))
+    assert history.answered_at("G", "A") == NOW + 5
+    history.saw(look(MEMBERS[1:], at=NOW + 60_000))
+    assert history.answered_at("G", "A") is None

@@ -1,0 +1,123 @@
+"""What notebook 14 and its tasks say, sentence by sentence; the live figures are compared by strict nbval."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rmqlab.commands import VERBS
+from rmqlab.diagnosis.read_client import READ_CODES
+from rmqlab.lessons.checks_14 import recorded
+from rmqlab.protocol.admin_bodies import Connection
+from tests.diagnosis.scene import JAVA_4, JAVA_5, groups_at
+
+LESSON = "14_healthy"
+SETTING = (
+    "The topic has four queues.",
+    "A producer sends 2 messages of each tag to each queue:",
+    "16.",
+    "Half a minute later you ask the cluster:",
+    "There you can change a rule, or explore every order.",
+    "Nobody can change a rule of a running broker.",
+    "How to do that without a loss is the question of notebook 09.",
+    "This is what one look asked of the real broker 4.8.0, for all its groups:",
+    "rmqlab doctor --namesrv HOST:9876.",
+    "This is what it said of some of the same groups, beside the doctor's answer:",
+    "Write steps on the lab, so that nothing of topic Orders that is sent afterwards is lost.",
+    "This is group Article of the real broker 4.8.0, rebuilt in a lab:",
+    "Both members must still run, and each of them may get messages of either tag.",
+    "When all members ask for the same, it does not matter whose wish the broker holds, or who owns a queue.",
+    "Members agree on a topic when each of them subscribes it, with the same set of tags.",
+)
+
+
+def test_nothing_else_is_claimed(unproved):
+    assert unproved == []
+
+
+@pytest.mark.claim(
+    "Group Post is healthy: its members ask for the same two tags, written in another order.",
+    "The lag is 0.",
+    "Three of four messages are gone.",
+    "A lag of 0 proves no health.",
+    "A dropped message does not lie there any more: the offset has passed it.",
+)
+def test_a_lag_of_nothing_beside_the_losses(shown):
+    assert re.search(r"Shop +losing +2 +0 +12 ", shown["groups"])
+    assert re.search(r"Post +healthy +2 +0 +0 ", shown["groups"])
+
+
+@pytest.mark.claim("It sends nothing but questions.")
+def test_every_request_asks(shown):
+    assert {code.name.partition("_")[0] for code in READ_CODES} <= {"GET", "QUERY", "VIEW"}
+
+
+@pytest.mark.claim(
+    "Proved needs two looks: slot and owner were the same at both, and the entries came in between.",
+    "After one look the same loss is implied.",
+    "Two looks prove what one look implies.",
+)
+def test_one_look_and_two(shown):
+    assert re.search(r" 2 +12 +proved", shown["one-look"])
+    assert re.search(r" 1 +12 +implied", shown["one-look"])
+
+
+@pytest.mark.claim("no broker of 4.8.0 tells when a member's last heartbeat came.")
+def test_the_brokers_table_has_no_time():
+    assert set(Connection.__struct_fields__) == {"client_id", "client_addr", "language", "version"}
+
+
+@pytest.mark.claim("found.lab() makes the same group in a lab: the same members, queues and tags.")
+def test_the_lab_has_the_groups_members(shown):
+    assert re.search(r"delivered +4\n", shown["lab"])
+    assert sum(map(int, re.findall(r" (\d+)(?:\n|$)", shown["lab"]))) == 16
+
+
+@pytest.mark.claim(
+    "The same questions were put to real brokers of two versions, with real clients in Java and C++.",
+    "Most groups were made sick on purpose.",
+)
+@pytest.mark.parametrize("version", ["4.8.0", "5.3.3"])
+def test_the_recorded_clusters(version):
+    look = recorded(version).look
+    assert {broker.version.replace("_", ".") for broker in look.brokers.values()} == {f"V{version}"}
+    told = {(member.language, member.version) for group in look.groups.values() for member in group.members.values()}
+    assert {language for language, _ in told} >= {"JAVA", "CPP"}
+    assert {f"V{name.replace('.', '_')}" for name in (JAVA_4, JAVA_5)} <= {name for _, name in told}
+    scene = groups_at(version)
+    assert 2 * sum(not group.healthy for group in scene) > len(scene)
+
+
+@pytest.mark.claim(
+    "The tool says the same of every one of them, sick or healthy.",
+)
+def test_what_mqadmin_said(shown):
+    """It said the same of sick groups and of a healthy one."""
+    said = shown["mqadmin"].splitlines()[1:]
+    assert all("Same subscription" in line for line in said)
+    assert any("losing" in line for line in said)
+    assert any("healthy" in line for line in said)
+
+
+@pytest.mark.claim(
+    "0 healthy, 3 losing or about to, 4 too little is known.",
+    "--watch 10 looks again and again, --metrics 9109 serves the figures for Prometheus, --report DIR writes a page.",
+)
+def test_the_command_line():
+    statuses = VERBS["doctor"].statuses
+    assert "healthy" in statuses[0]
+    assert "loses" in statuses[3]
+    assert "too little" in statuses[4]
+
+
+@pytest.mark.claim(
+    "Group Wider ran on the real broker 5.3.3.",
+    "One member asks for every tag, so every entry is asked for.",
+    "The broker holds that wish and lets everything out.",
+)
+def test_wider():
+    group = recorded("5.3.3").look.groups["Wider"]
+    asks = {member.subscriptions["Orders"].sub_string for member in group.members.values()}
+    assert asks == {"*", "tagA"}
+    assert {slot.subscription_table["Orders"].sub_string for slot in group.slots.values()} == {"*"}

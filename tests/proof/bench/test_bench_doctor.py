@@ -1,0 +1,35 @@
+"""The doctor's benchmarks look at what they say: every member of the crowd tells what it runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import rmqlab
+from rmqlab.diagnosis.looking import take_look
+from rmqlab.diagnosis.read_client import Asked, ReadClient
+from tests.proof.bench.doctor import BENCHMARKS, Crowd, Looks
+from tests.proof.bench.doctor_crowd import TOPIC
+
+GROUPS, MEMBERS = 3, 2
+
+
+def test_every_member_of_a_crowd_is_seen_and_tells():
+    async def look(namesrv):
+        asked = Asked()
+        async with ReadClient(namesrv, asked) as client:
+            return await take_look(client, asked)
+
+    with rmqlab.serve() as served:
+        served.create_topic(TOPIC, 4)
+        with Crowd(served.broker_addr, GROUPS, MEMBERS):
+            seen = asyncio.run(look(served.namesrv_addr))
+            with Looks(served.namesrv_addr) as looks:
+                served.send(TOPIC, "while somebody looks")
+    members = [member for group in seen.groups.values() for member in group.members.values()]
+    assert len(members) == GROUPS * MEMBERS
+    assert all(member.running is not None and len(member.queues) == 4 // MEMBERS for member in members)
+    assert looks.count >= 1
+
+
+def test_only_looks_at_many_groups_wait_to_be_named():
+    assert [one.name for one in BENCHMARKS if one.heavy] == ["doctor-look", "doctor-bytes", "doctor-requests"]

@@ -1,0 +1,1 @@
+"""Clients that only the proof has: what lives beside producers and consumers, written for the tests of the broker."""
