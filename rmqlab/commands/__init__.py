@@ -175,7 +175,7 @@ VERBS = {
         "every check: pytest, the committed notebooks, ruff and mypy",
         {0: "every check passed", 1: "one did not"},
         "test tests/filter -q",
-        extras=("doctor", "notebook", "spark", "test", "java"),
+        extras=("doctor", "notebook", "site", "spark", "test", "java"),
         checkout=True,
     ),
 }
