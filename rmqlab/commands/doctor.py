@@ -90,15 +90,20 @@ def run(args: Namespace) -> int:
     make_folder(args.report, "--report")
     make_folder(args.save, "--save")
     if args.recorded:
-        return _tell(args, doctor(recorded=args.recorded))
+        return _tell(args, doctor(recorded=args.recorded, groups=args.group, topics=args.topic))
     asked = Asked(tuple(args.group), tuple(args.topic), args.look, args.window, args.rate, round(args.timeout * 1000))
     with Doctor(args.namesrv, asked, acl=args.acl, tls=args.tls) as looking:
         if args.watch is not None:
             return _watch(args, looking)
-        for diagnosis in looking.looks(args.looks or 1, args.every):
-            _save(args, diagnosis)
-            last = diagnosis
-        return _tell(args, last)
+        try:
+            for diagnosis in looking.looks(args.looks or 1, args.every):
+                _save(args, diagnosis)
+        except BadInput as error:
+            if looking.diagnosis is None:
+                raise
+            print(f"rmqlab doctor: no further look, the last one is judged: {error}", file=sys.stderr)
+            return _tell(args, looking.diagnosis) or 4
+        return _tell(args, diagnosis)
 
 
 def _tell(args: Namespace, diagnosis: Diagnosis) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +16,7 @@ from rmqlab.diagnosis.history import History
 from rmqlab.diagnosis.look_json import read_look
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import Asked, ReadClient
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,9 +46,10 @@ def doctor(
     `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around
     the committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `Asked`:
     `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer: what was passed
-    since then is judged. `recorded` are files of looks that were saved, in their order: they are judged again, and
-    nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY
-    count, if they are set); `tls` encrypts, or names a file with the settings of 4.8.0's `tls.config.file`.
+    since then is judged. `recorded` are files of looks that were saved, in their order: they are judged again, all
+    groups or those named, and nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else
+    RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY count, if they are set); `tls` encrypts, or names a file with the settings
+    of 4.8.0's `tls.config.file`.
 
     >>> import rmqlab
     >>> with rmqlab.serve() as broker:
@@ -56,14 +58,18 @@ def doctor(
 
     Raises:
         BadInput: no name server answers, what answers is none, a key is wrong, a group or topic is not there, or a
-            number makes no sense; a recorded file holds no look.
+            number makes no sense; a recorded file holds no look, or `topics` are to be chosen from one.
     """
     if looks < 1:
         raise BadInput(f"looks is {looks}: 1 or more are needed")
     if every <= 0:
         raise BadInput(f"every is {every:g}: the seconds between two looks are above 0")
     if recorded:
-        return judged_again([read_look(Path(path)) for path in recorded])
+        if topics:
+            raise BadInput(
+                f"topic {topics[0]!r}: saved looks are judged with every topic in them; name a group instead"
+            )
+        return judged_again([read_look(Path(path)) for path in recorded], groups)
     asked = Asked(tuple(groups), tuple(topics), messages, **limits)
     with Doctor(namesrv, asked, None if since is None else since.look, acl=acl, tls=tls) as one:
         for diagnosis in one.looks(looks, every):
@@ -71,8 +77,18 @@ def doctor(
     return last
 
 
-def judged_again(looks: Sequence[Look]) -> Diagnosis:
-    """What several looks at one cluster say, the last one judged by those before."""
+def judged_again(looks: Sequence[Look], groups: Sequence[str] = ()) -> Diagnosis:
+    """What several looks at one cluster say, the last one judged by those before: of these groups, or of all.
+
+    Raises `BadInput` for a group that the last look has not.
+    """
+    for name in groups:
+        if name not in looks[-1].groups:
+            raise BadInput(f"group {name!r} is not in the last look{did_you_mean(name, looks[-1].groups)}")
+    if groups:
+        looks = [
+            replace(one, groups={name: one.groups[name] for name in groups if name in one.groups}) for one in looks
+        ]
     history = History()
     for look in looks:
         history.saw(look)

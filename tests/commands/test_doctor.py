@@ -10,6 +10,8 @@ import pytest
 
 import rmqlab
 from rmqlab.cli import main
+from rmqlab.diagnosis.doctor import Doctor
+from rmqlab.errors import BadInput
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +65,32 @@ def test_looks_are_saved_and_judged_again(sick, capsys, tmp_path):
     assert len(looks) == 2
     assert main(["doctor", "--recorded", *looks]) == 3
     assert capsys.readouterr().out == said
+    group = rmqlab.doctor(recorded=looks).groups[0].group
+    assert main(["doctor", "--recorded", *looks, "--group", group]) == 3
+    capsys.readouterr()
+    assert main(["doctor", "--recorded", *looks, "--group", group + "x"]) == 2
+    assert f"did you mean {group}?" in capsys.readouterr().err
+    assert main(["doctor", "--recorded", *looks, "--topic", "T"]) == 2
+    assert "name a group instead" in capsys.readouterr().err
     broken = tmp_path / "broken.json"
     broken.write_text('{"namesrv": 5, "what": 1}')
     assert main(["doctor", "--recorded", str(broken)]) == 2
     assert "broken.json: no look is in it" in capsys.readouterr().err
+
+
+def test_a_look_that_cannot_be_done_leaves_the_one_before(capsys, monkeypatch, broker):
+    first = Doctor.look
+
+    def gone(self):
+        if self.diagnosis is not None:
+            raise BadInput("no name server answers")
+        return first(self)
+
+    monkeypatch.setattr(Doctor, "look", gone)
+    assert main(["doctor", "--namesrv", broker.namesrv_addr, "--looks", "2", "--every", "0.1"]) == 4
+    said = capsys.readouterr()
+    assert said.out == "healthy: healthy\n"
+    assert "no further look, the last one is judged: no name server answers" in said.err
 
 
 def test_metrics_alone_look_again_and_again(sick, capsys):

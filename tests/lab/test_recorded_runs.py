@@ -7,22 +7,10 @@ from collections import Counter
 import pytest
 
 import rmqlab
-from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from tests.lab.recorded_runs import GOLDEN, ended_alike, recorded
 
-GOLDEN = folder("data") / "golden" / "broker-4.8.0"
 pytestmark = pytest.mark.slow
-
-
-def recorded(name, of="base"):
-    return rmqlab.Lab.from_recording(GOLDEN / of, name)
-
-
-def ended_alike(name, of="base"):
-    """The first simulated run that ended as the recorded one."""
-    wanted = recorded(name, of).outcome()
-    runs = (rmqlab.simulate(f"{GOLDEN / of / 'scenarios.jsonl'}#{name}", seed=seed) for seed in [None, *range(80)])
-    return next(run for run in runs if run.outcome() == wanted)
 
 
 def beats(run):

@@ -8,8 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-import rmqlab
-from rmqlab.checkout import folder
 from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.cluster import settings_beside
@@ -19,9 +17,9 @@ from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare
 from tests.lab.recorded_races import SETS as RACES
 from tests.lab.recorded_races import recorded_races
+from tests.lab.recorded_runs import GOLDEN, ended_alike, recorded
 
 LESSON = "10_real_broker"
-GOLDEN = folder("data") / "golden" / "broker-4.8.0"
 SCENARIO, FROZEN = "p-article-000", "p-freeze-067"
 SLOTS = ("p-article-000", "p-loss-002", "p-loss-005", "p-overlap-044")
 SETTING = (
@@ -43,17 +41,6 @@ SETTING = (
     "5 seconds more or less do not matter.",
     "subscriptions() has every change of the slot, messages() every message, both with t.",
 )
-
-
-def recorded(name, of="base"):
-    return rmqlab.Lab.from_recording(GOLDEN / of, name)
-
-
-def ended_alike(name, of="base"):
-    """The first of our runs that ended as the recorded one."""
-    wanted = recorded(name, of).outcome()
-    runs = (rmqlab.simulate(f"{GOLDEN / of / 'scenarios.jsonl'}#{name}", seed=seed) for seed in [None, *range(80)])
-    return next(run for run in runs if run.outcome() == wanted)
 
 
 @pytest.fixture(scope="module")
