@@ -49,6 +49,7 @@ CHEAP = {
     "doctor": [["--recorded", "{golden}/../doctor/4.8.0-1.json", "{golden}/../doctor/4.8.0-2.json"]],
     "lint": [["--member", "A:T=tagA", "--member", "B:T=tagB"]],
     "rows": [["--only", "S-01"]],
+    "catalogue": [["--check"]],
     "notebook": [["--execute", "{tmp}/one.ipynb"]],
 }  # fmt: skip
 IN_A_PROCESS = {"serve", "tap", "test"}  # run until they are stopped, or run pytest

@@ -164,6 +164,13 @@ VERBS = {
         "rows --missing --only S",
         checkout=True,
     ),
+    "catalogue": Verb(
+        "the catalogues of words in other languages: bring them up to date, or check them",
+        {0: "they are up to date", 1: "with --check: an entry is missing, stale, not translated or at odds"},
+        "catalogue --check --only rmqlab",
+        extras=("notebook",),
+        checkout=True,
+    ),
     "notebook": Verb(
         "open JupyterLab on your own copy of the lessons",
         {0: "it ended well", 1: "a cell failed, or JupyterLab did"},

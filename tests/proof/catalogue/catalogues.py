@@ -1,0 +1,166 @@
+"""The catalogues of this tree: which entries they must have, how they are renewed, and what is wrong in them.
+
+`rmqlab/locale/zh.po` has the package's texts, `notebooks/locale/zh/NAME.po` those of a lesson with its tasks: a text
+cell is one entry, and so is each text that a code cell shows. Entries stand in the order of cells and lines.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+import polib  # type: ignore[import-untyped]
+
+from rmqlab.checkout import ROOT
+from tests.proof.catalogue.differences import differences
+from tests.proof.catalogue.texts import texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+LANGUAGES = {"zh": "zh_CN"}
+CELL, SHOWN = "a text cell", "shown by code"
+MISSING, EMPTY = "is missing", "is not translated"
+WIDTH = 118
+# The modules whose texts the lessons show, besides all of lessons/ and show/.
+MODULES: tuple[str, ...] = ()
+
+
+class Entry(NamedTuple):
+    """A text to be translated: what it is, and the cells or lines where it stands."""
+
+    text: str
+    kind: str
+    places: tuple[str, ...]
+
+
+class Problem(NamedTuple):
+    """What is wrong with an entry of a catalogue."""
+
+    catalogue: str
+    place: str
+    text: str
+    what: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.catalogue}: {self.place}: {self.what}: {' '.join(self.text.split())[:70]!r}"
+
+
+def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
+    """The entries that each catalogue must have, by the catalogue's path with `LANG` for the language."""
+    package = _package(root)
+    known = {entry.text for entry in package}
+    found = {"rmqlab/locale/LANG.po": package}
+    for lesson in sorted((root / "notebooks").glob("*.ipynb")):
+        files = [lesson, lesson.parent / "solutions" / f"{lesson.stem}_tasks.ipynb"]
+        found[f"notebooks/locale/LANG/{lesson.stem}.po"] = _lesson([one for one in files if one.exists()], known)
+    return found
+
+
+def _package(root: Path) -> list[Entry]:
+    folders = ("lessons", "show")
+    paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py"))]
+    found: dict[str, list[str]] = {}
+    for path in [*paths, *(root / "rmqlab" / one for one in MODULES)]:
+        for text in texts_of(path.read_text(encoding="utf-8")):
+            found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
+    return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
+
+
+def _lesson(paths: Iterable[Path], known: set[str]) -> list[Entry]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in paths:
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            place, source = f"{path.name}#{cell['id']}", "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                found.setdefault((source, CELL), []).append(place)
+                continue
+            for one in texts_of(source):
+                if one.text.strip() not in known:
+                    found.setdefault((one.text.strip(), SHOWN), []).append(place)
+    return [Entry(text, kind, tuple(dict.fromkeys(places))) for (text, kind), places in found.items()]
+
+
+def merged(entries: Iterable[Entry], old: Iterable[polib.POEntry], language: str) -> polib.POFile:
+    """The catalogue with these entries and the translations that there are; what is gone is left out."""
+    told = {entry.msgid: entry for entry in old}
+    catalogue = polib.POFile(wrapwidth=WIDTH)
+    catalogue.metadata = {
+        "Language": LANGUAGES[language],
+        "MIME-Version": "1.0",
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+    }
+    for entry in entries:
+        before = told.get(entry.text)
+        catalogue.append(
+            polib.POEntry(
+                msgid=entry.text,
+                msgstr="" if before is None else before.msgstr,
+                tcomment="" if before is None else before.tcomment,
+                flags=[] if before is None else before.flags,
+                comment=entry.kind,
+                occurrences=[(place, "") for place in entry.places],
+            )
+        )
+    return catalogue
+
+
+def update(root: Path = ROOT) -> list[Path]:
+    """Bring every catalogue up to date; return the files that changed."""
+    changed = []
+    for name, entries in wanted(root).items():
+        for language in LANGUAGES:
+            path = root / name.replace("LANG", language)
+            before = path.read_text(encoding="utf-8") if path.exists() else ""
+            text = str(merged(entries, polib.pofile(before) if before else (), language))
+            if text != before:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                changed.append(path)
+    return changed
+
+
+def problems(root: Path = ROOT) -> list[Problem]:
+    """What is missing, empty, stale, unsure or at odds with its text, in the catalogues' order."""
+    found = []
+    for name, entries in wanted(root).items():
+        for language in LANGUAGES:
+            catalogue = name.replace("LANG", language)
+            path = root / catalogue
+            old = list(polib.pofile(path.read_text(encoding="utf-8"))) if path.exists() else []
+            found += [Problem(catalogue, *one) for one in _of_one(entries, old)]
+    return found
+
+
+def _of_one(entries: Iterable[Entry], old: Iterable[polib.POEntry]) -> list[tuple[str, str, str]]:
+    told = {entry.msgid: entry for entry in old if not entry.obsolete}
+    texts = set()
+    found = []
+    for entry in entries:
+        texts.add(entry.text)
+        mine = told.get(entry.text)
+        what = [MISSING] if mine is None else _of_entry(entry, mine)
+        found += [(entry.places[0], entry.text, one) for one in what]
+    gone = [("no place", text, "is stale: no cell and no line says it") for text in told if text not in texts]
+    return [*found, *gone]
+
+
+def _of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
+    if not mine.msgstr.strip():
+        return [EMPTY]
+    unsure = ["is marked fuzzy"] if "fuzzy" in mine.flags else []
+    return [*unsure, *differences(entry.text, mine.msgstr, cell=entry.kind == CELL)]
+
+
+def state(wrong: Iterable[Problem], root: Path = ROOT) -> dict[str, tuple[int, int]]:
+    """How many entries of each catalogue are translated, by what is ``wrong``, and how many it must have."""
+    empty = [one.catalogue for one in wrong if one.what in {MISSING, EMPTY}]
+    counts = {}
+    for name, entries in wanted(root).items():
+        for language in LANGUAGES:
+            catalogue = name.replace("LANG", language)
+            counts[catalogue] = (len(entries) - empty.count(catalogue), len(entries))
+    return counts

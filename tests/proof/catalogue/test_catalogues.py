@@ -1,0 +1,105 @@
+"""The catalogues of words: they have the texts that lessons and package show, and what is wrong in one is named."""
+
+from __future__ import annotations
+
+import polib
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from rmqlab.lessons.notebooks import write
+from tests.proof.catalogue.catalogues import EMPTY, WIDTH, problems, state, update
+from tests.proof.catalogue.differences import differences
+from tests.proof.catalogue.texts import texts_of
+
+CELL = "Read `lab.run` in [the rules](rules.md): 30 s, four queues."
+GOOD = "见[规则](rules.md)中的 `lab.run`：30 s，4 个队列。"
+CODE = """\
+rows = [("queue", f"holds {n} message{'s' if n > 1 else ''}")]
+rmqlab.show.table("All queues", rows, headers=("who", "what"))"""
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('"""Doc of it."""\ntitle = "Who owns it"', ["Who owns it"]),
+        ('f"stores it in queue {message.queue:>3}"', ["stores it in queue {message.queue}"]),
+        ("f\"{n} queue{'s' if n > 1 else ''} of {len(all)}\"", ["{n} queues of {all}", "{n} queue of {all}"]),
+        ('Table("", ("time", "who"), rows)', ["time", "who"]),
+        ('pen.text(1, 2, "broker")', ["broker"]),
+        ('rmqlab.sql92("a > 3 AND b IS NULL"); frame.query("one of two == 3"); lab.send("T")', []),
+        ('raise ValueError("this is for programmers")', []),
+        ('raise BadInput(f"no exercise {name!r}")', ["no exercise {name}"]),
+        ('{"delivered": 4, "not yet taken": 2}', ["not yet taken"]),
+    ],
+)
+def test_texts_for_people_are_found_and_code_is_not(source, texts):
+    assert [one.text for one in texts_of(source)] == texts
+
+
+@pytest.mark.parametrize(
+    ("translated", "what"),
+    [
+        (GOOD, []),
+        (GOOD.replace("4 个", "四个"), []),
+        (GOOD.replace("lab.run", "lab.go"), ["code lab.run is missing", "code lab.go is not in the text"]),
+        (GOOD.replace("rules.md", "r.md"), ["link to rules.md is missing", "link to r.md is not in the text"]),
+        (GOOD.replace("30", "20"), ["figure 30 is missing", "figure 20 is not in the text"]),
+        (GOOD.replace("4 个", "5 个"), ["figure 5 is not in the text"]),
+        (f"## {GOOD}", ["0 times a heading, but 1 times in the translation"]),
+    ],
+)
+def test_what_differs_from_its_text_is_named(translated, what):
+    assert differences(CELL, translated, cell=True) == what
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small tree: one lesson, one module, catalogues with every entry translated."""
+    for name in ("rmqlab/lessons", "rmqlab/show"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "rmqlab/show/page.py").write_text('TITLE = "Who owns what"\n', encoding="utf-8")
+    cells = [new_markdown_cell(CELL, id="text"), new_code_cell(CODE, id="code")]
+    write(tmp_path / "notebooks/01_one.ipynb", new_notebook(cells=cells))
+    update(tmp_path)
+    for path in tmp_path.rglob("*.po"):
+        catalogue = polib.pofile(path.read_text(encoding="utf-8"), wrapwidth=WIDTH)
+        for entry in catalogue:
+            entry.msgstr = GOOD if entry.msgid == CELL else f"译 {entry.msgid}"
+        catalogue.save(str(path))
+    assert problems(tmp_path) == []
+    return tmp_path
+
+
+def changed(tree, **fields):
+    path = tree / "notebooks/locale/zh/01_one.po"
+    catalogue = polib.pofile(path.read_text(encoding="utf-8"), wrapwidth=WIDTH)
+    entry = catalogue.find("All queues")
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    catalogue.save(str(path))
+    return [(one.text, one.what) for one in problems(tree)]
+
+
+def test_an_entry_not_translated_or_unsure_is_a_problem(tree):
+    assert changed(tree, msgstr="") == [("All queues", "is not translated")]
+    assert changed(tree, msgstr="所有队列", flags=["fuzzy"]) == [("All queues", "is marked fuzzy")]
+
+
+def test_a_missing_entry_and_a_stale_one_are_problems_and_an_update_mends_both(tree):
+    wrong = changed(tree, msgid="Some queues")
+    assert wrong == [("All queues", "is missing"), ("Some queues", "is stale: no cell and no line says it")]
+    assert [path.name for path in update(tree)] == ["01_one.po"]
+    assert [one.what for one in problems(tree)] == ["is not translated"]
+    assert update(tree) == []
+
+
+def test_a_cell_that_changes_makes_its_translation_stale(tree):
+    write(tree / "notebooks/01_one.ipynb", new_notebook(cells=[new_markdown_cell("Something else.", id="text")]))
+    assert {one.what.partition(":")[0] for one in problems(tree)} == {"is missing", "is stale"}
+
+
+def test_every_catalogue_has_every_text_and_agrees_with_it():
+    wrong = problems()
+    begun = {name for name, (done, _) in state(wrong).items() if done}
+    told = [str(one) for one in wrong if one.catalogue in begun or one.what != EMPTY]
+    assert told == [], "run ./lab catalogue, then translate"

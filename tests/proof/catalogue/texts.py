@@ -1,0 +1,174 @@
+"""Texts for people in Python source: the strings of a module or a code cell that a reader will see.
+
+An f-string becomes a template: `f"queue {message.queue}"` is the text "queue {message.queue}". Where a string depends
+on a condition (`f"{n} queue{'s' if n > 1 else ''}"`) each way is a text of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w.]*\}")
+MOST_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
+# Two words beside each other, or a word that ends a sentence: prose. A single word is one only where words are shown.
+_PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +[(\"'`]?[A-Za-z{]|[A-Za-z}]'?s? [a-z]{2,}|[a-z]{2,}: |[A-Za-z]{2,}[.!?]$")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_CODE = re.compile(
+    r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b|[=!<>]=|\|\||&&|</?\w+|\bimport |^\w+\(.*\)$|^[\w-]+: [\w-]+;|"
+    r"^TAGS\b|^[a-zA-Z] [<>=]|^\(?[?\\^$]|@\w|^(not )?[\w.]+ (and|or|in) |[\w]/[\w*]+/|^[\w.]+ = |\\[dswb]|"
+    r"^\w+ (int|string|long|double)\b|\b(between|is not null|sans-serif|row wrap)\b|\bAS \w|^(\w+, )+\w*[a-z][A-Z]|"
+    r"^Aa, "
+)
+# Calls and keywords whose strings are shown, though they be one word; and those whose strings are code.
+_SHOWN = {"headers", "title", "caption", "label", "labels", "text", "heading", "alt", "unit", "x_label", "y_label"}
+_HIDDEN = {"query", "sql", "sql92", "eval", "compile", "filter", "get", "getattr", "open", "read_csv", "strftime",
+           "startswith", "removeprefix", "removesuffix", "endswith", "partition", "split", "sub", "encode"}  # fmt: skip
+_HIDDEN_KEYWORDS = {"subscribe", "expression", "sql92", "orient", "regex", "columns_of"}
+_UNSEEN = {"ValueError", "TypeError", "AssertionError", "RuntimeError", "NotImplementedError", "KeyError"}
+
+
+class Text(NamedTuple):
+    """A text and the line where it stands."""
+
+    text: str
+    line: int
+
+
+def texts_of(source: str) -> list[Text]:
+    """The texts for people of Python source, in its order, each once."""
+    tree = ast.parse(source)
+    found: dict[str, int] = {}
+    for node, shown in _strings(tree, shown=False):
+        for text in _ways(node):
+            if is_text(text, shown=shown):
+                found.setdefault(text, node.lineno)
+    return [Text(text, line) for text, line in sorted(found.items(), key=lambda one: one[1])]
+
+
+def is_text(text: str, *, shown: bool = False) -> bool:
+    """Whether a string is for people: prose, or where words are shown one word is enough."""
+    words = PLACEHOLDER.sub("", text)
+    if "{" in words or "}" in words or _CODE.search(text) or not words.replace("\n", " ").isprintable():
+        return False
+    return bool(_WORD.search(words) if shown else _WORD.search(words) and _PROSE.search(text))
+
+
+def _strings(node: ast.AST, *, shown: bool) -> Iterator[tuple[ast.Constant | ast.JoinedStr, bool]]:
+    """The strings below a node that are no docstrings, no annotations and not hidden from the reader."""
+    if isinstance(node, ast.JoinedStr):
+        yield node, shown
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue) and not _constants(part.value):
+                yield from _strings(part.value, shown=False)
+        return
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str):
+            yield node, shown
+        return
+    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _name(node.exc.func) in _UNSEEN:
+        return
+    for child in _children(node):
+        yield from _strings(child, shown=_is_shown(node, child, shown=shown))
+
+
+def _children(node: ast.AST) -> Iterable[ast.AST]:
+    """The children in which texts may be."""
+    match node:
+        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if isinstance(node, ast.Module | ast.ClassDef):
+                return body
+            return [*node.args.defaults, *filter(None, node.args.kw_defaults), *body]
+        case ast.AnnAssign():
+            return [] if node.value is None else [node.value]
+        case ast.Call():
+            hidden = _name(node.func) in _HIDDEN
+            given = [one for one in node.keywords if one.arg not in _HIDDEN_KEYWORDS]
+            return [node.func, *given] if hidden else [node.func, *node.args, *given]
+        case ast.Subscript():
+            return [node.value, node.slice] if isinstance(node.value, ast.Dict) else [node.value]
+        case ast.Compare():
+            return [one for one in (node.left, *node.comparators) if not isinstance(one, ast.Constant)]
+        case _:
+            return ast.iter_child_nodes(node)
+
+
+def _is_shown(node: ast.AST, child: ast.AST, *, shown: bool) -> bool:
+    """Whether a word alone that stands here is shown to the reader."""
+    match node:
+        case ast.keyword():
+            return node.arg in _SHOWN
+        case ast.Call():
+            name = _name(node.func)
+            if name == "Table":
+                return child in node.args[:2]
+            return child in node.args and name in _SHOWN
+        case ast.Tuple() | ast.List() | ast.Starred() | ast.IfExp() | ast.BinOp() | ast.BoolOp():
+            return shown
+        case _:
+            return False
+
+
+def _name(function: ast.AST) -> str:
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def _ways(node: ast.Constant | ast.JoinedStr) -> list[str]:
+    """The texts that a string can be, with placeholders for what is computed."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    names: dict[str, str] = {}
+    parts = [_part(part, names) for part in node.values]
+    count = 1
+    for part in parts:
+        count *= len(part)
+    if count > MOST_WAYS:
+        parts = [part if len(part) == 1 else ["{case}"] for part in parts]
+    return ["".join(way) for way in product(*parts)]
+
+
+def _part(part: ast.expr, names: dict[str, str]) -> list[str]:
+    if isinstance(part, ast.Constant):
+        text = str(part.value)
+        return [text.replace("{", "{{").replace("}", "}}")]
+    if not isinstance(part, ast.FormattedValue):
+        return [""]
+    return _constants(part.value) or [f"{{{_placeholder(part.value, names)}}}"]
+
+
+def _constants(node: ast.expr) -> list[str]:
+    """Both texts of `"one" if condition else "other"`; of anything else nothing."""
+    if not isinstance(node, ast.IfExp):
+        return []
+    both = [
+        [one.value] if isinstance(one, ast.Constant) and isinstance(one.value, str) else _constants(one)
+        for one in (node.body, node.orelse)
+    ]
+    return [text for one in both for text in one] if all(both) else []
+
+
+def _placeholder(node: ast.expr, names: dict[str, str]) -> str:
+    """A short name for an expression: itself if it is a name or an attribute, else the first name in it."""
+    whole = ast.unparse(node)
+    if whole not in names:
+        short = whole
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", whole):
+            inside = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in _BUILTIN]
+            short = inside[0] if inside else "value"
+        taken, free = set(names.values()), short
+        number = 2
+        while free in taken:
+            free, number = f"{short}{number}", number + 1
+        names[whole] = free
+    return names[whole]
+
+
+_BUILTIN = {"len", "sum", "max", "min", "str", "sorted", "map", "round", "abs", "next", "type", "number_text", "repr"}

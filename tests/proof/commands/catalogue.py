@@ -1,0 +1,36 @@
+"""The verb `catalogue`: the catalogues of words, brought up to date or checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.checkout import ROOT, folder
+from rmqlab.commands.output import text_stream, write_json
+from tests.proof.catalogue.catalogues import problems, state, update
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("--check", action="store_true", help="change nothing; name what is missing, stale or at odds")
+    parser.add_argument(
+        "--only", metavar="NAME", default="", help="of the report: catalogues whose path has NAME in it"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Bring the catalogues up to date and say how far they are; or, with `--check`, return 1 if anything is wrong."""
+    folder("notebooks")
+    out = text_stream(args)
+    changed = [] if args.check else [path.relative_to(ROOT).as_posix() for path in update(ROOT)]
+    wrong = [one for one in problems(ROOT) if args.only in one.catalogue]
+    counts = {name: count for name, count in state(wrong, ROOT).items() if args.only in name}
+    for name, (done, count) in counts.items():
+        print(f"{name}: {done} of {count} entries are translated{'; changed' * (name in changed)}", file=out)
+    if args.check:
+        for one in wrong:
+            print(one, file=out)
+    write_json({"changed": changed, "catalogues": counts, "problems": [one._asdict() for one in wrong]}, args.json)
+    return 1 if args.check and wrong else 0
