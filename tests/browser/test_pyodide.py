@@ -10,18 +10,13 @@ import json
 import re
 import shutil
 import subprocess
-import sys
-import zipfile
-from importlib.metadata import version
-from pathlib import Path
 
-import drawsvg
 import pytest
 
 from rmqlab.checkout import ROOT
+from rmqlab.errors import BadInput
+from tests.proof.site.playgrounds import packages, pyodide
 
-PYODIDE = "314.0.7"
-MSGSPEC_PLATFORM = ("--platform", "pyemscripten_2026_0_wasm32", "--python-version", "314", "--implementation", "cp")
 ONE_CALL_S = 300
 PICTURES = """
 import sys
@@ -43,40 +38,21 @@ python.runPython(JSON.parse(process.argv[3]));
 """
 
 
-def required(program):
-    """The path of a program, or a skip that says how to get it."""
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"{program} is not installed: apt-get install nodejs npm")
-    return path
-
-
-def fetch(*command):
-    """Bring a package from its registry."""
-    told = subprocess.run(command, check=False, capture_output=True, text=True, timeout=ONE_CALL_S)
-    if told.returncode:
-        pytest.skip(f"{command[-1]} cannot be fetched: {told.stderr.strip()[-300:]}")
-
-
 @pytest.fixture(scope="module")
 def folder():
     """Pyodide, and beside it what a browser would be given: the package and its core packages."""
-    required("node")
-    npm = required("npm")
-    place = Path(sys.prefix) / f"pyodide-{PYODIDE}"
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed: apt-get install nodejs npm")
+    try:
+        place = pyodide()
+    except BadInput as error:
+        pytest.skip(str(error))
     site = place / "site"
-    if not (place / "node_modules" / "pyodide").is_dir():
-        place.mkdir(exist_ok=True)
-        fetch(npm, "install", "--silent", "--no-package-lock", "--prefix", str(place), f"pyodide@{PYODIDE}")
-    if not (site / "msgspec").is_dir():
-        wanted = ["--no-deps", "--only-binary=:all:", *MSGSPEC_PLATFORM, "--abi", "cp314", "--dest", str(place)]
-        fetch(sys.executable, "-m", "pip", "download", "--quiet", *wanted, f"msgspec=={version('msgspec')}")
-        (wheel,) = place.glob("msgspec-*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(site)
-    shutil.copytree(Path(drawsvg.__file__).parent, site / "drawsvg", dirs_exist_ok=True)
-    shutil.rmtree(site / "rmqlab", ignore_errors=True)
-    shutil.copytree(ROOT / "rmqlab", site / "rmqlab", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(site, ignore_errors=True)
+    for name, content in packages(place):
+        path = site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     (place / "run.mjs").write_text(SCRIPT, encoding="utf-8")
     return place
 
