@@ -43,7 +43,7 @@ async function start({ files, info, environment, modules }) {
   const home = new URL(".", self.location.href).href;
   python = await loadPyodide({
     indexURL: home, createPyodideModule, lockFileContents: { info, packages: {} },
-    env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1", ...environment },
+    env: { HOME: "/site", PYTHONDONTWRITEBYTECODE: "1", ...environment },
     stdout: (text) => console.log(text), stderr: (text) => console.warn(text),
   });
   self.fetch = fetchOfSite;
