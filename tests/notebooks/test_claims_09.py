@@ -17,10 +17,10 @@ SETTING = (
     "Widen: restart one by one with a subscription that takes both, then one by one with NEW.",
     "So let the producers wait: first OLD alone, then NEW alone.",
     "Here is the rule of 4.8.0, and one that keeps the union of all wishes in the slot:",
-    "Find out: a NEW that takes all that OLD takes; two texts with one meaning; the pause that loses least.",
+    "Things worth finding: a NEW that takes all that OLD takes; two texts with one meaning; the pause that loses least.",
     "A team cannot stop: at every moment a member must run.",
-    "Write the steps to tagB, so that nothing is lost.",
-    "You also say what producers send meanwhile: at least 8 messages of each tag,",
+    "Write the steps to tagB in change(lab), so that nothing is lost.",
+    "The steps also send messages: at least 8 of each tag,",
     "Now the producers send both tags all the time, and the members restart one by one with tagB.",
     "Write rules with which nothing is lost.",
     "All members agree.",
@@ -68,8 +68,7 @@ def test_the_traffic():
 
 
 @pytest.mark.claim(
-    "A message is lost if a member asks for it, then or later, and the group has let it go by. A rolling restart loses "
-    "messages. Widening loses messages too.",
+    "A message is lost if a member asks for it, then or later, and the group has passed it without getting it. A rolling restart loses messages. Widening loses messages too.",
     "Widening first loses nothing if the producers wait for it.",
 )
 def test_which_ways_lose(shown, rolling):
@@ -86,9 +85,7 @@ def test_which_ways_lose(shown, rolling):
 @pytest.mark.row("S-07", "S-82", "S-83", "S-84", "S-85")
 @pytest.mark.claim(
     "Look at the bar of the rolling restart: the slot changes hands.",
-    "A comes back with NEW and takes the slot. But its coming is a rebalance: B loses a queue, so it stamps its own "
-    "subscription anew. What the slot does not let pass, the broker drops. What it lets pass, a client drops if it does not "
-    "ask for it itself. The offset moves on.",
+    "A comes back with NEW and takes the slot. But its return starts a rebalance: B loses a queue, so it stamps its own subscription anew. The broker drops what the slot does not let pass. A client drops what it does not ask for itself. The offset moves on.",
 )
 def test_the_rolling_restart(rolling):
     run = rolling.finish().run
@@ -151,8 +148,7 @@ def test_a_union_in_the_slot_loses_as_much(shown):
 @pytest.mark.row("S-88")
 @pytest.mark.claim(
     "rmqlab.plan plays five ways over many orders, and says how many.",
-    "For a way that loses nothing, some schedules are only some: the last column says no. A larger budget can look at every "
-    "order where the space is small.",
+    "But some schedules do not prove that a way loses nothing: the last column says False. A larger budget can look at every order where the space is small.",
 )
 def test_what_every_order_means(shown):
     assert shown["exhausted"].count("False") == 5

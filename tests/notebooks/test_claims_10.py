@@ -31,9 +31,9 @@ SETTING = (
     "Ours is a new run of the same steps.",
     "That means: the same messages for every consumer, the same committed offsets.",
     "The same in numbers:",
-    "But would every one of our runs end so?",
+    "But would every run of ours end like this?",
     "so look at other scenarios closely.",
-    "Clients use the tap's name server address; their settings change in nothing else.",
+    "Clients use the tap's name server address. Nothing else in their settings changes.",
     "A harder question: does our broker give the same answer to every single request?",
     "RocketMQ has a tool that checks whether all members of a group want the same.",
     "Same rules do not mean same milliseconds.",
@@ -64,7 +64,7 @@ def test_nothing_else_is_claimed(unproved):
 @pytest.mark.claim(
     "base has the eight messages under many start orders and gaps, and much else.",
     "In bitmap the bloom filter's switch is on.",
-    "In noprop SQL92 is not allowed. They have 73 scenarios, 6 and 3.",
+    "In noprop SQL92 is not allowed. base has 73 scenarios; bitmap has 6; noprop has 3.",
     "Things worth finding: a tag that changes while its consumer runs; a broker that refuses SQL92.",
 )
 def test_three_sets():
@@ -124,10 +124,11 @@ def test_agreement(name, shown):
 
 @pytest.mark.claim(
     "No side sees it close.",
-    "So what follows hangs on clocks: the last heartbeat, a scan, B's next rebalance.",
-    "B gets the rest at the same second in both runs.",
+    "So what follows depends on clocks: the last heartbeat, a scan, B's next rebalance.",
+    "B gets the rest within the same second in both runs.",
     "A freeze swallows frames, but it lets the end of a connection pass.",
-    "The scan closed the connection, A noticed and made a new one, and with its next heartbeat it was a member again, in both runs.",
+    "In both runs the scan closed the connection.",
+    "A noticed, made a new one, and was a member again with its next heartbeat.",
     "A's last heartbeat was heard shortly after its start.",
     "Two minutes later a scan forgets it, and B rebalances at its own next turn.",
     "Until then no member is told anything.",
@@ -157,12 +158,12 @@ def test_a_long_silence(frozen):
 
 @pytest.mark.claim(
     "A recording is a file of lines, one for each frame.",
-    "Four bytes say how long the frame is, four how long its head is. The head is JSON, and a heartbeat's body too.",
+    "Four bytes say how long the frame is, and four more how long its head is. The head is JSON, and so is a heartbeat's body.",
     "A client's id ends with the name of its scenario.",
     "34 is a heartbeat, 38 asks for the members, 40 is a notice that members changed.",
     "an epoch time in ms from the client's own clock.",
     "These frames alone tell what the slot held, and when, since the rule is known: the newest version wins.",
-    "A row is a consumer, a column what the broker answered to its pulls (11).",
+    "A row is a consumer. A column is what the broker answered to its pulls (11).",
 )
 def test_frames(shown):
     names = {34: "HEART_BEAT", 38: "GET_CONSUMER_LIST_BY_GROUP", 40: "NOTIFY_CONSUMER_IDS_CHANGED", 11: "PULL_MESSAGE"}
@@ -175,9 +176,9 @@ def test_frames(shown):
 
 
 @pytest.mark.claim(
-    "replay feeds it the recorded requests, in their order (those under way at once may change places; it counts how often).",
+    "replay feeds it the recorded requests, in their order (requests under way together may change places; it counts how often).",
     "It compares code, remark, fields and body of every answer.",
-    "What the frames do not determine (a store time, a port, the order in a hash table) it lets pass within limits, and counts that too.",
+    "It accepts, within limits, what the frames do not determine (a store time, a port, the order in a hash table), and counts that too.",
 )
 def test_replay_counts_what_it_assumes():
     told = replay(GOLDEN / "noprop").as_json()
@@ -189,7 +190,7 @@ def test_replay_counts_what_it_assumes():
 @pytest.mark.row("S-94")
 @pytest.mark.claim(
     '"Same subscription", although they differ.',
-    "the tool compares nothing until the member with the lowest client id has run for more than two minutes.",
+    "it compares nothing until the member with the lowest client id has run for more than two minutes.",
     'It says "same" although it has not looked.',
     'The real tool says "same" of every push group whose first member is young.',
 )
@@ -211,7 +212,7 @@ def test_the_recordings_have_other_ends():
 
 
 @pytest.mark.claim(
-    "The one that starts last writes the slot, but not for good: the first consumer is told, stamps its subscription anew and takes the slot back.",
+    "The consumer that starts last writes the slot. But the first consumer is notified, stamps its subscription anew and takes the slot back.",
     "Who comes last in that exchange is a matter of milliseconds.",
 )
 def test_slots_of_the_task():

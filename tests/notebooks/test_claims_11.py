@@ -28,17 +28,17 @@ SETTING = (
     "Three words say how sure the audit is:",
     "implied: the offset went past the message, and the rules leave one answer:",
     "Make an incident: two members ask for both tags, and orders come in.",
-    "Half way somebody deploys B with tagB alone.",
+    "Halfway somebody deploys B with tagB alone.",
     "Give it more and more evidence:",
-    "And a second one: the broker serves a pull of any version.",
+    "A second rule goes with it: the broker serves a pull of any version.",
     "Write the SQL.",
     "messages has topic, queueId, queueOffset, tags, uniqKey and offsetMsgId;",
     "What must be sent again so that the group H_p-audit-010 has everything?",
     "How many of these messages would the other group of the topic get twice, if they were sent to the topic?",
     "A asks for tagA, B for tagB, on four queues.",
     "Orders of both tags come in.",
-    "Half way through, you may tell one or both to ask for something else.",
-    "What must they ask for, so that nothing more is lost and both tags are still asked for?",
+    "Halfway, you may tell one or both to ask for something else.",
+    "What change makes sure that nothing more is lost, and that both tags are still asked for?",
 )
 SCENARIO = "p-audit-006"
 
@@ -78,11 +78,11 @@ def test_nothing_else_is_claimed(unproved):
 
 
 @pytest.mark.claim(
-    "In one group, GC asked for every tag, and GF asked for tagC.",
+    "In one group, member GC asked for every tag, and GF asked for tagC.",
     "340 messages came.",
     "The lag is 0 in each queue: the cell asserts it.",
     "Not every message that nobody got is lost.",
-    "The lag was 0, and messages were lost by the hundred.",
+    "The lag was 0, and 279 messages were lost.",
     "The group G_p-audit-000 reads the topic T_p-audit-000.",
     "Its member GZ asks for tagA, its member GF asks for *.",
 )
@@ -121,8 +121,8 @@ def test_a_store_keeps_no_tag_subscriptions(shown):
 
 @pytest.mark.claim(
     "The line with split knows tags only.",
-    "rmqlab.spark.wants(expression, kind) is a column by the core's own rules, for tags and for SQL92.",
-    "It gives the same messages:",
+    "rmqlab.spark.wants(expression, kind) makes a column by the core's own rules, for tags and for SQL92.",
+    "It finds the same messages:",
     "rmqlab.audit does all of this for every group, and more: it knows when a subscription changed, who owned a queue, "
     "and which stage dropped a message.",
     "It finds the same ids; the cell asserts it.",
@@ -147,12 +147,13 @@ def test_certainties_and_stages(shown, told):
 
 @pytest.mark.row("S-77", "S-83")
 @pytest.mark.claim(
-    "The audit sees the files alone.",
+    "The audit sees only the files.",
     "Each line knows more than the one above, so unknown shrinks.",
-    "The lost ones are all tagA after the change: the cell asserts it.",
+    "The lost messages all have tagA and came after the change: the cell asserts it.",
     "A asks for them, and nobody touched A.",
-    "The tagA before the change stays unknown: a pull may be held for 15 s, and an offset is committed every 5 s, so the "
-    "new subscription may have met these messages too.",
+    "The tagA messages before the change stay unknown.",
+    "A pull may be held for 15 s, and an offset is committed every 5 s.",
+    "So the new subscription may have met these messages too.",
 )
 def test_an_incident(changed, shown):
     lost = [fate for fate in changed.fates() if fate.lost]
@@ -171,9 +172,9 @@ def test_an_incident(changed, shown):
     "The change then reaches only B itself.",
     "With the first rule nothing is lost and nothing arrives.",
     "Clients stamp their subscriptions anew, the broker keeps the old stamp, and it refuses each pull with a newer one.",
-    "All 80 messages wait, and now the lag would ring.",
+    "All 80 messages wait, and now an alarm on lag would ring.",
     "With both rules the messages flow.",
-    "The broker hands everything over, and B throws away the tagA in its own queues: fewer are lost, at another stage.",
+    "The broker lets everything pass, and B drops the tagA messages in its own queues. Fewer are lost, at another stage.",
     "An audit that looks only at the broker would find nothing.",
 )
 def test_other_rules(incident):
@@ -194,7 +195,7 @@ def test_other_rules(incident):
 @pytest.mark.claim(
     "The audit never sends anything.",
     "Neither way is free.",
-    "Sent to the group's retry topic, it reaches that group alone, but any member may get it, whatever it asked for.",
+    "A message sent to the group's retry topic reaches that group alone, but any member may get it, whatever it asked for.",
     "Repair the subscriptions first, or the same messages are dropped again.",
     "Then every member of the group must be ready for every tag, since any of them may get the message.",
 )

@@ -21,25 +21,26 @@ SETTING = (
     "A row is one cluster: some members, some queues",
     "Five seconds later each queue gets one message of each tag.",
     "The stored rows come from a small model",
-    "Lay both side by side, in SQL.",
-    "law is 1/n² for n members.",
-    "The small model keeps heartbeats, stamps, rounds of load balancing and held pulls, and nothing more.",
+    "SQL puts both side by side.",
+    "law is 1/n² for n members;",
+    "The small model has heartbeats, stamps, rounds of load balancing and held pulls, and nothing more.",
     "A second file has both:",
     "A third file has what it reached with a budget of runs for each row.",
     "Neither is every order.",
-    "The same machine for the third article.",
+    "The same tools serve the third article, on heartbeats.",
     "Three numbers and one rule decide.",
-    "kill the client without a word at one of 12 moments of its period",
+    "kill the client at one of 12 moments of its period",
     "You made some of its rows again, and SQL over both took a few lines.",
     "Runs by chance, one run, and every order are three different things.",
-    "Write the share that arrives as a function of members, queues and shared",
-    "When nothing moves any more, one message of each tag goes into each queue.",
+    "Write the share that arrives as a function share(members, queues, shared).",
+    "shared counts the tags that all members ask for; each also asks for one tag of its own.",
+    "When nothing changes any more, one message of each tag goes into each queue.",
     "With three members:",
     "tag0 || tag1, tag1 || tag2, tag2 || tag0.",
     "The topic has 12 queues.",
     "Members start one second apart, five seconds later each queue gets one message of each tag",
     "Run it for 2, 3, 4, 5 and 6 members",
-    "A million clients (clients 1000000), a scan each 10 s",
+    "Take those with a million clients (clients 1000000), a scan each 10 s",
     "fewer than 1,000 false alarms an hour",
 )
 AXES = ("members", "queues", "shared", "gap_ms", "delay_us", "traffic")
@@ -58,7 +59,7 @@ def test_nothing_else_is_claimed(unproved):
 
 
 @pytest.mark.claim(
-    "a file of rows, one row for each combination of six factors, a thousand runs a row.",
+    "one row for each combination of six factors, a thousand runs a row.",
     "The stored one has a thousand runs drawn by chance.",
 )
 def test_the_sweep_has_every_combination():
@@ -71,7 +72,7 @@ def test_the_sweep_has_every_combination():
 @pytest.mark.claim(
     "A quarter of the messages arrives.",
     "Three of the four changes move the share by less than one in a hundred.",
-    "A tag that both ask for helps: it passes the broker whoever wins, and each member keeps it in its own queues.",
+    "A tag that both ask for helps: it passes the broker, whichever subscription the broker holds, and each member keeps it in its own queues.",
     "Why. A shared tag passes both checks, whoever owns the queue.",
 )
 def test_what_each_change_brings(shown):
@@ -98,7 +99,8 @@ def test_what_each_change_brings(shown):
 @pytest.mark.row("S-45", "S-52")
 @pytest.mark.claim(
     "Only the member whose tag it is keeps it.",
-    "Without one of the two checks 1/n arrives, without both everything.",
+    "Without one of the two checks, 1/n arrives.",
+    "Without both, everything arrives.",
     "With fewer queues than members it owns none, and nothing arrives.",
     "1/n² of the messages arrive for n members with tags of their own, if the queues divide evenly.",
 )
@@ -125,11 +127,11 @@ def test_a_frame_of_a_lab_takes_a_millisecond():
 
 @pytest.mark.claim(
     "40 runs of the whole broker in each cell (each), and the share that the model gives.",
-    "Chance alone puts one cell in twenty off.",
+    "By chance alone, one cell in twenty is off.",
     "Where a frame takes 1 ms, or the starts lie a second apart, no more than two of 12 cells are off: there the model may "
     "stand for the whole broker.",
-    "It may not where a group starts with frames of 20 ms, together or 100 ms apart: there 10 and 7 of 12 are off, and less "
-    "arrives than the model says.",
+    "It may not where members start together or 100 ms apart, and a frame takes 20 ms.",
+    "There 10 and 7 of 12 are off, and less arrives than the model says.",
 )
 def test_where_the_model_may_stand_for_the_whole_broker(shown):
     assert {one["runs"] for one in stored_sweep("loss_whole").good} == {40}
@@ -146,7 +148,7 @@ def test_where_the_model_may_stand_for_the_whole_broker(shown):
 @pytest.mark.claim(
     "So 15 of the 16 rows say what can happen.",
     "They do not say that nothing else can.",
-    "A marked row depends on luck: the same members, the same messages, another order of frames, another loss.",
+    "In a marked row the loss depends on the order of frames alone: members and messages are the same.",
 )
 def test_what_the_explorer_reached():
     rows = [one for one in stored_sweep("schedules").good if one["lag_ms"] == 0 and one["shared"] == 0]

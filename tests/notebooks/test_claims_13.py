@@ -16,17 +16,18 @@ from tests.proof.bench.cluster_times import ROUNDS
 
 LESSON = "13_cluster"
 SETTING = (
-    "how many CPU seconds does it take on one core, and how many on two workers?",
-    "CPU seconds, of all processes together.",
+    "How many CPU seconds does the start take, before any data is read: on one core, and on two workers?",
+    "in CPU seconds of all processes together.",
     "Nothing larger was measured.",
-    "What a hundred times as much costs, nobody knows from these figures.",
-    "a store that a real broker 4.8.0 wrote, and the messages that arrived, as its clients told.",
-    "Unpack it where all workers can read it.",
+    "These figures do not tell what a larger store costs.",
+    "It reads a store that a real broker 4.8.0 wrote, and what the clients told about the messages that arrived.",
+    "The job comes from notebook 11.",
+    "Unpack the store where all workers can read it.",
     "how many messages of each tag never reached a consumer?",
     "two answers with the same digest lost the same messages.",
     "A barrier starts all tasks at the same moment, one for each worker.",
     "a row with ev = 'consume' and id = 'p-audit-006' is a message that arrived",
-    "Which queues of the topic T_p-audit-006 lost how much?",
+    "How many messages did each queue of the topic T_p-audit-006 lose?",
     "Nobody measured that.",
     "How many workers of one core audit 2,048 GiB within 600 s?",
     "From 0.49 GiB to 2,048 GiB is a long way",
@@ -49,13 +50,13 @@ def test_nothing_else_is_claimed(unproved):
 
 
 @pytest.mark.claim(
-    "A full audit of a larger store was measured once, at three places:",
-    "Then comes the data, in nine rounds: the median, and how far a round lay off it (swing).",
-    "61 s of CPU, and 20 s on one core.",
+    "A full audit of a larger store was measured once, at three places,",
+    "data is the median of nine rounds over the store; the rounds lay between low and high.",
+    "61 s of CPU, against 20 s on one core.",
     "0.8 s to 1.01 s.",
     "The data is the smallest part:",
     "so these rounds do not tell whether a byte costs more at one place than at another.",
-    "Over Connect the session costs least",
+    "Over Spark Connect the session costs least",
     "This is a store of 0.49 GiB.",
     "A small store needs no cluster.",
     "The start costs more than the data.",
@@ -77,8 +78,8 @@ def test_where_the_time_goes(told, places):
 
 
 @pytest.mark.claim(
-    "Not one line changed.",
-    "The address decides, and both places gave the same answer, to the last lost message.",
+    "Not one line of the query changed.",
+    "Only the address did, and both places gave the same answer, to the last lost message.",
     "Nothing but an address changed, and the answers were equal.",
 )
 def test_both_places_gave_the_same_answer(shown):
@@ -104,7 +105,7 @@ def test_one_member_asks_for_all():
 
 @pytest.mark.claim(
     "A worker needs a Java, a Python with the packages of the extra spark, and the store's files under the same path.",
-    "it does not need rmqlab: the session ships it.",
+    "the worker does not need rmqlab: the session sends it.",
 )
 def test_what_a_worker_needs(tmp_path):
     """The archive that a session hands out has this package and nothing that it imports."""
@@ -116,7 +117,7 @@ def test_what_a_worker_needs(tmp_path):
 
 
 @pytest.mark.claim(
-    "the session and the first job take 61 s, and no worker takes them away.",
+    "the session and the first job take 61 s, and more workers do not shorten that.",
     "The data takes 1.34 s of one core, by the upper bound.",
     "A third more is allowed, fewer than needed is not.",
     "Each queue lost some, because the broker's filter knows no queues.",

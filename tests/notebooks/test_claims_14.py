@@ -24,11 +24,11 @@ SETTING = (
     "This is what one look asked of the real broker 4.8.0, for all its groups:",
     "rmqlab doctor --namesrv HOST:9876.",
     "This is what it said of some of the same groups, beside the doctor's answer:",
-    "Write steps on the lab, so that nothing of topic Orders that is sent afterwards is lost.",
+    "Write mend(lab): steps after which no new message of topic Orders is lost.",
     "This is group Article of the real broker 4.8.0, rebuilt in a lab:",
     "Both members must still run, and each of them may get messages of either tag.",
     "When all members ask for the same, it does not matter whose wish the broker holds, or who owns a queue.",
-    "Members agree on a topic when each of them subscribes it, with the same set of tags.",
+    "Members agree on a topic when each of them subscribes to it, with the same set of tags.",
 )
 
 
@@ -41,7 +41,7 @@ def test_nothing_else_is_claimed(unproved):
     "The lag is 0.",
     "Three of four messages are gone.",
     "A lag of 0 proves no health.",
-    "A dropped message does not lie there any more: the offset has passed it.",
+    "A dropped message stands before it: the offset has passed it.",
 )
 def test_a_lag_of_nothing_beside_the_losses(shown):
     assert re.search(r"Shop +losing +2 +0 +12 ", shown["groups"])
@@ -54,7 +54,7 @@ def test_every_request_asks(shown):
 
 
 @pytest.mark.claim(
-    "Proved needs two looks: slot and owner were the same at both, and the entries came in between.",
+    "Proved needs two looks: the slot and the queue's owner were the same at both, and the entries came between them.",
     "After one look the same loss is implied.",
     "Two looks prove what one look implies.",
 )
@@ -101,7 +101,7 @@ def test_what_mqadmin_said(shown):
 
 
 @pytest.mark.claim(
-    "0 healthy, 3 losing or about to, 4 too little is known.",
+    "0 healthy, 3 losing or about to lose, 4 too little is known.",
     "--watch 10 looks again and again, --metrics 9109 serves the figures for Prometheus, --report DIR writes a page.",
 )
 def test_the_command_line():
