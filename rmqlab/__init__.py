@@ -30,6 +30,7 @@ Questions
     check           is the answer to an exercise right
     broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
+    quiz            three questions about a lesson; the first answer counts
 
 Real brokers
     doctor          who is losing messages in a live cluster, now; nothing is sent to it but questions
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from rmqlab.lessons.check import check
     from rmqlab.lessons.guess import guess
     from rmqlab.lessons.mutants import broken
+    from rmqlab.lessons.quiz import quiz
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
     from rmqlab.spark import read_store
@@ -71,6 +73,7 @@ __all__ = [
     "guess",
     "lint",
     "plan",
+    "quiz",
     "read_store",
     "replay",
     "reproduce",
@@ -91,6 +94,7 @@ _MODULES = {
     "check": "rmqlab.lessons.check",
     "doctor": "rmqlab.diagnosis.doctor",
     "guess": "rmqlab.lessons.guess",
+    "quiz": "rmqlab.lessons.quiz",
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",
 }

@@ -32,6 +32,7 @@ DOCUMENTED = (
     "rmqlab.lessons.check",
     "rmqlab.lessons.guess",
     "rmqlab.lessons.mutants",
+    "rmqlab.lessons.quiz",
     "rmqlab.verbs",
     "rmqlab.rules",
 )
