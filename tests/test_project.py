@@ -44,9 +44,11 @@ MAY_IMPORT = {
 }
 # Folders of lab that ask the search, so they stand above it.
 EXPERIMENTS = ("articles", "recorded")
-# `Lab` explores, draws and hands its tables to Spark, and what it answers with draws itself: they look up to the rooms
-# above when they are asked for that.
-FACADE = {"rmqlab/lab/lab.py", "rmqlab/lab/results.py", "rmqlab/search/explorer/exploration.py"}
+# `Lab` explores, draws and hands its tables to Spark, what it answers with draws itself, and a link draws its run's
+# times as a search does: they look up to the rooms above when they are asked for that.
+FACADE = {
+    "rmqlab/lab/lab.py", "rmqlab/lab/results.py", "rmqlab/lab/link.py", "rmqlab/search/explorer/exploration.py",
+}  # fmt: skip
 # What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.
 INTERFACE = "rmqlab.runtime.runtime"
 # Clocks, sockets, threads and chance come into the core from outside.

@@ -12,6 +12,7 @@ from rmqlab.commands.output import check_target, replace_file, text_stream, writ
 from rmqlab.errors import BadInput
 from rmqlab.events import Refused
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
+from rmqlab.lab.link import Link, digest
 from rmqlab.lab.run import run_lines
 from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
@@ -40,6 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
         "scenarios", nargs="?", type=Path, metavar="SCENARIOS.jsonl", help="one scenario a line (.gz: packed)"
+    )
+    parser.add_argument(
+        "--link",
+        metavar="LINK",
+        help="instead: the run in a link of a playground (the address, or what stands behind its #)",
     )
     parser.add_argument("--id", action="append", metavar="ID", help="only this scenario (may be given several times)")
     parser.add_argument("--out", type=Path, metavar="EVENTS.jsonl", help="write the events there (standard output)")
@@ -82,16 +88,17 @@ def run(args: Namespace) -> int:
     """
     if args.compare is not None:
         return _compare(args)
-    if args.scenarios is None:
-        raise BadInput("name a file of scenarios, or a recorded set with --compare")
+    if args.scenarios is None and args.link is None:
+        raise BadInput("name a file of scenarios, a playground's link with --link, or a recorded set with --compare")
     if args.gauges is not None and args.gauges < 1:
         raise BadInput(f"--gauges {args.gauges}: give the ms between two readings, 1 or more")
     check_target(args.out, "--out")
     check_target(args.schedule_out, "--schedule-out")
+    if args.link is not None:
+        return _linked(args)
     numbered = named_scenarios(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
-    to_screen = args.json == "-" or args.out is args.json is None
-    out = sys.stderr if to_screen else sys.stdout
+    out = sys.stderr if _to_screen(args) else sys.stdout
     schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
     texts, saved, refused = [], [], 0
     for number, scenario in numbered.items():
@@ -109,17 +116,42 @@ def run(args: Namespace) -> int:
         print("\n  ".join(run_lines(result)), file=out)
     if not saved:
         return 2
-    events = "".join(texts)
+    _write(args, "".join(texts), "".join(saved))
+    return 2 if refused else 0
+
+
+def _write(args: Namespace, events: str, schedules: str) -> None:
+    """Write the events, and the choices, where the arguments say."""
     for target in (args.out, args.json):
         if target is not None and str(target) != "-":
             replace_file(Path(target), events)
     if args.schedule_out is not None:
-        replace_file(args.schedule_out, "".join(saved))
+        replace_file(args.schedule_out, schedules)
     if args.json == "-":
         write_result(f"[\n{','.join(events.splitlines(keepends=True))}]\n")
-    elif to_screen:
+    elif _to_screen(args):
         sys.stdout.write(events)
-    return 2 if refused else 0
+
+
+def _to_screen(args: Namespace) -> bool:
+    """Whether standard output is for events alone."""
+    return args.json == "-" or args.out is args.json is None
+
+
+def _linked(args: Namespace) -> int:
+    """Run what a link holds: with its own choices, rules and settings."""
+    for name in ("scenarios", "id", "conf", "schedule", "seed", "gauges"):
+        if getattr(args, name) is not None:
+            raise BadInput(
+                f"--link has the whole run in it: no {'file' if name == 'scenarios' else f'--{name}'} with it"
+            )
+    link = Link.read(args.link, "--link")
+    result = link.run()
+    out = sys.stderr if _to_screen(args) else sys.stdout
+    print("\n  ".join(run_lines(result)), file=out)
+    print(f"events: {digest(result)}, as the page says if it shows the same", file=out)
+    _write(args, result.lines(), result.schedule.to_json() + "\n")
+    return 0
 
 
 def _refused(scenario: Scenario, refusal: str) -> str:
@@ -129,6 +161,8 @@ def _refused(scenario: Scenario, refusal: str) -> str:
 def _compare(args: Namespace) -> int:
     if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
         raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
+    if args.link is not None:
+        raise BadInput("--compare compares the scenarios of a set: no --link with it")
     if args.gauges is not None:
         raise BadInput("--gauges has no place in a comparison: recordings have no gauges")
     if args.seeds < 1:
