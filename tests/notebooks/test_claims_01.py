@@ -15,8 +15,8 @@ from rmqlab.lab.run_view import RunView
 LESSON = "01_eight_messages"
 SETTING = (
     "Nothing here needs a server.",
-    "The function is the experiment of above, with everything in it that we will change:",
-    "The same in virtual time, with delays drawn as on a real machine (seed=).",
+    "The function is the experiment from above, with parameters for what we will change:",
+    "Now the same in virtual time, with random delays as on a real machine (seed=).",
     "These are all requests that A sends and gets:",
     "MsgStr6 meets another one:",
     "A third way begins at the rule by which the broker serves a pull.",
@@ -123,7 +123,7 @@ def test_conclusions(lesson):
 @pytest.mark.claim(
     "MsgStr2 has the tag that A asks for, and it lies in a queue that A owns.",
     "The broker filters every pull by the one slot, whoever pulls.",
-    "The slot says tagB, so the pull of A brings nothing, and goes on behind the message.",
+    "The slot says tagB, so the pull of A brings nothing, and goes on after the message.",
     "The loss is final and silent: offsets move on, the lag is 0, nothing is sent again.",
     "It sees nothing.",
 )
@@ -165,8 +165,8 @@ def test_the_highest_version_takes_the_slot(lab):
 
 
 @pytest.mark.claim(
-    "So it is usually later, and wins.",
-    "Usually: two real consumers met on a real broker, and this is what the recordings say.",
+    "So its reading is usually later, and B wins.",
+    "Two real consumers met on a real broker, and this is what the recordings say.",
     "The last starter got the messages in most runs, not in all.",
 )
 @pytest.mark.row("S-84")
@@ -178,7 +178,7 @@ def test_the_last_starter_usually_wins(lesson):
         assert (len(lesson["starts"][race]), len(asked)) == (2, 2)
 
 
-@pytest.mark.claim("The last starter is likely to win, no more.")
+@pytest.mark.claim("The last starter is likely to win, but not certain.")
 def test_races_in_virtual_time(lesson):
     for _, races in lesson["races"].groupby("gap_ms"):
         won = races.won.value_counts()
@@ -210,7 +210,7 @@ def test_ids_as_texts_decide(lesson):
     "Let the clients keep everything too, and nothing is lost.",
     "A broker that keeps all tags still loses half: each queue has one owner.",
     "A slot that is newer than the pull serves it in silence, and that is how A got nothing.",
-    "With the last rule the messages in the queues of A wait, and wait for ever:",
+    "With the last rule the messages in the queues of A wait for ever:",
 )
 def test_replaced_rules(lesson):
     runs = lesson["runs"]
@@ -252,7 +252,7 @@ def test_things_worth_finding_are_there(lesson):
 
 
 @pytest.mark.claim(
-    "All steps are equal to the size of one message, so nobody else wrote in between.",
+    "Each step from one to the next is the size of one message, so nobody else wrote in between.",
     "With the article's addresses and times put in, the lab prints the same, letter by letter.",
 )
 @pytest.mark.row("S-21", "S-27", "S-29", "S-30")
@@ -287,7 +287,7 @@ def test_the_predicted_run(tasks):
 
 @pytest.mark.claim(
     "They lie in queues 2 and 3.",
-    "And it must own queues 2 and 3, so its name comes last.",
+    "It must also own queues 2 and 3, so its name comes last.",
     "Why can nobody get eight?",
     "One slot, two tags: half of the messages cannot pass the broker, whoever wins.",
     "Of the other half, every second message lies in a queue of the consumer that did not ask for it, and that one drops",
@@ -343,7 +343,7 @@ def test_the_protocol_of_the_solution(tasks):
 
 
 @pytest.mark.claim(
-    "Five broken sets of rules.",
+    "There are five broken sets of rules.",
     "basalt: a heartbeat whose version is lower than that of the slot takes it all the same, and so the slot goes back",
     "coral: every fate is as in the sound lab, but the lag of two queues stays: nobody moves the offset over what was",
     "dune: the messages in the queues of A wait; the broker refuses the pulls of A",

@@ -24,13 +24,13 @@ SETTING = (
     "The article on subscriptions says that all members of a group must write their tags in the same order.",
     "Notebook 01 shows what happens when it is not.",
     "another pair of tags that only the client can tell apart: the tasks ask for it.",
-    "Now the tasks: find two tags that collide, write both checks yourself, and hunt three bugs.",
+    "Now the tasks: find two tags that collide, write both checks yourself, and hunt three bugs (solutions).",
     "Then notebook 03: conditions instead of words.",
     "code is the number in the entry, or None if the broker does not know it.",
     "An entry keeps 64 bits: use the lowest 32 bits of it, as a number with a sign.",
     "tag is the text of the message's tag, or None.",
     "Here both run in one laboratory:",
-    "For each of the three find a subscription and the tag of a message (or None) which ends otherwise than in 4.8.0.",
+    "For each of the three find a subscription and the tag of a message (or None) that ends differently than in 4.8.0.",
 )
 RULES = rmqlab.RULES["4.8.0"]
 THREE = ["TagA", "TagB", "TagC"]

@@ -17,7 +17,7 @@ from rmqlab.store.config import MessageStoreConfig
 LESSON = "04_two_layers"
 WANTED = {"CID_A": "a > 5", "CID_B": "TAGS = 'TagA'"}
 SETTING = (
-    "Ten messages have the tags TagA, TagB, TagC in turn, and a property a from zero up.",
+    "Ten messages have the tags TagA, TagB, TagC in turn, and a property a that counts from zero.",
     "Group CID_A wants a > 5, group CID_B wants TAGS = 'TagA'.",
     "How many times does the broker evaluate an expression, with both switches off, and with both on?",
     "Then both groups come back and pull.",
@@ -26,7 +26,7 @@ SETTING = (
     "The last lab has both switches on.",
     "What did layer 1 look at?",
     'One always says "maybe", the other always says "no".',
-    "Half of them match.",
+    "Half of the groups match.",
     # From the project's releases and the two issues that are linked:
     "The class filter, the article's third way, ran Java source that any client could upload.",
     "It was removed with 4.3",
@@ -86,8 +86,8 @@ def test_nothing_else_is_claimed(unproved):
     "So its last eight bytes now hold an address.",
     "For the other groups it sets nothing.",
     "Here is MsgStr6, with two groups that match and one that does not:",
-    "The article says in one place that the names of all consumers are hashed into the array, and in another that it is "
-    "those that match.",
+    "In one place the article says that the names of all consumers are hashed into the array.",
+    "In another it says: those that match.",
 )
 def test_the_bits_of_a_message():
     assert not BrokerConfig().enable_calc_filter_bit_map
@@ -114,7 +114,7 @@ def test_the_bits_of_a_message():
     "Nobody pulls while the messages are stored.",
     "First, the result is the same four times: layer 1 is there to save work.",
     "Second, it saves work only with both switches on.",
-    "Third, the broker has worked before: at the write it evaluated every expression for every message.",
+    "Third, the broker works earlier: at the write it evaluated every expression for every message.",
     "Layer 1 moves work from the pull to the write.",
     "It does not change the result.",
 )

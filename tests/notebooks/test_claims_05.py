@@ -28,20 +28,21 @@ LESSON = "05_bloom_profile"
 SETTING = (
     "The article concludes: the speed of producing and consuming barely differs",
     "Below 1 it is cheaper, above 1 it is dearer.",
-    "The article says nothing about machine, rate and number of groups, so its percentages cannot be had again.",
+    "The article says nothing about machine, rate and number of groups, so its percentages cannot be measured again.",
     "This is the article's case: one group, and everything matches.",
     "The article's figures give 1.3, and it does not say what its messages carry.",
     "messages are stored and pulled, with the switch and without it, five times each.",
     "Such times differ from run to run, so they are shown only where the notebook runs.",
     "Replace it with one that stops at the first 0, and count the bits that are read.",
     "A Spark column says it for any frame of messages, by the rules of the filter itself.",
-    "Any cell of the map, by stage.",
+    "The picture shows any cell of the map, by stage.",
     "All cells of the real classes, by the number of groups:",
-    "100 messages, 8 groups.",
-    "Once no group matches any message, once every group matches every message.",
+    "There are 100 messages and 8 groups.",
+    "In one case no group matches any message.",
+    "In the other every group matches every message.",
     "How many expressions does the broker evaluate in all, at the write and on the pulls together",
     "Three colleagues wrote the ratio too.",
-    "Find who, and one cell of the map (share, groups, expression) in which that advice is not the one of all parts",
+    "Find who, and one cell of the map (share, groups, expression) in which that advice differs from the advice of all parts",
 )
 
 
@@ -103,9 +104,9 @@ def test_how_it_was_measured(found, case, shown):
 
 @pytest.mark.row("F-88", "F-91")
 @pytest.mark.claim(
-    "With the switch filtering was dearer in each process.",
+    "With the switch, filtering was dearer in each process.",
     "In the real classes writing a unit means two calls into the system, and that is the longest part.",
-    "The article shows layer 2 halved by the switch, the real classes do not.",
+    "In the article the switch halves layer 2. In the real classes it does not.",
     "It would hardly help: checking bits is the shortest bar of the picture above.",
 )
 def test_the_articles_case(case):
@@ -120,8 +121,7 @@ def test_the_articles_case(case):
 
 
 @pytest.mark.claim(
-    "By how much depends on what is counted, and on the message: layer 2 decodes all its properties, so the more there are, "
-    "the more layer 2 costs, and the less the rest counts.",
+    "How much dearer depends on what is counted, and on the message: layer 2 decodes all its properties, so the more there are, the more layer 2 costs, and the less the rest counts.",
 )
 def test_fewer_properties_make_the_switch_look_worse(found, case):
     few, many = found.bare, case

@@ -18,11 +18,11 @@ SETTING = (
     "Consumers A and B share one group and the four queues of topic T.",
     "A starts first, B soon after. The lab is handed over while both live.",
     "The lab keeps tables of everything that happens.",
-    "This function collects rows of four of them:",
+    "This function collects rows from four of them:",
     "A is alone this time, and its machine goes after 45 seconds.",
     "First nobody disappears: how often does a scan forget a member that lives?",
     "Both stand still for half a minute, and 40 messages come.",
-    "A model of both cases: four threads, half a millisecond a heartbeat, and slow requests besides.",
+    "A model of both cases: four threads, half a millisecond a heartbeat, and slow requests as well.",
     "Now the tasks:",
     "These are the requests of ten quiet minutes, and the packets themselves.",
     "That is how B's tag came into the group's slot in notebook 01.",
@@ -114,7 +114,7 @@ def test_ways():
 
 @pytest.mark.claim(
     "It depends on three rhythms:",
-    "From the last heartbeat the wait has three parts: the expiry, then up to one scan period, then up to one rebalance",
+    "From the last heartbeat (columns with *) the wait has three parts: the expiry, then up to one scan period, then up to one rebalance",
     "The article says: consumers rebalance within twenty seconds after the broker has closed a channel.",
     "That holds here, but it is the smaller part of the wait.",
 )
@@ -186,7 +186,7 @@ def test_pools(shown):
 
 @pytest.mark.claim(
     "One client sends one packet for all its consumers and producers.",
-    "A producer has only the names of its groups to tell.",
+    "A producer tells only the names of its groups.",
     "No heartbeat goes to the name server: clients ask it for routes.",
 )
 def test_the_packet(shown):

@@ -18,17 +18,17 @@ from rmqlab.rules import RULES
 LESSON = "07_rebalance"
 SETTING = (
     "Consumers A, B and C join one after the other, on a topic of five queues.",
-    "How many queues has each when all are there?",
+    "How many queues does each have when all are there?",
     "And how many of the five changed hands when C came?",
-    "Each joins ten seconds after the one before.",
+    "Each member joins ten seconds after the one before.",
     "What does each event set off, within five seconds?",
     "That is how a rebalance can flip the slot of notebook 01.",
-    "The same story, and the broker's setting is off.",
+    "Now the same story with the broker's notifications off.",
     "Twenty messages come while B is new.",
     "How long until all agree?",
     "Ask three of RocketMQ's own for the same group, before and after a change.",
     "Three rows are special:",
-    "(Lesson 06 says why.)",
+    "(Notebook 06 says why.)",
     "Each move is a chance for a message to come twice, and for the slot of the group to flip.",
     "cid_all has the ids of all members.",
     "All of this must hold:",
@@ -140,7 +140,7 @@ def test_strategies(shown):
 
 @pytest.mark.claim(
     "When all are told, a handover takes milliseconds.",
-    "B's machine is gone: nobody is told by a scan, so its queues wait for more than two minutes.",
+    "B's machine is gone: a scan tells nobody, so its queues wait for more than two minutes.",
     "B's connection is cut: the others take over at once, and B does not know yet.",
     "B pauses for 150 s: it comes back and believes for a while that its queues are still its own.",
     "A pause of a minute changes no owner.",
@@ -159,7 +159,7 @@ def test_handovers(shown):
 @pytest.mark.claim(
     "When a member comes, all are told.",
     "With twice the members there are three to four times the notifications.",
-    "Only under hash no other queues move than the member's own.",
+    "Only under hash the member's own queues move, and no others.",
 )
 def test_storms(shown):
     joined = [int(cells[0]) for cells in rows(shown, "storm").values()]

@@ -16,7 +16,8 @@ from tests.proof.rare_outcomes import delivered, eight, stored
 LESSON = "08_every_schedule"
 SETTING = (
     "Over all orders of all frames: in how many ways can the eight messages end?",
-    "And the real broker was recorded with two such consumers: in how many percent of the recordings did the last starter",
+    "The real broker was recorded with two such consumers.",
+    "In how many percent of the recordings did the last starter get messages, and the first one none?",
     "You can give each option of each choice the same weight, or each order.",
     "Four queues, and A starts 12 s before B.",
     "They are different texts, and no message of tagA or tagB is lost in any order.",
@@ -61,8 +62,7 @@ def test_two_outcomes_and_six_lost(some, shown):
 
 
 @pytest.mark.claim(
-    "The whole search takes several hundred runs. Half of the group is quicker: two queues and four messages. The explorer "
-    "takes each choice each way, and looks at an equal state once.",
+    "The whole search takes several hundred runs. A smaller lab is quicker: two queues and four messages. The explorer tries each option of each choice, and looks at an equal state once.",
     "Nobody was unlucky: three of the four messages are lost in each order. Only the winner is open.",
 )
 def test_every_order_of_half_the_group(shown):
@@ -85,8 +85,7 @@ def test_a_schedule_repeats_its_run(some):
 
 @pytest.mark.row("S-84", "S-86")
 @pytest.mark.claim(
-    "B has started, so both members look again. Each asks who is there, takes its queues and stamps its subscription anew. "
-    "The one that comes first has the lower stamp. So the other one wins.",
+    "B has started, so both members divide the queues again. Each asks who is there, takes its queues and stamps its subscription anew. The one that comes first has the lower stamp. So the other one wins.",
     "Nobody decides who wins. It is a race of a few frames, and the one that is ahead loses it.",
 )
 def test_who_is_ahead_loses(some):
@@ -105,8 +104,7 @@ def test_who_is_ahead_loses(some):
 
 
 @pytest.mark.claim(
-    "So the article's picture is the likely one, and not the only one. p-article-000 has the article's tags, messages and "
-    "number of queues. A won there. The article printed B.",
+    "So the article's picture is the likely one, and not the only one. p-article-000 has the article's tags, messages and number of queues. A won there. In the article's print B won.",
     "Its printed run is the likelier one on a network. The real broker has done both.",
 )
 def test_the_recording_of_the_articles_group(shown):
@@ -125,7 +123,7 @@ def test_the_recording_of_the_articles_group(shown):
 
 
 @pytest.mark.row("S-86")
-@pytest.mark.claim("Nothing in RocketMQ keeps two clocks in step.")
+@pytest.mark.claim("Nothing in RocketMQ makes two clocks agree.")
 def test_a_clock_an_hour_ahead(rare, shown):
     lab = rmqlab.Lab(topics={"T": 4})
     for who in "AB":
@@ -150,10 +148,8 @@ def test_a_counter_ends_the_race(shown):
 
 
 @pytest.mark.claim(
-    "In all this the group stands still before the messages come. What if it does not? The eight messages were explored "
-    "under eight circumstances, with a limited number of runs.",
-    "Two outcomes are the list of the group at rest, and of no other. While B starts, a message may find no filter that "
-    "lets it pass, and nobody gets anything.",
+    "So far the group was at rest before the messages came. What if it is not? The eight messages were explored under eight circumstances, with a limited number of runs.",
+    "The list of two outcomes holds only for a group at rest. While B starts, a message may find no filter that lets it pass, and nobody gets anything.",
     "All eight arrive in none of these outcomes.",
 )
 def test_rarer_outcomes(rare):
