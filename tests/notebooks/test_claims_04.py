@@ -277,8 +277,7 @@ def test_names_the_article_mistypes():
 
 
 @pytest.mark.claim(
-    "The first three are older than the group, so layer 1 lets them pass and layer 2 decides: m0 is true, m1 is false, m2 "
-    "throws. m3 is false OR true. m4 throws before the OR is decided, so no bit was set, although its tag is the right one.",
+    "The first three are older than the group, so layer 1 lets them pass and layer 2 decides: m0 is true, m1 is false, m2 throws. m3 is false OR true. m4 throws before the OR is decided, so no bit was set, though its tag is right.",
     "| tag | Aa | TagB | none | TagC | TagC | BB | | a | 5 | 9 | x | 8 | 4.0 | 7 |",
 )
 def test_six_fates():
