@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.compute as pc
 
 from rmqlab.errors import BadInput
+from rmqlab.runtime.file_segments import end_of_data
 from rmqlab.spark.files.commit_log_files import log_ranges
 from rmqlab.spark.files.log_reader import LogReader
 
@@ -23,7 +24,6 @@ IN_MEMORY_PERCENT: Final = 40
 """How much of it messages may take (`accessMessageInMemoryMaxRatio`)."""
 LOOKED_AT: Final = 64 << 20
 """How many bytes of the log are looked at for a first message; behind that the audit itself finds out."""
-_CHUNK: Final = 4 << 20
 
 
 class AuditError(BadInput):
@@ -84,12 +84,5 @@ def begins_at_first(files: Sequence[LogFile], percent: int = IN_MEMORY_PERCENT) 
 
 def _written(file: LogFile) -> int:
     """Return how many bytes come before the zeros at the end: a broker makes its files in full size."""
-    end = file.size
     with Path(file.path).open("rb") as stream:
-        while end > 0:
-            begin = max(end - _CHUNK, 0)
-            stream.seek(begin)
-            if used := len(stream.read(end - begin).rstrip(b"\0")):
-                return begin + used
-            end = begin
-    return 0
+        return end_of_data(stream.fileno(), file.size)
