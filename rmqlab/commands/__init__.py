@@ -178,6 +178,13 @@ VERBS = {
         extras=("notebook", "spark", "java"),
         checkout=True,
     ),
+    "site": Verb(
+        "build the site: pages, lessons, playgrounds, in English and Chinese",
+        {0: "it is built, and every link leads somewhere", 1: "a page has a fault, or a link leads nowhere"},
+        "site --out build/site",
+        extras=("site",),
+        checkout=True,
+    ),
     "test": Verb(
         "every check: pytest, the committed notebooks, ruff and mypy",
         {0: "every check passed", 1: "one did not"},

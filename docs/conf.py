@@ -1,0 +1,59 @@
+"""Settings of the site: `./lab site` builds it twice, in English and in Chinese (the variable RMQLAB_SITE_LANGUAGE)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import rmqlab
+from tests.proof.site.chinese_search import PairsOfLetters
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+LANGUAGES = {"en": "English", "zh": "中文"}
+SITE_LANGUAGE = os.environ.get("RMQLAB_SITE_LANGUAGE", "en")
+
+project = "rmqlab"
+author = "the rmqlab founders"
+version = release = rmqlab.__version__
+html_title = "rmqlab"
+# Sphinx and furo know Simplified Chinese by its full name; our catalogues do not need to.
+language = {"en": "en", "zh": "zh_CN"}[SITE_LANGUAGE]
+locale_dirs = ["locale"]
+gettext_compact = False
+gettext_additional_targets: list[str] = []
+
+extensions = ["myst_nb"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+exclude_patterns = ["lab", "locale", "_templates", "_static"]
+html_theme = "furo"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
+html_last_updated_fmt = None
+
+# The lessons are shown as they ran; their pictures are SVG inside the page, and no widget asks another host for code.
+nb_execution_mode = "off"
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
+myst_heading_anchors = 3
+# The text of the articles and the glossary have anchors in HTML, which MyST does not know: tests/proof/site/links.py
+# looks at every link of the built pages instead.
+suppress_warnings = ["myst.xref_missing"]
+
+
+def other_languages(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Give each page the addresses of itself in all languages."""
+    up = "../" * (page.count("/") + 1)
+    context["site_language"] = SITE_LANGUAGE
+    context["site_languages"] = [(code, name, f"{up}{code}/{page}.html") for code, name in LANGUAGES.items()]
+
+
+def setup(app: Sphinx) -> None:
+    """Sphinx calls this."""
+    app.add_search_language(PairsOfLetters)
+    app.connect("html-page-context", other_languages)

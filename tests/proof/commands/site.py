@@ -1,0 +1,44 @@
+"""The verb `site`: the pages of docs/ and the lessons as they ran, as a site in two languages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.checkout import ROOT
+from rmqlab.commands.output import text_stream, write_json
+from tests.proof.site.build import LANGUAGES, SiteError, build
+from tests.proof.site.links import faults
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "--out", default=str(ROOT / "build" / "site"), metavar="DIR", help="where the site goes (build/site)"
+    )
+    parser.add_argument(
+        "--language", choices=LANGUAGES, action="append", help="build this language alone (both; may be given twice)"
+    )
+    parser.add_argument("--no-lab", action="store_true", help="leave out the playgrounds, which need npm and a network")
+
+
+def run(args: Namespace) -> int:
+    """Build the site; return 1 if a page has a fault or a link leads nowhere."""
+    out, languages = Path(args.out), args.language or LANGUAGES
+    try:
+        build(out, languages, lambda text: print(text, file=sys.stderr), lab=not args.no_lab)
+    except SiteError as error:
+        print(error, file=sys.stderr)
+        write_json({"out": str(out), "faults": str(error).splitlines()}, args.json)
+        return 1
+    wrong = faults(out, languages)
+    for one in wrong:
+        print(one, file=sys.stderr)
+    pages = sum(1 for _ in out.rglob("*.html"))
+    print(f"{pages} pages in {out}, first page {out / 'index.html'}", file=text_stream(args))
+    write_json({"out": str(out), "pages": pages, "faults": wrong}, args.json)
+    return 1 if wrong else 0

@@ -1,0 +1,70 @@
+"""The sources of the site in one folder: the pages of docs/, the lessons as they ran, and pages made from code."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from rmqlab.checkout import ROOT
+from rmqlab.lessons import notebooks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCS = ROOT / "docs"
+NOT_PAGES = ("lab", "locale")
+SVG = "image/svg+xml"
+_LINK = re.compile(r"(?P<before>\]\()(?P<path>\.\./[^)#\s]*)")
+
+
+def lay_out(target: Path, language: str) -> None:
+    """Write all sources for a language into the folder ``target``, which Sphinx then reads.
+
+    The pages of docs/ come to its top, notebooks/ and data/ keep their places.
+    """
+    for path in sorted(DOCS.rglob("*")):
+        inner = path.relative_to(DOCS)
+        if path.is_file() and inner.parts[0] not in NOT_PAGES and "__pycache__" not in inner.parts:
+            _copy(path, target / inner)
+    for path in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            notebooks.write(target / path.relative_to(ROOT), shown(notebooks.read(path)))
+    for path in (ROOT / "notebooks" / "glossary.md", ROOT / "data" / "articles" / "README.md"):
+        _copy(path, target / path.relative_to(ROOT))
+    for path in sorted((ROOT / "data" / "formats").glob("*.md")):
+        _copy(path, target / path.relative_to(ROOT))
+    if (DOCS / "locale" / "zh").is_dir() and language == "zh":
+        shutil.copytree(DOCS / "locale" / "zh", target / "locale" / "zh_CN", dirs_exist_ok=True)
+
+
+def shown(notebook: notebooks.Notebook) -> notebooks.Notebook:
+    """A notebook whose pictures are part of its page: as files, nobody could read or select what they say."""
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if SVG in data:
+                output["data"] = {"text/html": data[SVG]}
+    return notebook
+
+
+def _copy(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".md" and path.is_relative_to(DOCS):
+        target.write_text(moved(path.read_text(encoding="utf-8"), path), encoding="utf-8")
+    else:
+        shutil.copyfile(path, target)
+
+
+def moved(text: str, path: Path) -> str:
+    """A page of docs/ whose links to files outside of docs/ hold after it moved one folder up."""
+
+    def aimed(link: re.Match[str]) -> str:
+        there = (path.parent / link["path"]).resolve()
+        if there.is_relative_to(DOCS):
+            return link[0]
+        new_home = ROOT / path.parent.relative_to(DOCS)
+        return link["before"] + os.path.relpath(there, new_home)
+
+    return _LINK.sub(aimed, text)
