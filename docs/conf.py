@@ -1,3 +1,4 @@
+# ruff: noqa: INP001
 """Settings of the site: `./lab site` builds it twice, in English and in Chinese (the variable RMQLAB_SITE_LANGUAGE)."""
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
-html_last_updated_fmt = None
+html_use_index = False
 
 # The lessons are shown as they ran; their pictures are SVG inside the page, and no widget asks another host for code.
 nb_execution_mode = "off"
@@ -46,7 +47,7 @@ myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing"]
 
 
-def other_languages(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+def other_languages(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Give each page the addresses of itself in all languages."""
     up = "../" * (page.count("/") + 1)
     context["site_language"] = SITE_LANGUAGE

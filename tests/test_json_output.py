@@ -52,7 +52,7 @@ CHEAP = {
     "catalogue": [["--check"]],
     "notebook": [["--execute", "{tmp}/one.ipynb"]],
 }  # fmt: skip
-IN_A_PROCESS = {"serve", "tap", "test"}  # run until they are stopped, or run pytest
+IN_A_PROCESS = {"serve", "site", "tap", "test"}  # run until they are stopped, run pytest, or take long
 ON_SPARK = {"audit", "events", "agree"}  # tests/spark/test_json_output_of_spark.py
 
 

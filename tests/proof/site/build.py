@@ -85,7 +85,7 @@ def build(
 def _start(sources: Path, out: Path, language: str) -> subprocess.Popen[str]:
     """Sphinx for one language, with warnings as errors."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", f"{sources}-doctrees"]
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603
         [*command, sources, out],
         cwd=ROOT,
         env=os.environ | {"RMQLAB_SITE_LANGUAGE": language},
