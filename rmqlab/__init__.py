@@ -27,6 +27,7 @@ Questions
     lint            do the members of a group subscribe the same, by meaning
     sql92           what a broker makes of a SQL92 filter
     tags            what a client makes of a tag expression
+    explain         what a code, a remark, a line of a log or a whole log means, and what to do
     check           is the answer to an exercise right
     broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from rmqlab import show, spark
     from rmqlab.auditing import audit
     from rmqlab.diagnosis.doctor import doctor
+    from rmqlab.diagnosis.explained import explain
     from rmqlab.lab.lab import Lab
     from rmqlab.lessons.check import check
     from rmqlab.lessons.guess import guess
@@ -69,6 +71,7 @@ __all__ = [
     "broken",
     "check",
     "doctor",
+    "explain",
     "explore",
     "guess",
     "lint",
@@ -93,6 +96,7 @@ _MODULES = {
     "broken": "rmqlab.lessons.mutants",
     "check": "rmqlab.lessons.check",
     "doctor": "rmqlab.diagnosis.doctor",
+    "explain": "rmqlab.diagnosis.explained",
     "guess": "rmqlab.lessons.guess",
     "quiz": "rmqlab.lessons.quiz",
     "read_store": "rmqlab.spark",

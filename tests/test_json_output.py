@@ -47,6 +47,7 @@ CHEAP = {
     "stress": [["frames", "--count", "2"]],
     "plan": [["tagA", "tagA", "--budget", "1", "--every", "1000", "--producers", "keep", "--procedure", "one-by-one"]],
     "doctor": [["--recorded", "{golden}/../doctor/4.8.0-1.json", "{golden}/../doctor/4.8.0-2.json"]],
+    "explain": [["24"], ["the consumer's subscription not latest"]],
     "lint": [["--member", "A:T=tagA", "--member", "B:T=tagB"]],
     "rows": [["--only", "S-01"]],
     "catalogue": [["--check"]],

@@ -117,6 +117,11 @@ VERBS = {
         options=("--watch", "--metrics"),
         option_extras=("doctor",),
     ),
+    "explain": Verb(
+        "what a code, a remark, a line of a log or a whole log of RocketMQ means",
+        {0: "it is explained", 1: "nothing of it is known", 3: "a line tells that messages can be lost"},
+        "explain SUBSCRIPTION_NOT_LATEST",
+    ),
     "sql92": Verb(
         "compile a SQL92 filter, explain it, evaluate it step by step",
         {0: "the broker takes it, hints or not", 1: "the broker refuses it, or with --strict ignores part of it"},

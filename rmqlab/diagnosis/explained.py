@@ -1,0 +1,247 @@
+"""`rmqlab explain`: a code, a line or a whole log, and what it means."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import textwrap
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from rmqlab.diagnosis.decoder import EFFECTS, SURE, Effect, Entry, coded, decode, entries, template
+from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LONGEST: Final = 8_000
+"""Characters of a line that are looked at; the rest of a longer one is skipped."""
+WIDTH: Final = 100
+NEAR: Final = 0.5
+"""Share of a text's words that a line must have for the text to be offered."""
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?")
+_PATH: Final = re.compile(r"\S+\.(log|txt|out|gz)(\.\d+)?|\S*/\S*")
+
+
+@dataclass(slots=True)
+class Explanation:
+    """An entry and where it was found: how often, number and time of the first and last line, values of the first."""
+
+    entry: Entry
+    effect: Effect
+    count: int = 0
+    first: int = 0
+    last: int = 0
+    first_time: str = ""
+    last_time: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        where = {name: getattr(self, name) for name in ("count", "first", "last", "first_time", "last_time", "values")}
+        return {"entry": msgspec.to_builtins(self.entry), "effect": self.effect, **(where if self.count else {})}
+
+    def lines(self, *, brief: bool = False) -> Iterator[str]:
+        """The lines that a person reads; `brief`: what it is and what to do."""
+        entry = self.entry
+        kind = {"response": "answer code", "request": "request code", "status": "status of a pull,"}.get(
+            entry.kind, entry.kind
+        )
+        if self.first != self.last:
+            times = f", {self.first_time} to {self.last_time}" if self.first_time else ""
+            yield f"{self.effect}: {self.count} times, lines {self.first} to {self.last}{times}"
+        yield from _wrapped("", entry.title)
+        if not brief:
+            who = f"{kind} of the {entry.speaker}, {' and '.join(entry.versions)}"
+            yield f"  {who}; {self.effect}: {EFFECTS[self.effect]}"
+        for name, value in self.values.items():
+            if value:
+                yield f"  {name} = {textwrap.shorten(value, WIDTH - 6 - len(name), placeholder=' ...')}"
+        if self.effect != entry.effect:
+            yield from _wrapped(
+                "  here     ", "old and new ask for the same: only the version moved, as in every rebalance"
+            )
+        yield from _wrapped("  means    ", entry.means)
+        yield from _wrapped("  do       ", entry.do)
+        if not brief:
+            rules = [*(f'RULES["4.8.0"].{name}' for name in entry.rules), *entry.rows]
+            yield from _wrapped("  rule     ", ", ".join(rules))
+            said = (
+                f"{one.by} ({one.version}{', ' + one.level + ', ' + one.file if one.level else ''})"
+                for one in entry.said
+            )
+            yield from _wrapped("  said by  ", ", ".join(said))
+            yield from _wrapped("  known    ", SURE[entry.sure])
+            yield from _wrapped("  see      ", ", ".join(entries()[one].title for one in entry.see))
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) if text else []
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What was asked, and what is known of it, the worst first; of `lines` that were read `known` are explained."""
+
+    what: str
+    found: tuple[Explanation, ...]
+    lines: int = 0
+    known: int = 0
+    near: tuple[str, ...] = ()
+    """Texts that resemble a line of which nothing is known."""
+
+    @property
+    def worst(self) -> Effect | None:
+        """The worst effect among what was found."""
+        return self.found[0].effect if self.found else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        found = [one.as_json() for one in self.found]
+        return {"what": self.what, "lines": self.lines, "known": self.known, "found": found, "near": list(self.near)}
+
+    def __str__(self) -> str:
+        """The text for people."""
+        blocks = ["\n".join(one.lines(brief=self.lines > 1)) for one in self.found]
+        if self.lines > 1:
+            blocks.insert(
+                0, f"{self.lines} lines, {self.known} known; the other {self.lines - self.known} are not judged"
+            )
+        elif not self.found:
+            blocks.append("nothing is known of this line: it is none about subscriptions, filters or heartbeats")
+        if self.near:
+            blocks.append("\n".join(["did you mean", *(f"  {text}" for text in self.near)]))
+        return "\n\n".join(blocks)
+
+    __repr__ = __str__
+
+
+def explain(what: int | str | Path) -> Explained:
+    """What a code, a remark, a line of a log or a whole log means, and what to do.
+
+    `what` is a number or a name of RocketMQ (24, "SUBSCRIPTION_NOT_EXIST"), a text, or the path of a log, plain or .gz.
+    A log is read line by line. Each known line is counted, with its first and last place; the worst come first.
+
+    Source: the texts are those of RocketMQ 4.8.0 and 5.3.3.
+
+    >>> explain(25).found[0].entry.name
+    'SUBSCRIPTION_NOT_LATEST'
+    >>> one = explain("the consumer's subscription not exist, group: Orders, topic:Paid").found[0]
+    >>> one.effect, one.values
+    ('stop', {'group': 'Orders', 'topic': 'Paid'})
+
+    Raises:
+        BadInput: there is no such code or file, or the file cannot be read.
+    """
+    text = str(what).strip()
+    if isinstance(what, Path) or (not isinstance(what, int) and text and "\n" not in text and _is_file(text)):
+        with _opened(Path(text)) as stream:
+            return explain_lines(_lines(stream), text)
+    if not text:
+        raise BadInput(
+            'nothing to explain: give a code (24), the text of a line in quotes, or a log; "-" reads a log from a pipe'
+        )
+    if isinstance(what, int) or re.fullmatch(r"-?\d+|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", text):
+        return Explained(text, tuple(Explanation(one, one.effect) for one in _of_code(text)))
+    if _PATH.fullmatch(text):
+        raise BadInput(f"{text}: there is no such file; give a log, a code, or the text of a line in quotes")
+    return explain_lines(text.splitlines(), text)
+
+
+def explain_lines(lines: Iterable[str], what: str) -> Explained:
+    """What the lines of a log mean; `what` names the log."""
+    found: dict[tuple[str, Effect], Explanation] = {}
+    number = known = 0
+    line = ""
+    for number, line in enumerate(lines, 1):
+        got = decode(line)
+        if got is None:
+            continue
+        known += 1
+        entry, values = got
+        effect = entry.effect_with(values)
+        stamp = _TIME.search(line)
+        time = stamp[0] if stamp else ""
+        one = found.setdefault((entry.id, effect), Explanation(entry, effect, 0, number, number, time, values=values))
+        one.count += 1
+        one.last, one.last_time = number, time or one.last_time
+    rank = list(EFFECTS).index
+    worst_first = sorted(found.values(), key=lambda one: (rank(one.effect), -one.count))
+    near = _near(line) if number == 1 and not known else ()
+    return Explained(what, tuple(worst_first), number, known, near)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # a line is too long for a name
+        return False
+
+
+def _of_code(text: str) -> list[Entry]:
+    found = list(coded(text))
+    if found:
+        return found
+    every = {one.name: one.value for codes in (ResponseCode, RequestCode) for one in codes}
+    for name, value in every.items():
+        if text in {name, str(value)}:
+            raise BadInput(
+                f"{text}: {name} {value} of RocketMQ 4.8.0 is none about subscriptions, filters or heartbeats"
+            )
+    known = {one.name for one in entries().values() if one.name}
+    raise BadInput(
+        f"{text} is no code that is known here{did_you_mean(text, known)}; codes are 24, or SUBSCRIPTION_NOT_EXIST"
+    )
+
+
+def _near(line: str) -> tuple[str, ...]:
+    """Up to three texts of which the line has half of the words or more."""
+    has = set(re.findall(r"\w{3,}", line.lower()))
+    shares = {}
+    for entry in entries().values():
+        for text in entry.texts:
+            words = set(re.findall(r"\w{3,}", " ".join(template(entry, text).parts).lower()))
+            shares[text.strip()] = len(words & has) / max(3, len(words))
+    best = sorted(shares, key=lambda text: -shares[text])[:3]
+    return tuple(text for text in best if shares[text] >= NEAR)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    """A log to read, unpacked when it begins as gzip does; what cannot be read is a `BadInput` that says why."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            if packed:
+                with gzip.open(raw) as stream:
+                    yield stream
+            else:
+                yield raw
+    except FileNotFoundError as error:
+        raise BadInput(f"{path}: there is no such file; give a log, plain or .gz") from error
+    except (EOFError, zlib.error) as error:
+        raise BadInput(
+            f"{path}: cannot be unpacked to its end ({error}); give a whole .gz file, or unpack it first"
+        ) from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror or error}); give a log, plain or .gz") from error
+
+
+def _lines(stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
+    """Yield the lines of a stream, of each at most so much as is looked at."""
+    while line := stream.readline(LONGEST):
+        rest = line
+        while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST)):
+            pass
+        yield line.decode("utf-8", "replace")
+
+
+def explain_stream(stream: IO[bytes], what: str) -> Explained:
+    """What the lines of a binary stream mean, such as those of standard input."""
+    return explain_lines(_lines(stream), what)

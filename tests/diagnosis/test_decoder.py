@@ -1,0 +1,194 @@
+"""The decoder: its data hold together, its texts fit the lines they should, a log is counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from dataclasses import fields
+
+import pytest
+
+from rmqlab import explain
+from rmqlab.commands import VERBS
+from rmqlab.diagnosis.decoder import EFFECTS, coded, decode, entries, template, templates
+from rmqlab.diagnosis.explained import LONGEST, explain_lines
+from rmqlab.diagnosis.kinds import KINDS
+from rmqlab.errors import BadInput
+from rmqlab.rules import RULES
+
+EVERY = entries()
+SUBSCRIPTION = (
+    "SubscriptionData [classFilterMode=false, topic=T, subString={tag}, tagsSet=[{tag}], codeSet=[1], "
+    "subVersion={version}, expressionType=TAG]"
+)
+
+
+def changed(old, new):
+    told = SUBSCRIPTION.format(tag=old, version=1), SUBSCRIPTION.format(tag=new, version=2)
+    return "2021-09-05 10:30:00 INFO H - subscription changed, group: G OLD: {} NEW: {}".format(*told)
+
+
+def test_what_entries_name_is_there(root):
+    rules = {field.name for field in fields(RULES["4.8.0"])}
+    rows = {line.split("\t")[0] for line in (root / "data/mission/rows.tsv").read_text("utf-8").splitlines()}
+    for one in EVERY.values():
+        assert set(one.rules) <= rules, one.id
+        assert set(one.rows) <= rows, one.id
+        assert set(one.findings) <= set(KINDS), one.id
+        assert set(one.see) <= set(EVERY) - {one.id}, one.id
+        assert set(re.findall(r"`rmqlab ([a-z0-9]+)", one.do + one.means)) <= set(VERBS), one.id
+        assert bool(one.texts) != bool(one.name), one.id
+        assert one.effect != "loss" or one.rules or one.rows, one.id
+        assert all(said.version in {"4.8.0", "5.3.3"} for said in one.said), one.id
+        assert one.said, one.id
+        assert (one.kind == "log") == all(said.level and said.file for said in one.said), one.id
+
+
+def test_every_entry_explains_itself_in_sentences():
+    for one in EVERY.values():
+        for text in (one.means, one.do):
+            assert re.fullmatch(r'([A-Z0-9%"]|[a-z]+(?:[A-Z]|\(\))).*[.]', text), (one.id, text)
+        assert max(map(len, re.split(r"(?<=[.:;]) ", one.means))) < 190, one.id
+
+
+def test_every_text_finds_its_own_entry():
+    """A text that is part of another would be swallowed by it, or swallow it."""
+    for entry in EVERY.values():
+        for text in entry.texts:
+            assert template(entry, text).weight > 11, text
+            filled = re.sub(r"\{(\w+)\}", "x7", text)
+            found, values = decode("2021-09-05 10:30:00,123 WARN Thread_1 - " + filled)
+            assert found is entry, text
+            assert set(values) == set(re.findall(r"\{(\w+)\}", text)), text
+
+
+def test_known_by_a_recording_or_a_test_is_what_it_says(golden, root):
+    """Every remark of the recordings is explained, `recorded` marks these, `provoked` what a test makes appear."""
+    said, codes = Counter(), set()
+    for path in sorted(golden.glob("broker-*/*/frames.jsonl.gz")):
+        with gzip.open(path, "rt") as lines:
+            frames = (json.loads(line) for line in lines if '"s2c"' in line)
+            for data in (bytes.fromhex(one["frame"])[:3_000] for one in frames if "frame" in one):
+                remark, code = (re.search(one, data) for one in (rb'"remark":("(?:[^"\\]|\\.)*")', rb'"code":(\d+)'))
+                if remark:
+                    said[json.loads(remark[1])] += 1
+                if code and b'"flag":1' in data:
+                    codes.add(code[1].decode())
+    recorded = {one.id for number in codes for one in coded(number, "response")}
+    for text in said:
+        found = next(coded(text, "status"), None) or (decode(text) or (None,))[0]
+        assert found is not None, text
+        recorded.add(found.id)
+    assert said.total() > 10_000
+    assert {one.id for one in EVERY.values() if one.sure == "recorded"} == recorded
+    tests = "".join(
+        (root / "tests" / name).read_text()
+        for name in ("broker/test_decoded_remarks.py", "client/test_decoded_exceptions.py")
+    )
+    provoked = set(re.findall(r'"((?:remark|exception)-[\w-]+)"', tests))
+    assert {one.id for one in EVERY.values() if one.sure == "provoked"} == provoked - recorded
+
+
+def test_one_version_moved_is_no_loss():
+    assert explain(changed("tagA", "tagB")).worst == "loss"
+    calm = explain(changed("tagA", "tagA"))
+    assert calm.worst == "normal"
+    assert "only the version moved" in str(calm)
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("T Rebalance changed, also update version: 1, 2", {"topic": "T", "old_version": "1", "version": "2"}),
+        (
+            "10:00 INFO - T Rebalance changed, also update version: 1, 2\n",
+            {"topic": "T", "old_version": "1", "version": "2"},
+        ),
+        ("doRebalance, G, but the topic[a, b] not exist.", {"group": "G", "topic": "a, b"}),
+    ],
+)
+def test_values_by_name(line, values):
+    assert decode(line)[1] == values
+
+
+def test_a_long_line_costs_no_more_than_its_length():
+    hostile = "new consumer connected, group: " + "a " * 200_000
+    assert decode(hostile) is None
+    assert decode("doRebalance, " * 20_000) is None
+
+
+def log(tmp_path, name, lines):
+    path = tmp_path / name
+    data = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    return path
+
+
+LOG = [
+    "2021-09-05 10:30:00 INFO main - something else",
+    "2021-09-05 10:30:01 WARN Pull - the consumer's group info not exist, group: G",
+    changed("tagA", "tagB").replace("10:30:00", "10:30:02"),
+    "java.lang.Exception: a line of a trace",
+    "2021-09-05 10:30:09 WARN Pull - the consumer's group info not exist, group: H",
+    "x" * (3 * LONGEST),
+    "2021-09-05 10:30:10 INFO main - \udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
+]
+
+
+@pytest.mark.parametrize("name", ["broker.log", "broker.log.gz"])
+def test_a_log_is_counted_worst_first(tmp_path, name):
+    found = explain(log(tmp_path, name, LOG))
+    assert (found.lines, found.known, found.worst) == (7, 3, "loss")
+    _, twice = found.found
+    assert (twice.count, twice.first, twice.last, twice.values) == (2, 2, 5, {"group": "G"})
+    assert (twice.first_time, twice.last_time) == ("2021-09-05 10:30:01", "2021-09-05 10:30:09")
+    assert "7 lines, 3 known; the other 4 are not judged" in str(found)
+    assert explain(str(tmp_path / name)).as_json()["found"] == found.as_json()["found"]
+
+
+def test_effects_are_in_order():
+    everything = explain_lines((text for one in EVERY.values() for text in one.texts), "every text")
+    assert everything.known == everything.lines == len(templates())
+    ranks = [list(EFFECTS).index(one.effect) for one in everything.found]
+    assert ranks == sorted(ranks)
+
+
+def test_codes_by_number_and_name():
+    assert [one.entry.id for one in explain(208).found] == ["response-208-no-message", "request-208-get-consume-stats"]
+    assert explain("24") == explain(24)
+    assert explain("subscription_not_exist".upper()).found == explain(24).found
+    assert [one.entry.kind for one in explain("NO_MATCHED_MESSAGE").found] == ["status"]
+
+
+def test_a_near_miss_is_offered():
+    found = explain("consumers subscription does not exist")
+    assert not found.found
+    assert "the consumer's subscription not exist" in found.near
+    assert explain("hello world").near == ()
+
+
+@pytest.mark.parametrize(
+    ("what", "problem"),
+    [
+        ("", "nothing to explain"),
+        ("999", "999 is no code"),
+        ("SUBSCRIPTION_NOT_LATES", "did you mean SUBSCRIPTION_NOT_LATEST"),
+        ("13", "13: MESSAGE_ILLEGAL 13 of RocketMQ 4.8.0 is none about"),
+        ("no/such/broker.log", "there is no such file"),
+        ("broker.log.1", "there is no such file"),
+    ],
+)
+def test_what_cannot_be_explained(what, problem):
+    with pytest.raises(BadInput, match=problem):
+        explain(what)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(BadInput, match="cannot be read"):
+        explain(tmp_path)
+    half = log(tmp_path, "half.gz", LOG * 50)
+    half.write_bytes(half.read_bytes()[:-20])
+    with pytest.raises(BadInput, match="cannot be unpacked"):
+        explain(half)
