@@ -52,6 +52,7 @@ CHEAP = {
     "rows": [["--only", "S-01"]],
     "catalogue": [["--check"]],
     "notebook": [["--execute", "{tmp}/one.ipynb"]],
+    "workshop": [["--check", "{tmp}/class", "--allow-network", "--allow-writes"]],
 }  # fmt: skip
 IN_A_PROCESS = {"serve", "site", "tap", "test"}  # run until they are stopped, run pytest, or take long
 ON_SPARK = {"audit", "events", "agree"}  # tests/spark/test_json_output_of_spark.py
@@ -75,6 +76,7 @@ def prepared(tmp_path, golden, monkeypatch):
     ]
     (tmp_path / "recording" / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     write(tmp_path / "one.ipynb", new_notebook(cells=[new_code_cell("print(1)", id="one")]))
+    write(tmp_path / "class" / "ann" / "11_audit_tasks.ipynb", new_notebook())  # on Spark, so it is not run
     monkeypatch.setattr(notebook_verb, "folder", lambda _: tmp_path)
     monkeypatch.chdir(tmp_path)
     return {"tmp": tmp_path, "golden": golden}

@@ -1,0 +1,89 @@
+"""The verb `workshop`: who of a class solved what, judged in a cage; and how long the lessons take here."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.checkout import folder
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
+from tests.proof.workshop.cage import Limits, landlock_version, no_network
+from tests.proof.workshop.judging import RIGHT, Guard, Verdict, judged
+from tests.proof.workshop.submissions import Submission, exercises, submissions, table
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+SHORT = {RIGHT: "+", "by hand": "?", "not yet": "-", "no answer": ".", "out of time": "T", "stopped": "!"}
+KEY = "+ right   - not yet   . no answer   T out of time   ! stopped   ? look at it yourself"
+NOT_RUN = "needs Spark: --spark"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("--check", required=True, type=Path, metavar="FOLDER", help="a sub-folder for each learner")
+    parser.add_argument("--seconds", type=int, default=180, metavar="N", help="for one run of a notebook (180)")
+    parser.add_argument("--memory", type=int, default=3_072, metavar="MB", help="for one notebook (3072)")
+    parser.add_argument(
+        "--spark", action="store_true", help="run the notebooks on Spark too; no limit of memory holds then"
+    )
+    parser.add_argument("--allow-network", action="store_true", help="go on where the network cannot be cut off")
+    parser.add_argument("--allow-writes", action="store_true", help="go on where writing cannot be kept to one folder")
+    parser.epilog = (
+        "Learners' code runs without network, writes into a scratch folder only, and is held to limits. A learner's\n"
+        "outputs count for nothing, and given cells are the project's. An answer that is data is judged outside. A\n"
+        "function is judged beside the code it came with: one that imports what no answer needs, or that changes the\n"
+        "package, is marked ?. Reading files is not prevented, the folder of solutions included."
+    )
+
+
+def run(args: Namespace) -> int:
+    """Print a table, a row for each learner and exercise; return 0 if every task is right, else 1."""
+    guard = _guard(args)
+    known = exercises(folder("notebooks"))
+    found, other = submissions(args.check, known)
+    for path in other:
+        print(f"{path}: no notebook of tasks, left out", file=sys.stderr)
+    rows: list[tuple[str, ...]] = []
+    report: list[dict[str, Any]] = []
+    for one in found:
+        verdicts = _verdicts(one, guard, spark=args.spark)
+        counts = Counter(verdict.state for verdict in verdicts.values())
+        marks = " ".join(SHORT.get(verdict.state, " ") for verdict in verdicts.values())
+        rows.append((one.learner, one.exercise.stem, f"{counts[RIGHT]} of {len(verdicts)}", marks))
+        tasks = {name: {"state": verdict.state, "says": verdict.says} for name, verdict in verdicts.items()}
+        report.append({"learner": one.learner, "exercise": one.exercise.stem, "file": str(one.path), "tasks": tasks})
+        print(f"{one.learner}: {one.exercise.stem}", file=sys.stderr)
+        for name, verdict in verdicts.items():
+            if verdict.state != RIGHT:
+                print(f"    {name}: {verdict.state}. {verdict.says}", file=sys.stderr)
+    print(table(rows, ("learner", "exercise", "right", "tasks")), KEY, sep="\n", file=text_stream(args))
+    cage = {"network": guard.network, "writes": guard.writes, **guard.limits._asdict()}
+    write_json({"learners": report, "cage": cage, "left_out": list(map(str, other))}, args.json)
+    return 0 if all(task["state"] == RIGHT for one in report for task in one["tasks"].values()) else 1
+
+
+def _verdicts(one: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdict]:
+    if one.exercise.spark and not spark:
+        return dict.fromkeys(one.exercise.tasks, Verdict("not run", NOT_RUN))
+    if one.exercise.spark:
+        guard = guard._replace(limits=guard.limits._replace(memory=1 << 40, processes=2_000))
+    try:
+        return judged(one, guard)
+    except BadInput as error:
+        return dict.fromkeys(one.exercise.tasks, Verdict("no notebook", str(error)))
+
+
+def _guard(args: Namespace) -> Guard:
+    if args.seconds < 1 or args.memory < 256:
+        raise BadInput("--seconds is 1 or more, --memory 256 or more")
+    network, writes = not no_network(), not landlock_version()
+    if network and not args.allow_network:
+        raise BadInput("the network cannot be cut off here (unshare -rn fails): --allow-network goes on all the same")
+    if writes and not args.allow_writes:
+        raise BadInput("writing cannot be kept to one folder here (no Landlock): --allow-writes goes on all the same")
+    limits = Limits(cpu_s=args.seconds, clock_s=args.seconds, memory=args.memory << 20)
+    return Guard(limits, network=network, writes=writes)
