@@ -183,13 +183,13 @@ VERBS = {
         extras=("notebook", "spark", "java"),
         checkout=True,
     ),
-<<<<<<< HEAD
     "site": Verb(
         "build the site: pages, lessons, playgrounds, in English and Chinese",
         {0: "it is built, and every link leads somewhere", 1: "a page has a fault, or a link leads nowhere"},
         "site --out build/site",
         extras=("site",),
-=======
+        checkout=True,
+    ),
     "workshop": Verb(
         "who of a class solved which tasks; learners' notebooks run in a cage",
         {0: "every task of everybody is right", 1: "one is not"},
@@ -197,7 +197,6 @@ VERBS = {
         extras=("notebook", "spark"),  # lessons without Spark want its pandas
         options=("--spark",),
         option_extras=("java",),
->>>>>>> 4199db5 (Who of a class solved what: ./lab workshop --check runs learners' notebooks in a cage and judges them by the project's own checks)
         checkout=True,
     ),
     "test": Verb(
