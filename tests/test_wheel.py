@@ -21,7 +21,9 @@ from rmqlab.errors import BadInput
 pytestmark = pytest.mark.slow
 
 pytest.importorskip("hatchling", reason="hatchling is not installed: ./lab installs it")
-OF_A_CHECKOUT = ["conform", "agree", "profile", "bench", "stress", "rows", "notebook", "test", "workshop"]
+OF_A_CHECKOUT = [
+    "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "notebook", "site", "test", "workshop",
+]  # fmt: skip
 SCENARIO = {
     "id": "one",
     "topics": {"T": 2},
