@@ -1,0 +1,213 @@
+"""The reader's language: texts are English where they are made, and are translated where they are shown.
+
+`RMQLAB_LANG=zh` asks for Chinese. The catalogues are gettext files: `rmqlab/locale/zh.po` for the package, and those of
+the lessons (`locale/zh/*.po` beside the notebooks). In English nothing is read and every text is itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.checkout import PACKAGE, ROOT
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SETTING = "RMQLAB_LANG"
+ENGLISH = "en"
+LANGUAGES = (ENGLISH, "zh")
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
+# What a text is taken apart at when no entry is the whole of it, and what joins its parts in Chinese.
+_SENTENCE = r"(?<=[.!?]) (?=\S)"
+_WHOLE = (("\n", "\n"), (_SENTENCE, ""))
+_PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "))
+_BREAK = re.compile(rf"\n|{_SENTENCE}")
+_ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
+_WORD = re.compile(r"[A-Za-z]{2}")
+_NUMBER = re.compile(r"((?:[▸✓✗○●◆–-] ?)?\d[\d,.]* )(.+)")
+
+
+def language() -> str:
+    """The reader's language.
+
+    Raises:
+        BadInput: `RMQLAB_LANG` names one that there is not; the text names those there are.
+    """
+    asked = os.environ.get(SETTING) or ENGLISH
+    if asked not in LANGUAGES:
+        raise BadInput(f"{SETTING} is {asked!r}; it is one of {', '.join(LANGUAGES)}")
+    return asked
+
+
+def translate(text: str) -> str:
+    """A text in the reader's language: by its entry, else by a template that fits, else part by part, else itself.
+
+    Raises:
+        BadInput: `RMQLAB_LANG` names a language that there is not.
+    """
+    asked = language()
+    return text if asked == ENGLISH else _words(asked).of(text)
+
+
+class Template(NamedTuple):
+    """An entry with placeholders: what it must contain, what it fits, and its translation."""
+
+    literal: str
+    breaks: int
+    pattern: re.Pattern[str]
+    translated: str
+
+
+class Words:
+    """Translations of one language. Each text is looked up once."""
+
+    def __init__(self, entries: dict[str, str]) -> None:
+        """`entries`: text to translation; "{name}" in both stands for what differs from time to time."""
+        self._known = {text: told for text, told in entries.items() if not PLACEHOLDER.search(text)}
+        found = [(text, told) for text, told in entries.items() if text not in self._known]
+        found.sort(key=lambda one: -len(PLACEHOLDER.sub("", one[0])))
+        self._templates = [_template(*one) for one in found]
+
+    def of(self, text: str) -> str:
+        """The translation of a text, or the text itself if nothing is known about it."""
+        if not _WORD.search(text):
+            return text
+        if text not in self._known:
+            bare = text.strip()
+            told = self._known.get(bare) or self._found(bare) or bare
+            before, after = text[: text.index(bare)], text[text.index(bare) + len(bare) :]
+            if told != bare and before == " ":
+                before = ""  # Chinese sentences follow each other without a space
+            self._known[text] = f"{before}{told}{after}"
+        return self._known[text]
+
+    def _found(self, text: str) -> str | None:
+        """By a template with as many sentences, else sentence by sentence, else by any template, else in small parts."""
+        breaks = len(_BREAK.findall(text))
+        found = self._by_template(text, breaks)
+        if found is None and breaks:
+            found = self._by_parts(text, _WHOLE) or self._by_template(text)
+        return found or self._counted(text) or self._by_parts(text, _PARTS) or self._ended(text)
+
+    def _by_template(self, text: str, breaks: int | None = None) -> str | None:
+        for template in self._templates:
+            if template.literal in text and breaks in {None, template.breaks}:
+                found = template.pattern.fullmatch(text)
+                if found:
+                    values = {name: self.of(value) for name, value in found.groupdict().items()}
+                    return PLACEHOLDER.sub(lambda name, told=values: told[_group(name[1])], template.translated)
+        return None
+
+    def _by_parts(self, text: str, marks: Iterable[tuple[str, str]]) -> str | None:
+        for mark, joint in marks:
+            parts = re.split(mark, text)
+            told = [self.of(part) for part in parts] if len(parts) > 1 else parts
+            if told != parts:
+                return "".join(self._joined(told, parts, joint, " " if mark == _SENTENCE else mark))
+        return None
+
+    def _counted(self, text: str) -> str | None:
+        """"4 messages lost", of which the words after the number are known."""
+        found = _NUMBER.fullmatch(text)
+        return found[1] + self.of(found[2]) if found and self.of(found[2]) != found[2] else None
+
+    def _ended(self, text: str) -> str | None:
+        bare = text[:-1]
+        return self.of(bare) + _ENDS[text[-1]] if text[-1:] in _ENDS and self.of(bare) != bare else None
+
+    def _joined(self, told: list[str], parts: list[str], joint: str, plain: str) -> Iterator[str]:
+        for number, part in enumerate(told):
+            if number:
+                yield joint if part != parts[number] or told[number - 1] != parts[number - 1] else plain
+            yield part
+
+
+def _group(name: str) -> str:
+    return name.replace(".", "__")
+
+
+def _template(text: str, translated: str) -> Template:
+    names = {name: f"(?P<{_group(name)}>.*?)" for name in PLACEHOLDER.findall(text)}
+    parts = PLACEHOLDER.split(text)  # literal, name, literal, name, ..., literal
+    seen: set[str] = set()
+    pattern = ""
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            pattern += re.escape(part)
+        else:
+            pattern += f"(?P={_group(part)})" if part in seen else names[part]
+            seen.add(part)
+    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), re.compile(pattern), translated)
+
+
+@cache
+def _words(asked: str) -> Words:
+    entries: dict[str, str] = {}
+    for path in _catalogues(asked):
+        entries = read_catalogue(path) | entries
+    return Words(entries)
+
+
+def _catalogues(asked: str) -> list[Path]:
+    """The package's catalogue first, then those of the lessons: in the tree, or beside the notebook that runs."""
+    places = [ROOT / "notebooks", Path(), Path("..")]
+    found = next((folder for place in places if (folder := place / "locale" / asked).is_dir()), None)
+    return [PACKAGE / "locale" / f"{asked}.po", *(sorted(found.glob("[0-9]*.po")) if found else ())]
+
+
+def read_catalogue(path: Path) -> dict[str, str]:
+    """The entries of a catalogue that are translated and not marked fuzzy: text to translation."""
+    import polib  # type: ignore[import-untyped]
+
+    if not path.exists():
+        return {}
+    entries = polib.pofile(path.read_text(encoding="utf-8"))
+    return {one.msgid: one.msgstr for one in entries if one.msgstr and not one.fuzzy and not one.obsolete}
+
+
+def in_notebook() -> None:
+    """Let IPython translate what a cell shows besides our own pictures and tables: frames, texts, what is printed."""
+    if language() == ENGLISH or "IPython" not in sys.modules:
+        return
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is None:
+        return
+    formatters = shell.display_formatter.formatters
+    for module, name in (("pandas.core.frame", "DataFrame"), ("pandas", "DataFrame")):
+        formatters["text/html"].for_type_by_name(module, name, lambda frame: _frame(frame)._repr_html_())
+        formatters["text/plain"].for_type_by_name(module, name, lambda frame, out, _: out.text(repr(_frame(frame))))
+    formatters["text/plain"].for_type(str, lambda text, out, _: out.text(repr(translate(text))))
+    shell.user_ns["print"] = _print
+
+
+def _print(*values: object, **options: Any) -> None:
+    print(*(translate(one) if isinstance(one, str) else one for one in values), **options)
+
+
+def _frame(frame: Any) -> Any:
+    """A pandas frame with its words translated: names of columns stay, for code uses them."""
+    shown = frame.copy()
+    shown.columns = [_label(one) for one in frame.columns] if frame.columns.nlevels == 1 else frame.columns
+    for position, kind in enumerate(frame.dtypes):
+        if kind == object:
+            shown.isetitem(position, frame.iloc[:, position].map(_cell))
+    if frame.index.nlevels == 1 and frame.index.dtype == object:
+        shown.index = frame.index.map(_cell)
+    shown.columns.name, shown.index.name = frame.columns.name, frame.index.name
+    return shown
+
+
+def _label(name: object) -> object:
+    return name if isinstance(name, str) and name.isidentifier() else _cell(name)
+
+
+def _cell(value: object) -> object:
+    return translate(value) if isinstance(value, str) else value
