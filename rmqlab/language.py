@@ -6,6 +6,7 @@ the lessons (`locale/zh/*.po` beside the notebooks). In English nothing is read 
 
 from __future__ import annotations
 
+import builtins
 import os
 import re
 import sys
@@ -17,7 +18,7 @@ from rmqlab.checkout import PACKAGE, ROOT
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 SETTING = "RMQLAB_LANG"
 ENGLISH = "en"
@@ -82,13 +83,14 @@ class Words:
             bare = text.strip()
             told = self._known.get(bare) or self._found(bare) or bare
             before, after = text[: text.index(bare)], text[text.index(bare) + len(bare) :]
-            if told != bare and before == " ":
-                before = ""  # Chinese sentences follow each other without a space
+            if told != bare:
+                before = "" if before == " " else before  # Chinese sentences follow each other without a space
+                told = told[:-1] + _ENDS.get(told[-1], told[-1]) if told[-1:] == bare[-1:] else told
             self._known[text] = f"{before}{told}{after}"
         return self._known[text]
 
     def _found(self, text: str) -> str | None:
-        """By a template with as many sentences, else sentence by sentence, else by any template, else in small parts."""
+        """By a template with as many sentences, else sentence by sentence, else by any template, else part by part."""
         breaks = len(_BREAK.findall(text))
         found = self._by_template(text, breaks)
         if found is None and breaks:
@@ -101,7 +103,7 @@ class Words:
                 found = template.pattern.fullmatch(text)
                 if found:
                     values = {name: self.of(value) for name, value in found.groupdict().items()}
-                    return PLACEHOLDER.sub(lambda name, told=values: told[_group(name[1])], template.translated)
+                    return _filled(template.translated, values)
         return None
 
     def _by_parts(self, text: str, marks: Iterable[tuple[str, str]]) -> str | None:
@@ -113,7 +115,7 @@ class Words:
         return None
 
     def _counted(self, text: str) -> str | None:
-        """"4 messages lost", of which the words after the number are known."""
+        """A number, and words that are known, as in "4 messages lost"."""
         found = _NUMBER.fullmatch(text)
         return found[1] + self.of(found[2]) if found and self.of(found[2]) != found[2] else None
 
@@ -126,6 +128,10 @@ class Words:
             if number:
                 yield joint if part != parts[number] or told[number - 1] != parts[number - 1] else plain
             yield part
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda name: values[_group(name[1])], text)
 
 
 def _group(name: str) -> str:
@@ -181,15 +187,27 @@ def in_notebook() -> None:
     if shell is None:
         return
     formatters = shell.display_formatter.formatters
-    for module, name in (("pandas.core.frame", "DataFrame"), ("pandas", "DataFrame")):
-        formatters["text/html"].for_type_by_name(module, name, lambda frame: _frame(frame)._repr_html_())
-        formatters["text/plain"].for_type_by_name(module, name, lambda frame, out, _: out.text(repr(_frame(frame))))
-    formatters["text/plain"].for_type(str, lambda text, out, _: out.text(repr(translate(text))))
+    for module in ("pandas", "pandas.core.frame"):  # where pandas says that it is defined differs by its version
+        formatters["text/html"].for_type_by_name(module, "DataFrame", _frame_html)
+        formatters["text/plain"].for_type_by_name(module, "DataFrame", _frame_text)
+    formatters["text/plain"].for_type(str, _text)
     shell.user_ns["print"] = _print
 
 
 def _print(*values: object, **options: Any) -> None:
-    print(*(translate(one) if isinstance(one, str) else one for one in values), **options)
+    builtins.print(*(translate(one) if isinstance(one, str) else one for one in values), **options)  # noqa: T201 - for cells
+
+
+def _text(text: str, out: Any, _cycle: object) -> None:
+    out.text(repr(translate(text)))
+
+
+def _frame_html(frame: Any) -> str:
+    return str(_frame(frame)._repr_html_())
+
+
+def _frame_text(frame: Any, out: Any, _cycle: object) -> None:
+    out.text(repr(_frame(frame)))
 
 
 def _frame(frame: Any) -> Any:
@@ -197,9 +215,9 @@ def _frame(frame: Any) -> Any:
     shown = frame.copy()
     shown.columns = [_label(one) for one in frame.columns] if frame.columns.nlevels == 1 else frame.columns
     for position, kind in enumerate(frame.dtypes):
-        if kind == object:
+        if kind == "object":
             shown.isetitem(position, frame.iloc[:, position].map(_cell))
-    if frame.index.nlevels == 1 and frame.index.dtype == object:
+    if frame.index.nlevels == 1 and frame.index.dtype == "object":
         shown.index = frame.index.map(_cell)
     shown.columns.name, shown.index.name = frame.columns.name, frame.index.name
     return shown

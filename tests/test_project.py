@@ -98,7 +98,7 @@ def test_rooms_import_only_downwards():
         room = room_of(path)
         for line, name in imports_of(path) if room in MAY_IMPORT else ():
             package, _, rest = name.partition(".")
-            allowed = {room, "errors", "files", "checkout", "rules", "events", *MAY_IMPORT[room]}
+            allowed = {room, "errors", "language", "files", "checkout", "rules", "events", *MAY_IMPORT[room]}
             there = room_of_parts(rest.split("."))
             if package == "rmqlab" and there not in allowed and (room, name) != ("client", INTERFACE):
                 wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}")

@@ -97,7 +97,7 @@ class Records(Sequence[R]):
         more = len(self._rows) - MAX_SHOWN
         caption = f"{self.caption}: {len(self._rows)}" + (f", of which the first {MAX_SHOWN}" if more > 0 else "")
         lost = [n for n, row in enumerate(self._rows[:MAX_SHOWN]) if getattr(row, "lost", False)]
-        return Table(caption, self.columns, self._rows[:MAX_SHOWN], marked=frozenset(lost))
+        return Table(caption, self.columns, self._rows[:MAX_SHOWN], marked=frozenset(lost), names=True)
 
     def __repr__(self) -> str:
         """Plain text in columns; a lost message is marked."""

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import translate
 from rmqlab.lessons.reply import STEPS, NotYet, Passed
 from rmqlab.rules import Rules
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 ARTICLES = {"S": "subscriptions", "F": "filters", "H": "heartbeats"}
 OPEN = "Your turn: put your answer where `...` stands."
 THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
-_ROWS = re.compile(r" ?\(((?:[SFH]-\d+(?:, |\.\.)?)+)\)")
+_ROWS = re.compile(r" ?[(（]((?:[SFH]-\d+(?:, |\.\.)?)+)[)）]")
 _ROW = re.compile(r"([SFH])-(\d+)(?:\.\.[SFH]-(\d+))?")
 _JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
 
@@ -172,7 +173,7 @@ ConsumerManager.registerConsumer.
     java = list(dict.fromkeys(method for method, told in _java_of() if told & set(rows)))
     if java:
         texts.append(f"In Java: {'; '.join(java)}.")
-    return f"{_ROWS.sub('', rule)}\n{' '.join(texts)}"
+    return f"{_ROWS.sub('', translate(rule))}\n{' '.join(texts)}"
 
 
 def _java_of() -> list[tuple[str, set[tuple[str, int]]]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import translate
 
 if TYPE_CHECKING:
     from rmqlab.show.tables import Table
@@ -16,7 +17,7 @@ class GuessFirst(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """The line alone."""
-        return [str(self)]
+        return [translate(str(self))]
 
 
 class Guess(Mapping[str, object]):
@@ -36,7 +37,7 @@ class Guess(Mapping[str, object]):
 
     def __repr__(self) -> str:
         """On one line."""
-        return f"your guess: {', '.join(f'{name} {value}' for name, value in self.items())}"
+        return translate(f"your guess: {', '.join(f'{name} {value}' for name, value in self.items())}")
 
     def beside(self, **found: object) -> Table:
         """A table: what was guessed, what came out, and whether it is the same; numbers may differ by rounding.

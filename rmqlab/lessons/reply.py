@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from rmqlab.language import ENGLISH, language, translate
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rmqlab.show.figure import Picture
 
 STEPS = ("hint", "rule", "evidence")
+# In plain text these two are the same in every language: who counts tasks looks for them.
+RIGHT, NOT_YET = "right.", "not yet."
 
 
 class Passed:
@@ -22,7 +26,13 @@ class Passed:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"{self.name}: right. {self.text}"
+        return f"{self.name}: {RIGHT} {translate(self.text)}"
+
+    def _repr_html_(self) -> str | None:
+        """In another language than English; else the one line is shown."""
+        if language() == ENGLISH:
+            return None
+        return f"<b>{html.escape(self.name)}: {translate(RIGHT)}</b> {html.escape(translate(self.text))}"
 
 
 class NotYet:
@@ -57,24 +67,25 @@ class NotYet:
 
     def __repr__(self) -> str:
         """In lines."""
-        shown = [f"{self.name}: not yet. {self.hint}"]
-        shown += [f"Rule: {self.rule}"] if self.rule else []
-        shown += [f"In your answer: {self.problem}"] if self.problem else []
-        shown += ["What shows it:", *(f"  {line}" for line in self.lines)] if self.lines else []
+        shown = [f"{self.name}: {NOT_YET} {translate(self.hint)}"]
+        shown += [translate(f"Rule: {self.rule}")] if self.rule else []
+        shown += [translate(f"In your answer: {self.problem}")] if self.problem else []
+        shown += [translate("What shows it:"), *(f"  {translate(line)}" for line in self.lines)] if self.lines else []
         shown += [repr(self.picture)] if self.picture else []
-        return "\n".join([*shown, f"More: {self.more()}"] if self.next_step else shown)
+        return "\n".join([*shown, translate(f"More: {self.more()}")] if self.next_step else shown)
 
     def _repr_html_(self) -> str:
-        parts = [f"<b>{html.escape(self.name)}: not yet.</b> {html.escape(self.hint)}"]
+        parts = [f"<b>{html.escape(self.name)}: {translate(NOT_YET)}</b> {html.escape(translate(self.hint))}"]
         if self.rule:
-            parts.append("<br>".join(html.escape(f"Rule: {self.rule}").splitlines()))
+            parts.append("<br>".join(html.escape(translate(f"Rule: {self.rule}")).splitlines()))
         if self.problem:
-            parts.append(html.escape(f"In your answer: {self.problem}"))
+            parts.append(html.escape(translate(f"In your answer: {self.problem}")))
         if self.lines:
-            parts.append(f"What shows it:<pre>{html.escape(chr(10).join(self.lines))}</pre>")
+            listed = "\n".join(map(translate, self.lines))
+            parts.append(f"{translate('What shows it:')}<pre>{html.escape(listed)}</pre>")
         if self.picture:
             parts.append(self.picture.html())
         if self.next_step:
-            parts.append(f"More: <code>{html.escape(self.more())}</code>")
+            parts.append(f"{translate('More:')} <code>{html.escape(self.more())}</code>")
         body = "".join(f'<div style="margin:0.3em 0">{part}</div>' for part in parts)
         return f'<div style="border-left:4px solid #a35200;padding-left:0.8em">{body}</div>'

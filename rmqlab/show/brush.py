@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import drawsvg
 
+from rmqlab.language import translate
 from rmqlab.show.palette import BLACK, WHITE
 
 if TYPE_CHECKING:
@@ -35,9 +36,11 @@ HEAD_PX, HEAD_HALF_PX = 8, 3.5  # of an arrow
 
 
 def text_width(text: str, size: float = MIN_TEXT) -> float:
-    """The width in inches that a text takes at most, at ``size`` points."""
+    """The width in inches that a text takes at most, at ``size`` points, in the reader's language."""
     known = {letter: wide for letters, wide in LETTERS.items() for letter in letters}
-    ems = (1.0 if unicodedata.east_asian_width(one) in "WF" else known.get(one, LETTERS["n"]) for one in text)
+    ems = (
+        1.0 if unicodedata.east_asian_width(one) in "WF" else known.get(one, LETTERS["n"]) for one in translate(text)
+    )
     return sum(ems) * size / 72
 
 
@@ -47,6 +50,7 @@ def cut(text: str, most: int) -> str:
     >>> cut("a long text", 7)
     'a long…'
     """
+    text = translate(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -121,7 +125,7 @@ class Brush:
     @contextmanager
     def saying(self, text: str) -> Iterator[None]:
         """What is drawn inside says ``text`` when the pointer rests on it."""
-        before, self.sheet.says = self.sheet.says, text
+        before, self.sheet.says = self.sheet.says, translate(text)
         yield
         self.sheet.says = before
 
@@ -139,7 +143,7 @@ class Brush:
         ground: str | None = None,
     ) -> None:
         """Text centred at (x, y), or beginning or ending there (`ha`); ``ground`` is the colour behind its letters."""
-        size = max(size, MIN_TEXT)
+        size, text = max(size, MIN_TEXT), translate(text)
         if ground is not None:
             wide, high = text_width(text, size), 1.3 * size / 72
             left = x - {"left": 0, "center": wide / 2, "right": wide}[ha]

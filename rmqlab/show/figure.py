@@ -7,10 +7,13 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+from rmqlab.language import translate
+
 if TYPE_CHECKING:
     from rmqlab.show.tables import Table
 
 SVG = "image/svg+xml"
+FOLDED = "This picture in words and as a table"
 # JupyterLab's column in a window of 1280 pixels; in a narrower one the picture shrinks with it.
 WIDEST_PX = 1100
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
@@ -30,10 +33,10 @@ class Picture:
         """
         if not title.strip() or not alt.strip():
             raise ValueError("a picture needs a title and an alt text: say what a reader who cannot see it must know")
-        self.title = title
-        self.alt = alt
+        self.title = translate(title)
+        self.alt = translate(alt)
         self.table = table
-        self.svg = _described(svg, title, alt)
+        self.svg = _described(svg, self.title, self.alt)
 
     def __repr__(self) -> str:
         """Title and description: what a terminal shows."""
@@ -45,7 +48,7 @@ class Picture:
     def words(self) -> str:
         """Description and table as folded HTML."""
         return (
-            f'<details class="rmqlab-words"><summary>This picture in words and as a table</summary>'
+            f'<details class="rmqlab-words"><summary>{translate(FOLDED)}</summary>'
             f"<p>{html.escape(self.alt)}</p>{self.table.html()}</details>"
         )
 

@@ -6,6 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from rmqlab.language import translate
 from rmqlab.show.brush import FONTS
 from rmqlab.show.figure import Picture
 
@@ -30,9 +31,9 @@ def stacked(title: str, *pictures: Picture, table: Table | None = None, labels: 
     for picture, label in zip(pictures, [*labels, *[""] * len(pictures)], strict=False):
         if label:
             place = f'x="8" y="{height + LABEL - 8:g}" font-size="14" font-weight="bold"'
-            parts.append(f"<text {place}>{escape(label)}</text>")
+            parts.append(f"<text {place}>{escape(translate(label))}</text>")
             height += LABEL
-        told.append(f"{label}: {picture.alt}" if label else picture.alt)
+        told.append(f"{translate(label)}: {picture.alt}" if label else picture.alt)
         size = _SIZE.search(picture.svg)
         if size is None:
             raise ValueError(f"picture {picture.title!r} has no size and viewBox: only pictures of ours can be stacked")

@@ -10,6 +10,7 @@ from math import isnan
 from typing import Any
 
 from rmqlab.errors import BadInput
+from rmqlab.language import ENGLISH, language, translate
 
 # Of a page that shows tables, on a wide screen and on a telephone.
 PAGE_STYLE = """
@@ -28,7 +29,8 @@ class Table:
     """Rows under headers. ``caption`` says what the table is; the first column heads its row.
 
     ``marked`` holds the numbers of rows that stand out (a difference, a loss); they get a mark as well as a ground.
-    A ``folded`` table shows its caption until the reader opens it.
+    A ``folded`` table shows its caption until the reader opens it. Headers that are ``names``, which code uses, are the
+    same in every language.
     """
 
     caption: str
@@ -36,6 +38,7 @@ class Table:
     rows: Sequence[Sequence[object]]
     marked: frozenset[int] = field(default_factory=frozenset)
     folded: bool = False
+    names: bool = False
 
     def __post_init__(self) -> None:
         """Every row has as many cells as there are headers."""
@@ -47,19 +50,22 @@ class Table:
 
     def html(self) -> str:
         """HTML with caption and header scopes."""
-        head = "".join(f'<th scope="col" style="text-align:left">{html.escape(text)}</th>' for text in self.headers)
+        head = "".join(f'<th scope="col" style="text-align:left">{html.escape(text)}</th>' for text in self._headers())
         body = "".join(self._row(number, row) for number, row in enumerate(self.rows))
-        text = html.escape(self.caption)
+        text = html.escape(translate(self.caption))
         caption = f'<caption style="caption-side:top;text-align:left;white-space:nowrap">{text}</caption>'
         content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         if self.folded:
             return f"<details><summary>{text}</summary><table>{content}</details>"
         return f"<table>{caption}{content}"
 
+    def _headers(self) -> list[str]:
+        return list(self.headers) if self.names else [translate(header) for header in self.headers]
+
     def _row(self, number: int, row: Sequence[object]) -> str:
         marked = number in self.marked
         style = ' style="background:#FFF3D6;color:#000"' if marked else ""
-        cells = [html.escape(_text(cell)) for cell in row]
+        cells = [html.escape(_shown(cell)) for cell in row]
         if marked:
             cells[0] = f"▸ {cells[0]}"
         first = f'<th scope="row" style="text-align:left">{cells[0]}</th>'
@@ -68,14 +74,14 @@ class Table:
 
     def text(self) -> str:
         """Plain text in columns; a marked row ends in "<"."""
-        lines = [list(self.headers), *([_text(cell) for cell in row] for row in self.rows)]
+        lines = [self._headers(), *([_shown(cell) for cell in row] for row in self.rows)]
         widths = [max(_width(line[column]) for line in lines) for column in range(len(self.headers))]
         shown = [
             "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
         shown[1:] = [line + ("  <" if number in self.marked else "") for number, line in enumerate(shown[1:])]
-        return "\n".join([self.caption, *shown])
+        return "\n".join([translate(self.caption), *shown])
 
     def __repr__(self) -> str:
         """The plain text."""
@@ -109,7 +115,9 @@ def table(
     found = as_rows(rows, headers)
     columns = list(headers or dict.fromkeys(name for row in found for name in row))
     stand_out = frozenset(number for number, row in enumerate(found) if marked is not None and marked(row))
-    return Table(caption, columns, [[row.get(name) for name in columns] for row in found], stand_out, folded)
+    cells = [[row.get(name) for name in columns] for row in found]
+    names = headers is None and all(str(name).isidentifier() for name in columns)
+    return Table(caption, columns, cells, stand_out, folded, names)
 
 
 def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
@@ -140,6 +148,14 @@ def number_text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _text(value)
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{round(value, 3):g}"
+
+
+def _shown(value: object) -> str:
+    """A cell in the reader's language; a fate's name stays, for code asks for it."""
+    from rmqlab.lab.fates import Fate
+
+    text = _text(value)
+    return text if language() == ENGLISH or text in {fate.value for fate in Fate} else translate(text)
 
 
 def _text(value: object) -> str:

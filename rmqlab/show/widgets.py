@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import translate
 from rmqlab.show.figure import SVG, Picture
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ LIVE = "live"
 MODES = (LIVE, "static")
 Mode = Literal["live", "static"]
 Choices = Mapping[str, Any] | Sequence[Any] | str
-BUSY = '<p role="status"><em>Computing ...</em></p>'
+BUSY = "Computing ..."
+REFUSED = "That cannot be run:"
 
 
 class Controls:
@@ -48,7 +50,7 @@ class Controls:
 
     def _changed(self, change: object = None) -> None:
         values = {name: widget.value for name, widget in self.widgets.items()}
-        self.busy.value = BUSY
+        self.busy.value = f'<p role="status"><em>{translate(BUSY)}</em></p>'
         try:
             self.view.value = _html(self._draw(**values))
         except BadInput as error:
@@ -93,7 +95,7 @@ class Live:
 
     def __repr__(self) -> str:
         """What is shown where no kernel runs."""
-        return f"{self.name} appear here when the notebook runs."
+        return translate(f"{self.name} appear here when the notebook runs.")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         import ipywidgets
@@ -162,7 +164,7 @@ def _words(value: object) -> str:
 def _widget(name: str, choices: Choices, options: Mapping[str, Any] | None, first: Any) -> ValueWidget:
     import ipywidgets
 
-    label = name.replace("_", " ")
+    label = translate(name.replace("_", " "))
     common = {
         "description": label,
         "tooltip": label,
@@ -174,7 +176,7 @@ def _widget(name: str, choices: Choices, options: Mapping[str, Any] | None, firs
         return ipywidgets.Text(value=first, continuous_update=False, **common)
     kind = ipywidgets.SelectionSlider if isinstance(choices, range) else ipywidgets.Dropdown
     given = {"continuous_update": False} if kind is ipywidgets.SelectionSlider else {}
-    return kind(options=list(options.items()), value=first, **given, **common)
+    return kind(options=[(translate(words), one) for words, one in options.items()], value=first, **given, **common)
 
 
 def _html(shown: Any) -> str:
@@ -187,4 +189,4 @@ def _html(shown: Any) -> str:
 
 
 def _alert(text: str) -> str:
-    return f'<p role="alert"><strong>That cannot be run:</strong> {html.escape(text)}</p>'
+    return f'<p role="alert"><strong>{translate(REFUSED)}</strong> {html.escape(translate(text))}</p>'

@@ -24,7 +24,17 @@ CELL, SHOWN = "a text cell", "shown by code"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
 # The modules whose texts the lessons show, besides all of lessons/ and show/.
-MODULES: tuple[str, ...] = ()
+MODULES = (
+    "auditing.py", "diagnosis/broker_findings.py", "diagnosis/diagnosis.py", "diagnosis/expression_findings.py",
+    "diagnosis/finding.py", "diagnosis/kinds.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
+    "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/reasons.py", "diagnosis/subscription_findings.py",
+    "filter/sql92/answer.py", "filter/sql92/doctor.py", "filter/sql92/errors.py", "filter/sql92/tokens.py",
+    "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/articles/run_figures.py", "lab/evidence.py",
+    "lab/facts.py", "lab/ownership.py", "lab/replay/replay.py", "lab/results.py", "lab/run.py", "lab/sql92_report.py",
+    "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/properties.py",
+    "search/explorer/timings.py", "search/lint/findings.py", "search/plan/checklist.py", "search/plan/procedures.py",
+    "search/plan/results.py", "spark/session.py",
+)  # fmt: skip
 
 
 class Entry(NamedTuple):
@@ -63,7 +73,8 @@ def _package(root: Path) -> list[Entry]:
     folders = ("lessons", "show")
     paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py"))]
     found: dict[str, list[str]] = {}
-    for path in [*paths, *(root / "rmqlab" / one for one in MODULES)]:
+    others = (root / "rmqlab" / one for one in MODULES)
+    for path in [*paths, *(one for one in others if one.exists())]:
         for text in texts_of(path.read_text(encoding="utf-8")):
             found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]

@@ -26,7 +26,20 @@ _CODE = re.compile(
     r"^Aa, "
 )
 # Calls and keywords whose strings are shown, though they be one word; and those whose strings are code.
-_SHOWN = {"headers", "title", "caption", "label", "labels", "text", "heading", "alt", "unit", "x_label", "y_label"}
+_SHOWN = {
+    "headers",
+    "title",
+    "caption",
+    "label",
+    "labels",
+    "text",
+    "heading",
+    "alt",
+    "unit",
+    "x_label",
+    "y_label",
+    "Look",
+}
 _HIDDEN = {"query", "sql", "sql92", "eval", "compile", "filter", "get", "getattr", "open", "read_csv", "strftime",
            "startswith", "removeprefix", "removesuffix", "endswith", "partition", "split", "sub", "encode"}  # fmt: skip
 _HIDDEN_KEYWORDS = {"subscribe", "expression", "sql92", "orient", "regex", "columns_of"}
