@@ -104,12 +104,13 @@ class Page:
 
 
 @contextlib.contextmanager
-def browser(width=1280, height=1600):
-    """A new Chromium with nothing in it; gives its one page."""
+def browser(width=1280, height=1600, *flags):
+    """A new Chromium with nothing in it; gives its one page. `flags` are further arguments of the program."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [
             program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--remote-debugging-port=0", f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank",
+            "--remote-debugging-port=0", f"--user-data-dir={profile}", f"--window-size={width},{height}", *flags,
+            "about:blank",
         ]  # fmt: skip
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
