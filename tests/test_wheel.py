@@ -65,6 +65,7 @@ def run(installed, *arguments):
         (["reproduce", "--only", "E1", "E2a"], "2 of 2 experiments agree"),
         (["simulate", "one.jsonl"], "1 delivered"),
         (["sql92", "a > 3"], "a > 3"),
+        (["explain", "25"], "SUBSCRIPTION_NOT_LATEST"),
         (["lint", "--member", "A:T=a", "--member", "B:T=a"], ""),
         (["plan", "a", "a", "--budget", "5"], "a -> a: 2 members"),
         (["explore", "one.jsonl", "--budget", "5"], "one: 2 outcomes"),

@@ -30,7 +30,7 @@ EFFECTS: Final[dict[Effect, str]] = {
 SURE: Final = {
     "recorded": "a real broker said it in a recording of data/golden",
     "provoked": "our broker or client says it in a test, as the source does",
-    "read": "read in the source of both versions",
+    "read": "read in the source",
 }
 """How we know an entry."""
 _VALUE: Final = re.compile(r"\{(\w+)\}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
 from rmqlab.lessons import notebooks
+from tests.proof.site import decoder_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +36,7 @@ def lay_out(target: Path, language: str) -> None:
         _copy(path, target / path.relative_to(ROOT))
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):
         _copy(path, target / path.relative_to(ROOT))
+    decoder_page.write(target / "reference" / "decoder.md", language)
     if (DOCS / "locale" / "zh").is_dir() and language == "zh":
         shutil.copytree(DOCS / "locale" / "zh", target / "locale" / "zh_CN", dirs_exist_ok=True)
 

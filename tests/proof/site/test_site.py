@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.checkout import ROOT
+from rmqlab.diagnosis.decoder import entries
 from rmqlab.errors import BadInput
 from tests.proof.site.build import LANGUAGES, build
 from tests.proof.site.chinese_search import PairsOfLetters
+from tests.proof.site.decoder_page import LABELS
 from tests.proof.site.links import faults
 
 pytestmark = pytest.mark.slow
@@ -47,6 +49,14 @@ def test_a_dead_link_is_found(site, tmp_path, planted, told):
     assert faults(tmp_path, LANGUAGES) == []
     (tmp_path / "en/index.html").write_text(planted, encoding="utf-8")
     assert [told in one for one in faults(tmp_path, LANGUAGES)] == [True]
+
+
+def test_the_decoder_has_a_place_for_each_entry(site):
+    for language in LANGUAGES:
+        text = (site / language / "reference/decoder.html").read_text(encoding="utf-8")
+        assert [name for name in entries() if f'id="{name}"' not in text] == []
+        assert text.count('class="decoder-facts"') == len(entries())
+    assert set(LABELS["en"]) == set(LABELS["zh"])
 
 
 def test_no_style_sheet_asks_another_host(site):

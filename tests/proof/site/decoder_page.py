@@ -1,0 +1,124 @@
+"""The decoder's page, made from data/decoder: an entry for each thing that RocketMQ says, each with an anchor."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from rmqlab.diagnosis.decoder import EFFECTS, SURE, Entry, entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECTIONS: Final = {
+    ("response", ""): "Codes of answers",
+    ("status", ""): "Statuses of a pull",
+    ("request", ""): "Codes of requests",
+    ("remark", "broker"): "Remarks of the broker",
+    ("log", "broker"): "Log lines of the broker",
+    ("exception", ""): "Exceptions",
+    ("log", "client"): "Log lines of the client",
+    ("remark", "name server"): "Remarks of the name server",
+    ("log", "name server"): "Log lines of the name server",
+}
+TOP: Final = """# Decoder of codes and log lines
+
+What RocketMQ 4.8.0 and 5.3.3 say about subscriptions, filters and heartbeats, what it means, and what to do.
+`rmqlab explain 25`, `rmqlab explain "text of a line"` and `rmqlab explain broker.log` say the same in a terminal.
+
+[Type a code or a word, or paste a line of a log:]{#decoder-label}
+
+```{raw} html
+<style>
+#decoder-find { width: calc(100% - 5rem); padding: .5rem .75rem; font: inherit; color: inherit; border-radius: .3rem;
+  background: var(--color-background-secondary); border: 1px solid var(--color-foreground-muted); }
+dt > [class*="decoder-"] { font-size: 1rem !important; font-weight: 600; border-left: .35rem solid transparent; }
+dt > .decoder-loss { border-left-color: #c92a2a; }
+dt > .decoder-stop { border-left-color: #e8590c; }
+dt > .decoder-watch { border-left-color: #1c7ed6; }
+dl dt { margin-top: 1rem !important; }
+dl dd > p { margin: .35rem 0; }
+.decoder-facts { font-size: .875em; color: var(--color-foreground-secondary); }
+.decoder-facts code { font-size: .95em; }
+dl dt:target, dl dt:has(:target) { scroll-margin-top: 4rem; background: var(--color-highlight-on-target); }
+</style>
+<input id="decoder-find" type="search" aria-labelledby="decoder-label" autocomplete="off" spellcheck="false">
+<output id="decoder-count" for="decoder-find"></output>
+<script src="../_static/decoder.js" defer></script>
+```
+
+"""
+
+
+# What stands beside each entry's sentences. It is no part of the catalogue of the page: 300 times the same few words.
+LABELS: Final = {
+    "en": {"also": "Also", "rule": "Rule", "said": "Said by", "see": "See", **{name: name for name in EFFECTS}, **SURE},
+    "zh": {
+        "also": "同义",
+        "rule": "规则",
+        "said": "出处",
+        "see": "另见",
+        "loss": "丢消息",
+        "stop": "停摆",
+        "watch": "留意",
+        "normal": "正常",
+        "recorded": "真实 broker 的录制数据里有这一条",
+        "provoked": "测试会让本项目的 broker 或客户端说出这一条",
+        "read": "读源码得知",
+    },
+}
+
+
+def write(target: Path, language: str) -> None:
+    """Write the page to the file ``target``; its sentences are English, its labels of the language."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page(LABELS[language]), encoding="utf-8")
+
+
+def page(labels: dict[str, str]) -> str:
+    """The page, in MyST."""
+    order = list(SECTIONS.values())
+    every = sorted(entries().values(), key=lambda one: order.index(_section(one)))
+    lines = [TOP, "| | |", "|---|---|", *(f"| **{labels[name]}** | {says} |" for name, says in EFFECTS.items()), ""]
+    for section, those in groupby(every, _section):
+        lines += [f"## {section}", ""]
+        for one in sorted(those, key=lambda one: (one.number is None, one.number or 0)):
+            facts = "<br>".join(f"<span>{text}</span>" for text in _facts(one, labels))
+            head = f"{labels[one.effect]}</strong> ({', '.join(one.versions)})"
+            lines += [
+                f"`{one.title}`{{#{one.id} .decoder-{one.effect}}}",
+                f": {one.means}",
+                "",
+                f"  **Do**: {one.do}",
+                "",
+                "  ```{raw} html",
+                f'  <p class="decoder-facts"><strong>{head}<br>{facts}</p>',
+                "  ```",
+                "",
+            ]
+    return "\n".join(lines)
+
+
+def _section(one: Entry) -> str:
+    return SECTIONS.get((one.kind, one.speaker)) or SECTIONS[one.kind, ""]
+
+
+def _facts(one: Entry, labels: dict[str, str]) -> Iterator[str]:
+    """Texts that mean the same, the rules, who says it and how we know, and other entries, as HTML."""
+    if len(one.texts) > 1:
+        yield f"{labels['also']}: " + ", ".join(
+            f'<code class="also">{escape(text.strip())}</code>' for text in one.texts[1:]
+        )
+    rules = [*(f"<code>{name}</code>" for name in one.rules), *one.rows]
+    if rules:
+        yield f"{labels['rule']}: {', '.join(rules)}"
+    if one.texts:
+        places = (
+            f"<code>{each.by}</code>" + (f" ({each.level}, {each.file})" if each.level else "") for each in one.said
+        )
+        yield f"{labels['said']}: {', '.join(dict.fromkeys(places))}; {labels[one.sure]}"
+    if one.see:
+        see = (f'<a href="#{name}"><code>{escape(entries()[name].title)}</code></a>' for name in one.see)
+        yield f"{labels['see']}: {', '.join(see)}"
