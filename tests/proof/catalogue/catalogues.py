@@ -29,7 +29,7 @@ MODULES = (
     "diagnosis/finding.py", "diagnosis/kinds.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
     "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/reasons.py", "diagnosis/subscription_findings.py",
     "filter/sql92/answer.py", "filter/sql92/doctor.py", "filter/sql92/errors.py", "filter/sql92/tokens.py",
-    "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/articles/run_figures.py", "lab/evidence.py",
+    "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/evidence.py",
     "lab/facts.py", "lab/ownership.py", "lab/replay/replay.py", "lab/results.py", "lab/run.py", "lab/sql92_report.py",
     "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/properties.py",
     "search/explorer/timings.py", "search/lint/findings.py", "search/plan/checklist.py", "search/plan/procedures.py",

@@ -20,30 +20,24 @@ MOST_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +[(\"'`]?[A-Za-z{]|[A-Za-z}]'?s? [a-z]{2,}|[a-z]{2,}: |[A-Za-z]{2,}[.!?]$")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _CODE = re.compile(
-    r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b|[=!<>]=|\|\||&&|</?\w+|\bimport |^\w+\(.*\)$|^[\w-]+: [\w-]+;|"
+    r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b|[=!<>]=|\|\||&&|</?\w+|\bhref=|\bimport |^[\w.]+\(.*\)$|"
+    r"^[\w-]+: [\w-]+;|"
     r"^TAGS\b|^[a-zA-Z] [<>=]|^\(?[?\\^$]|@\w|^(not )?[\w.]+ (and|or|in) |[\w]/[\w*]+/|^[\w.]+ = |\\[dswb]|"
-    r"^\w+ (int|string|long|double)\b|\b(between|is not null|sans-serif|row wrap)\b|\bAS \w|^(\w+, )+\w*[a-z][A-Z]|"
-    r"^Aa, "
+    r"^\w+ (int|string|long|double)\b|\b(between|is not null|sans-serif|monospace|row wrap)\b|\bAS \w|"
+    r"^(\w+, )+\w*[a-z][A-Z]|^Aa, "
 )
+# What Java programs say themselves is the same in every language, and so are units.
+_JAVA = re.compile(r"java\.lang\.|org\.apache\.|^(Receive New Messages|Invalid MessageSelector|Lexical error)\b")
+_UNITS = {"ms"}
 # Calls and keywords whose strings are shown, though they be one word; and those whose strings are code.
-_SHOWN = {
-    "headers",
-    "title",
-    "caption",
-    "label",
-    "labels",
-    "text",
-    "heading",
-    "alt",
-    "unit",
-    "x_label",
-    "y_label",
-    "Look",
-}
+_SHOWN = {"headers", "title", "caption", "label", "labels", "text", "heading", "alt", "unit", "x_label", "y_label"}
+_SHOWN_PLACES = {"Table": slice(2), "Look": slice(3, 4)}  # of the arguments of these calls
 _HIDDEN = {"query", "sql", "sql92", "eval", "compile", "filter", "get", "getattr", "open", "read_csv", "strftime",
-           "startswith", "removeprefix", "removesuffix", "endswith", "partition", "split", "sub", "encode"}  # fmt: skip
+           "startswith", "removeprefix", "removesuffix", "endswith", "partition", "split", "sub", "encode", "fullmatch",
+           "Random", "Case"}  # fmt: skip
 _HIDDEN_KEYWORDS = {"subscribe", "expression", "sql92", "orient", "regex", "columns_of"}
-_UNSEEN = {"ValueError", "TypeError", "AssertionError", "RuntimeError", "NotImplementedError", "KeyError"}
+_UNSEEN = {"ValueError", "TypeError", "AssertionError", "RuntimeError", "NotImplementedError", "KeyError",
+           "AttributeError"}  # fmt: skip
 
 
 class Text(NamedTuple):
@@ -67,7 +61,9 @@ def texts_of(source: str) -> list[Text]:
 def is_text(text: str, *, shown: bool = False) -> bool:
     """Whether a string is for people: prose, or where words are shown one word is enough."""
     words = PLACEHOLDER.sub("", text)
-    if "{" in words or "}" in words or _CODE.search(text) or not words.replace("\n", " ").isprintable():
+    if "{" in words or "}" in words or not words.replace("\n", " ").isprintable():
+        return False
+    if _CODE.search(text) or _JAVA.search(text) or words.strip() in _UNITS:
         return False
     return bool(_WORD.search(words) if shown else _WORD.search(words) and _PROSE.search(text))
 
@@ -96,7 +92,8 @@ def _children(node: ast.AST) -> Iterable[ast.AST]:
         case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if isinstance(node, ast.Module | ast.ClassDef):
-                return body
+                shown = body[-1:] if isinstance(node, ast.Module) else []
+                return [one for one in body if one in shown or not _is_remark(one)]
             return [*node.args.defaults, *filter(None, node.args.kw_defaults), *body]
         case ast.AnnAssign():
             return [] if node.value is None else [node.value]
@@ -112,6 +109,11 @@ def _children(node: ast.AST) -> Iterable[ast.AST]:
             return ast.iter_child_nodes(node)
 
 
+def _is_remark(statement: ast.stmt) -> bool:
+    """Whether it is a string alone, which says what stands above it; at the end of a cell it is shown."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
 def _is_shown(node: ast.AST, child: ast.AST, *, shown: bool) -> bool:
     """Whether a word alone that stands here is shown to the reader."""
     match node:
@@ -119,8 +121,8 @@ def _is_shown(node: ast.AST, child: ast.AST, *, shown: bool) -> bool:
             return node.arg in _SHOWN
         case ast.Call():
             name = _name(node.func)
-            if name == "Table":
-                return child in node.args[:2]
+            if name in _SHOWN_PLACES:
+                return child in node.args[_SHOWN_PLACES[name]]
             return child in node.args and name in _SHOWN
         case ast.Tuple() | ast.List() | ast.Starred() | ast.IfExp() | ast.BinOp() | ast.BoolOp():
             return shown
