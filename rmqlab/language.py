@@ -30,7 +30,10 @@ _WHOLE = (("\n", "\n"), (_SENTENCE, ""))
 _PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "))
 _BREAK = re.compile(rf"\n|{_SENTENCE}")
 _ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
-_WORD = re.compile(r"[A-Za-z]{2}")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_PROSE = re.compile(r"[A-Za-z']+,? [a-z]{2,}\b|\b[a-z]{2,},? [A-Za-z]")
+# A template with fewer words ("{a} of {b}") says nothing of a text in whose gaps there is prose.
+STRONG = 3
 _NUMBER = re.compile(r"((?:[▸✓✗○●◆–-] ?)?\d[\d,.]* )(.+)")
 
 
@@ -53,7 +56,7 @@ def translate(text: str) -> str:
         BadInput: `RMQLAB_LANG` names a language that there is not.
     """
     asked = language()
-    return text if asked == ENGLISH else _words(asked).of(text)
+    return text if asked == ENGLISH else words_of(asked).of(text)
 
 
 class Template(NamedTuple):
@@ -61,6 +64,7 @@ class Template(NamedTuple):
 
     literal: str
     breaks: int
+    is_weak: bool
     pattern: re.Pattern[str]
     translated: str
 
@@ -103,7 +107,8 @@ class Words:
                 found = template.pattern.fullmatch(text)
                 if found:
                     values = {name: self.of(value) for name, value in found.groupdict().items()}
-                    return _filled(template.translated, values)
+                    if not (template.is_weak and any(map(_PROSE.search, values.values()))):
+                        return _filled(template.translated, values)
         return None
 
     def _by_parts(self, text: str, marks: Iterable[tuple[str, str]]) -> str | None:
@@ -149,11 +154,13 @@ def _template(text: str, translated: str) -> Template:
         else:
             pattern += f"(?P={_group(part)})" if part in seen else names[part]
             seen.add(part)
-    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), re.compile(pattern), translated)
+    is_weak = len(_WORD.findall(" ".join(parts[::2]))) < STRONG
+    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), is_weak, re.compile(pattern), translated)
 
 
 @cache
-def _words(asked: str) -> Words:
+def words_of(asked: str) -> Words:
+    """What package and lessons say in a language that is not English."""
     entries: dict[str, str] = {}
     for path in _catalogues(asked):
         entries = read_catalogue(path) | entries

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
     Check = Callable[[Any], str]
 
-ARTICLES = {"S": "subscriptions", "F": "filters", "H": "heartbeats"}
+ARTICLES = {
+    "S": "the article on subscriptions",
+    "F": "the article on filters",
+    "H": "the article on heartbeats",
+}
 OPEN = "Your turn: put your answer where `...` stands."
 THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
 _ROWS = re.compile(r" ?[(（]((?:[SFH]-\d+(?:, |\.\.)?)+)[)）]")
@@ -169,11 +173,11 @@ ConsumerManager.registerConsumer.
         mine = sorted({row for row in rows if row[0] == letter}, key=lambda row: row[1])
         if mine:
             named = ", ".join(f"{letter}-{number:02d}" for letter, number in mine)
-            texts.append(f"Row{'s' if len(mine) > 1 else ''} {named} of the article on {article}.")
+            texts.append(f"Row{'s' if len(mine) > 1 else ''} {named} of {article}.")
     java = list(dict.fromkeys(method for method, told in _java_of() if told & set(rows)))
     if java:
         texts.append(f"In Java: {'; '.join(java)}.")
-    return f"{_ROWS.sub('', translate(rule))}\n{' '.join(texts)}"
+    return f"{_ROWS.sub('', translate(rule))}\n{translate(' '.join(texts))}"
 
 
 def _java_of() -> list[tuple[str, set[tuple[str, int]]]]:

@@ -10,9 +10,11 @@ import html
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
+from rmqlab.language import translate
 from rmqlab.lessons.check import explained
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LETTERS = "abcd"
 SHOW = "Show the answer"
+RIGHT, WRONG = "Right.", "No."
 # A button shows one line unless told; these are sentences.
 STYLE = """<style>
 .jupyter-button.rmqlab-choice { white-space: normal; height: auto; min-height: 2.4em; text-align: left;
@@ -66,14 +69,15 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def html(self) -> str:
         """The question and its choices; what is said of each choice is folded. Needs no script."""
         choices = "".join(f"<li>{html.escape(choice.text)}</li>" for choice in self.choices)
+        mark = f"<strong>{translate(RIGHT)}</strong> "
         said = "".join(
-            f"<li>{'<strong>Right.</strong> ' if number == self.answer else ''}{html.escape(choice.says)}</li>"
+            f"<li>{mark if number == self.answer else ''}{html.escape(choice.says)}</li>"
             for number, choice in enumerate(self.choices)
         )
         letters = '<ol type="a">'
         return (
             f"<p><strong>{html.escape(self.question)}</strong></p>{letters}{choices}</ol>"
-            f"<details><summary>{SHOW}</summary><p>{LETTERS[self.answer]}) "
+            f"<details><summary>{translate(SHOW)}</summary><p>{LETTERS[self.answer]}) "
             f"{html.escape(self.choices[self.answer].text)}</p>{letters}{said}</ol>{_small(self.rule)}</details>"
         )
 
@@ -153,9 +157,9 @@ def verdict(question: Question, choice: int) -> str:
     """What is said of a choice (from 0), as HTML: whether it is right, why one may take it, and what is right."""
     right = question.choices[question.answer]
     if choice == question.answer:
-        return f"<p><strong>Right.</strong> {html.escape(right.says)}</p>{_small(question.rule)}"
+        return f"<p><strong>{translate(RIGHT)}</strong> {html.escape(right.says)}</p>{_small(question.rule)}"
     return (
-        f"<p><strong>No.</strong> {html.escape(question.choices[choice].says)}</p>"
+        f"<p><strong>{translate(WRONG)}</strong> {html.escape(question.choices[choice].says)}</p>"
         f"<p><strong>{LETTERS[question.answer]}) {html.escape(right.text)}</strong> {html.escape(right.says)}</p>"
         f"{_small(question.rule)}"
     )
@@ -178,7 +182,13 @@ def quiz(name: str) -> Quiz:
     if name not in known:
         raise BadInput(f"no quiz {name!r}; a quiz is named by its lesson's number: {', '.join(known)}")
     found = msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Lesson)
-    return Quiz(name, found.questions)
+    return Quiz(name, [_told(one) for one in found.questions])
+
+
+def _told(question: Question) -> Question:
+    """The question in the reader's language."""
+    choices = [replace(one, text=translate(one.text), says=translate(one.says)) for one in question.choices]
+    return replace(question, question=translate(question.question), choices=choices)
 
 
 def _small(text: str) -> str:

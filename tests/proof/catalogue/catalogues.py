@@ -7,6 +7,7 @@ cell is one entry, and so is each text that a code cell shows. Entries stand in 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import polib  # type: ignore[import-untyped]
@@ -65,7 +66,9 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
     found = {"rmqlab/locale/LANG.po": package}
     for lesson in sorted((root / "notebooks").glob("*.ipynb")):
         files = [lesson, lesson.parent / "solutions" / f"{lesson.stem}_tasks.ipynb"]
-        found[f"notebooks/locale/LANG/{lesson.stem}.po"] = _lesson([one for one in files if one.exists()], known)
+        entries = _lesson([one for one in files if one.exists()], known)
+        quiz = root / "data" / "quiz" / f"{lesson.stem.partition('_')[0]}.json"
+        found[f"notebooks/locale/LANG/{lesson.stem}.po"] = [*entries, *(_quiz(quiz) if quiz.exists() else ())]
     return found
 
 
@@ -92,6 +95,17 @@ def _lesson(paths: Iterable[Path], known: set[str]) -> list[Entry]:
                 if one.text.strip() not in known:
                     found.setdefault((one.text.strip(), SHOWN), []).append(place)
     return [Entry(text, kind, tuple(dict.fromkeys(places))) for (text, kind), places in found.items()]
+
+
+def _quiz(path: Path) -> list[Entry]:
+    """What the questions of a lesson say."""
+    found: dict[str, list[str]] = {}
+    for question in json.loads(path.read_text(encoding="utf-8"))["questions"]:
+        said = [text for choice in question["choices"] for text in (choice["text"], choice["says"])]
+        for text in (question["question"], *said):
+            if re.search("[A-Za-z]{2}", text):
+                found.setdefault(text, []).append(f"{path.parent.name}/{path.name}#{question['id']}")
+    return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
 
 
 def merged(entries: Iterable[Entry], old: Iterable[polib.POEntry], language: str) -> polib.POFile:
