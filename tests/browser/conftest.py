@@ -24,7 +24,7 @@ import websocket
 from rmqlab.checkout import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-KEYS = {"Enter": (13, "\r"), "ArrowLeft": (37, "")}
+KEYS = {"Enter": (13, "\r"), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, "")}
 # No question about news, and no cell left undrawn because it is off the screen.
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false"},
@@ -47,12 +47,15 @@ class Page:
     def __init__(self, address):
         self._socket = websocket.create_connection(address, suppress_origin=True, timeout=60)
         self._ids = itertools.count(1)
+        self.events = []  # what was told meanwhile: method and parameters, of the domains that were enabled
 
     def call(self, method, **parameters):
         number = next(self._ids)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
             answer = json.loads(self._socket.recv())
+            if "method" in answer:
+                self.events.append((answer["method"], answer["params"]))
             if answer.get("id") == number:
                 if "error" in answer:
                     raise BrowserError(f"{method}: {answer['error']['message']}")

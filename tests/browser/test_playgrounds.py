@@ -1,21 +1,42 @@
-"""The pages of the lab in Chromium, from a plain static server, with every other name out of reach."""
+"""The pages of the lab in Chromium, from a plain static server, with every other name out of reach.
+
+The server forbids its pages every other host; what they or their workers ask of one is refused, and told to it.
+"""
 
 from __future__ import annotations
 
 import functools
-import http.server
+import json
 import threading
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.link import Link, digest
 from tests.browser.conftest import browser, program
 from tests.proof.site.playgrounds import assemble
 
+READY_S = 120
 CUT = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+ONLY_US = "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob: data:; report-uri /refused"
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _Files(SimpleHTTPRequestHandler):
+    """A folder's files; hears what a page was refused."""
+
+    refused: list[str] = []  # noqa: RUF012 - of the one server there is
+
+    def end_headers(self):
+        self.send_header("Content-Security-Policy", ONLY_US)
+        super().end_headers()
+
+    def do_POST(self):
+        self.refused.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.send_response(HTTPStatus.NO_CONTENT)
+        self.end_headers()
+
     def log_message(self, *_):
         """Say nothing of each request."""
 
@@ -28,26 +49,38 @@ def site(tmp_path_factory):
         assemble(folder / "lab")
     except BadInput as error:
         pytest.skip(str(error))
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    handler = functools.partial(_Files, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/lab"
         server.shutdown()
+    assert _Files.refused == []
 
 
 @pytest.fixture(scope="module")
-def page():
-    """One browser for all pages."""
+def page(site):
+    """One browser for all pages; at the end none of them has complained in its console."""
     if program() is None:
         pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
     with browser(1280, 1600, CUT) as one:
+        one.call("Runtime.enable")
+        one.call("Log.enable")
+        one.call("Emulation.setFocusEmulationEnabled", enabled=True)
         yield one
+        complaints = [
+            (method, parameters)
+            for method, parameters in one.events
+            if method == "Runtime.exceptionThrown"
+            or (method == "Log.entryAdded" and parameters["entry"]["level"] == "error")
+            or (method == "Runtime.consoleAPICalled" and parameters["type"] in {"error", "warning"})
+        ]
+    assert complaints == []
 
 
 def opened(page, address):
     """Go to a page, and wait until its Python has answered."""
     page.open(address)
-    page.until("document.body?.dataset.ready === 'true'", f"{address} to be ready", 90)
+    page.until("document.body?.dataset.ready === 'true'", f"{address} to be ready", READY_S)
 
 
 def text(page, selector):
@@ -115,10 +148,109 @@ def test_my_group_shows_the_loss_and_the_ways_which_can_be_cancelled(page, site)
     page.until("document.querySelector('#said').innerText.startsWith('Consistent')", "the other verdict")
     page.until("document.querySelector('#run-said').innerText.startsWith('0 of')", "the other run")
     page.evaluate("document.querySelector('#plan').click()")
-    page.until("!!document.querySelector('#plan-result td')", "the first way", 60)
+    page.until("!!document.querySelector('#plan-result td')", "the first way", READY_S)
     page.evaluate("document.querySelector('#cancel').click()")
     page.until("document.querySelector('#plan-said').innerText === 'Cancelled.'", "the end")
     assert page.evaluate("document.activeElement.id") == "plan"
     page.evaluate("document.querySelector('#members .remove').click()")
     page.until("!document.querySelector('#result pre').innerText.includes('A:')", "a member less")
+    nothing_left_the_host(page, site)
+
+
+VERDICT = "document.getElementById('verdict').textContent"
+DIGEST = "document.getElementById('digest').textContent"
+FRAGMENT = "location.hash.slice(1)"
+EIGHT = "aa5d6d1770323e4b"  # the events of the eight messages
+
+
+@pytest.fixture
+def eight(page, site):
+    """The page "the loss" at its beginning: the eight messages."""
+    if "/loss.html" not in page.evaluate("location.href"):
+        opened(page, f"{site}/loss.html")
+    page.evaluate("document.querySelector('[data-example=loss]').click()")
+    waits_for(page, DIGEST, EIGHT)
+    return page
+
+
+def waits_for(page, script, value):
+    page.until(f"({script}) === {json.dumps(value)}", f"{script} to be {value!r}", READY_S)
+
+
+def test_the_loss_is_there_at_once_and_a_key_changes_it(page, site):
+    opened(page, f"{site}/loss.html")
+    waits_for(page, VERDICT, "6 of 8 messages are lost, 2 arrive.")
+    assert page.evaluate("document.querySelectorAll('#messages button').length") == 8
+    assert page.evaluate("document.querySelector('#swimlane svg title').textContent").startswith("Timeline")
+    page.evaluate("document.querySelector('.actor.sends input[type=range]').focus()")
+    page.press("Home")
+    waits_for(page, VERDICT, "4 of 8 messages are lost, 4 arrive.")
+    page.evaluate("document.querySelector('[data-example=same]').click()")
+    waits_for(page, VERDICT, "No message is lost. 8 of 8 arrive.")
+
+
+def test_a_step_is_told_and_drawn_and_a_message_tells_its_way(eight):
+    page = eight
+    page.evaluate("document.getElementById('first').click()")
+    page.until("document.getElementById('says').textContent.startsWith('Moment 1 of 20')", "the first moment")
+    page.evaluate("document.getElementById('next').click()")
+    page.until("document.getElementById('says').textContent.startsWith('Moment 2 of 20')", "the second moment")
+    assert page.evaluate("document.querySelectorAll('#swimlane tbody tr').length") == 2
+    page.evaluate("document.querySelectorAll('#messages button')[4].focus()")
+    assert "A itself asks for something else and drops it" in page.evaluate(
+        "document.getElementById('way').textContent"
+    )
+
+
+def test_a_link_opens_to_the_same_bytes_in_the_page_and_here(eight, site):
+    page = eight
+    page.evaluate("document.querySelector('.actor input').focus()")
+    page.type("Z")  # the client's id becomes ZA or AZ: another order of ids, another owner of each queue
+    page.until(f"{VERDICT} && document.getElementById('address').textContent.includes({FRAGMENT})", "the new link")
+    page.until("document.querySelector('#grids svg desc').textContent.includes('Z')", "the new picture")
+    fragment, name = page.evaluate(FRAGMENT), page.evaluate(DIGEST)
+    assert digest(Link.read(fragment).run()) == name
+    opened(page, f"{site}/loss.html?again#{fragment}")
+    waits_for(page, DIGEST, name)
+    assert "Z" in page.evaluate("document.querySelector('.actor input[title=\"Client id\"]').value")
+
+
+def test_every_order_is_searched_and_one_of_them_replayed(eight):
+    page = eight
+    page.evaluate("document.getElementById('budget').value = '60'")
+    page.evaluate("document.getElementById('explore').click()")
+    page.until("!document.getElementById('outcomes').hidden", "the outcomes", READY_S)
+    count = page.evaluate("document.querySelectorAll('#outcomes tbody tr').length")
+    assert count > 4
+    usual = page.evaluate(DIGEST)
+    page.evaluate("[...document.querySelectorAll('#outcomes button')].at(-1).click()")
+    page.until(f"{DIGEST} !== {json.dumps(usual)}", "another order", READY_S)
+    assert page.evaluate("document.getElementById('order').textContent").startswith(f"You see outcome {count}")
+    link = Link.read(page.evaluate(FRAGMENT))
+    assert link.schedule.taken
+    assert digest(link.run()) == page.evaluate(DIGEST)
+
+
+def test_a_search_can_be_cancelled(eight):
+    page = eight
+    page.evaluate("document.getElementById('budget').value = '1000'")
+    page.evaluate("document.getElementById('explore').click()")
+    page.evaluate("document.getElementById('cancel').click()")
+    page.until("document.getElementById('explored').textContent === 'Cancelled.'", "the end of the search")
+    assert page.evaluate("!document.getElementById('explore').disabled")
+
+
+def test_a_damaged_link_is_told_and_the_eight_messages_come_instead(eight):
+    page = eight
+    page.evaluate("location.hash = 'eNqdkU1PwzAM'")
+    page.until("document.getElementById('problem').textContent.includes('its end is missing')", "the complaint")
+    waits_for(page, DIGEST, EIGHT)
+
+
+def test_the_page_in_chinese_fits_a_phone_and_a_projector(page, site):
+    opened(page, f"{site}/loss.html?lang=zh")
+    waits_for(page, VERDICT, "8 条消息丢了 6 条，送达 2 条。")
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    fits(page)
+    assert page.evaluate(NAMELESS) == []
     nothing_left_the_host(page, site)

@@ -1,0 +1,348 @@
+// The page "the loss". The state is what the link holds: a scenario and how it is run. The form changes the scenario's
+// steps, `loss.py` runs it and draws, this shows what came back. Every order is searched by a Python of its own.
+
+import { boot } from "./boot.js";
+import { copied, el, fragment, keep } from "./parts.js";
+import { fill } from "./words.js";
+
+const say = await fill("loss");
+const $ = (id) => document.getElementById(id);
+const NAMES = ["A", "B", "C", "D", "E", "F"];
+const BEAT_MS = 30_000;
+const MOMENT_MS = 1_000;
+const LEAST_AXIS_S = 180;
+const lister = new Intl.ListFormat(document.documentElement.lang, { type: "unit" });
+const seconds = (ms) => `${Math.round(ms / 100) / 10} s`;
+
+let state = null;
+let answer = null;
+let playing = 0;
+
+function loading({ text, loaded, total }) {
+  $("progress").textContent = text;
+  if (total) [$("bar").max, $("bar").value] = [total, loaded];
+  else $("bar").removeAttribute("value");
+}
+
+const python = boot({ modules: ["loss"], onProgress: loading });
+
+function complain(error) {
+  $("problem").hidden = false;
+  $("problem").textContent = error.name === "BadInput" ? `${say("cannot")} ${error.message}` : `${say("broken")} ${error.message}`;
+}
+
+// Run the state; of several changes while one is under way, only the last is run.
+
+let busy = false;
+let again = false;
+
+async function refresh() {
+  if (busy) return void (again = true);
+  busy = true;
+  do {
+    again = false;
+    try {
+      const found = await python.call("loss.show", [state]);
+      $("problem").hidden = true;
+      if (!again) await shown(found);
+    } catch (error) {
+      complain(error);
+    }
+  } while (again);
+  busy = false;
+}
+
+async function shown(found) {
+  answer = found;
+  const lost = found.messages.filter((message) => message.lost).length;
+  const arrived = found.messages.filter((message) => message.fate === "delivered").length;
+  const sent = found.messages.length;
+  $("verdict").classList.toggle("bad", lost > 0);
+  $("verdict").classList.toggle("good", lost === 0);
+  $("verdict").textContent = [say(lost ? "verdict_lost" : "verdict_none", { lost, sent, arrived }), ...found.refused].join(" ");
+  $("order").hidden = !state.schedule;
+  $("grids").replaceChildren(...found.grids.map((html, at) => el("div", { class: "wide", html, tabindex: 0, role: "group", "aria-label": say("grid", { group: found.groups[at] }) })));
+  messages(found.messages);
+  colours(found.colours);
+  $("group").hidden = found.groups.length < 2;
+  const chosen = found.groups.includes($("group").value) ? $("group").value : found.groups[0];
+  $("group").replaceChildren(...found.groups.map((group) => el("option", { selected: group === chosen }, group)));
+  linked(found);
+  await story();
+}
+
+function linked(found) {
+  keep(found.link);
+  $("digest").textContent = found.digest;
+  $("address").replaceChildren(copied(location.href, say));
+  $("command").replaceChildren(copied(`rmqlab simulate --link '#${found.link}' --out events.jsonl`, say));
+}
+
+// The messages, one button each: under the pointer or the focus it tells its way.
+
+function way(message) {
+  const known = `way_${message.fate}`;
+  const values = { ...message, tag: message.tag ?? say("no_tag"), owner: message.owner ?? say("nobody"), culprit: message.culprit ?? say("nobody") };
+  const first = say("way", values);
+  const last = message.lost ? say("way_lost") : message.asked ? "" : say("way_unasked");
+  $("way").textContent = [first, say(known, values), last].filter(Boolean).join(" ");
+  for (const button of $("messages").querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", button.value === `${message.group}/${message.body}`);
+  }
+}
+
+function messages(all) {
+  const pressed = $("messages").querySelector("[aria-pressed=true]")?.value;
+  const focused = $("messages").contains(document.activeElement) ? document.activeElement.value : null;
+  $("messages").replaceChildren(...all.map((message) => {
+    const tell = () => way(message);
+    return el("li", {}, el("button", {
+      type: "button", value: `${message.group}/${message.body}`, style: `--colour: ${message.colour}`, "aria-pressed": "false",
+      click: tell, focus: tell, pointerenter: tell,
+    }, `${message.mark} ${message.body} `, el("span", { class: "tag" }, message.tag ?? "")));
+  }));
+  const again = all.find((message) => `${message.group}/${message.body}` === pressed) ?? all[0];
+  if (again) way(again);
+  else $("way").textContent = say("no_message");
+  if (focused) [...$("messages").querySelectorAll("button")].find((button) => button.value === focused)?.focus();
+}
+
+$("grids").addEventListener("pointerover", (event) => {
+  const said = event.target.querySelector?.(":scope > title")?.textContent ?? "";
+  const group = answer.groups[[...$("grids").children].findIndex((grid) => grid.contains(event.target))];
+  const message = answer.messages.find((one) => one.group === group && said.startsWith(`${one.body}, `));
+  if (message) way(message);
+});
+
+// The story, moment by moment.
+
+const moments = () => answer.moments[$("group").value];
+const place = () => Math.min(state.step ?? moments(), moments());
+
+async function story() {
+  const count = moments();
+  const now = place();
+  const drawn = await python.call("loss.step", [state.step === undefined ? null : now, $("group").value]);
+  $("swimlane").innerHTML = drawn.html;
+  [$("moment").max, $("moment").value] = [count, now];
+  $("moment").setAttribute("aria-valuetext", say("at", { now, count }));
+  $("says").textContent = `${say("at", { now, count })} · ${drawn.t}: ${drawn.says}`;
+  [$("first").disabled, $("back").disabled] = [now <= 1, now <= 1];
+  [$("last").disabled, $("next").disabled] = [now >= count, now >= count];
+  $("play").textContent = playing ? say("pause") : say("play");
+}
+
+async function go(to) {
+  const count = moments();
+  if (to >= count) delete state.step;
+  else state.step = Math.max(1, to);
+  if (to >= count) pause();
+  const drawn = story();
+  answer.link = (await python.call("loss.link", [state]));
+  linked(answer);
+  await drawn;
+}
+
+function pause() {
+  clearInterval(playing);
+  playing = 0;
+  $("play").textContent = say("play");
+}
+
+$("play").addEventListener("click", () => {
+  if (playing) return pause();
+  go(place() >= moments() ? 1 : place() + 1);
+  playing = setInterval(() => go(place() + 1), MOMENT_MS);
+  $("play").textContent = say("pause");
+});
+for (const [id, to] of [["first", () => 1], ["back", () => place() - 1], ["next", () => place() + 1], ["last", () => moments()]]) {
+  $(id).addEventListener("click", () => (pause(), go(to())));
+}
+$("moment").addEventListener("input", () => (pause(), go(Number($("moment").value))));
+$("group").addEventListener("change", () => (pause(), delete state.step, story()));
+
+// The form: a row for each start and each sending, on one axis of time.
+
+const steps = () => state.scenario.steps.filter((step) => step.do === "start" || step.do === "send");
+const axis = () => Math.max(LEAST_AXIS_S, ...steps().map((step) => Math.ceil(step.at / 60_000) * 60));
+
+function changed(change) {
+  change();
+  delete state.schedule;
+  delete state.step;
+  pause();
+  refresh();
+}
+
+function slider(step, label) {
+  const text = el("output", {}, seconds(step.at));
+  const input = el("input", { type: "range", min: 0, max: axis(), step: 1, "aria-label": label, "aria-valuetext": seconds(step.at) });
+  input.value = step.at / 1_000;
+  const track = el("div", { class: "track" }, el("div", { class: "lives" }), step.do === "start" ? el("div", { class: "beats" }) : [], input);
+  const put = () => {
+    track.style.setProperty("--from", `${(100 * step.at) / 1_000 / axis()}%`);
+    track.style.setProperty("--period", `${(100 * BEAT_MS) / 1_000 / axis()}%`);
+    text.textContent = seconds(step.at);
+    input.setAttribute("aria-valuetext", seconds(step.at));
+  };
+  input.addEventListener("input", () => changed(() => (step.at = Number(input.value) * 1_000, put())));
+  put();
+  return [track, text];
+}
+
+function field(label, value, change) {
+  const input = el("input", { value, maxlength: 200, "aria-label": label, title: label, input: () => changed(() => change(input.value)) });
+  return el("label", {}, el("span", {}, label), input);
+}
+
+function startRow(step) {
+  const topic = Object.keys(step.subscribe)[0];
+  const remove = () => {
+    changed(() => state.scenario.steps.splice(state.scenario.steps.indexOf(step), 1));
+    rows();
+    $("add").focus();
+  };
+  const [track, text] = slider(step, say("starts_at", { who: step.who }));
+  const row = el("div", { class: "actor", role: "group", "aria-label": say("member", { who: step.who }) },
+    field(say("name"), step.who, (value) => (step.who = value.trim())),
+    field(say("group_name"), step.group, (value) => (step.group = value.trim())),
+    field(say("asks"), step.subscribe[topic].expr, (value) => (step.subscribe[topic].expr = value)),
+    track, text,
+    el("button", { type: "button", class: "remove", "aria-label": say("remove", { who: step.who }), title: say("remove", { who: step.who }), click: remove }, "×"));
+  row.dataset.who = step.who;
+  return row;
+}
+
+function sendRow(step) {
+  const [track, text] = slider(step, say("sent_at"));
+  const written = step.messages.map((message) => message.tag ?? "-").join(" ");
+  const change = (value) => {
+    const before = state.scenario.steps.filter((one) => one.do === "send").slice(0, state.scenario.steps.filter((one) => one.do === "send").indexOf(step));
+    const first = before.reduce((sum, one) => sum + one.messages.length, 0);
+    step.messages = value.split(/[\s,]+/).filter(Boolean).map((tag, at) => ({ body: `MsgStr${first + at}`, ...(tag === "-" ? {} : { tag }) }));
+  };
+  return el("div", { class: "actor sends", role: "group", "aria-label": say("producer") }, field(say("sends"), written, change), track, text, el("span"));
+}
+
+function rows() {
+  $("rows").replaceChildren(...steps().map((step) => (step.do === "start" ? startRow(step) : sendRow(step))));
+  const ticks = [];
+  for (let s = 0; s <= axis(); s += BEAT_MS / 1_000) ticks.push(el("span", { style: `left: ${(100 * s) / axis()}%` }, `${s} s`));
+  $("ticks").replaceChildren(...ticks);
+  $("queues").value = Object.values(state.scenario.topics)[0];
+  $("seed").value = state.seed ?? "";
+  colours(answer?.colours ?? {});
+}
+
+function colours(known) {
+  for (const row of $("rows").children) row.style.setProperty("--colour", known[row.dataset.who] ?? "var(--line)");
+}
+
+$("add").addEventListener("click", () => {
+  const taken = steps().filter((step) => step.do === "start");
+  const who = NAMES.find((name) => !taken.some((step) => step.who === name)) ?? `C${taken.length}`;
+  const like = taken.at(-1);
+  const topic = Object.keys(state.scenario.topics)[0];
+  const step = { do: "start", at: like?.at ?? 0, who, group: like?.group ?? "G", subscribe: { [topic]: { expr: like?.subscribe[topic]?.expr ?? "*" } } };
+  changed(() => state.scenario.steps.splice(state.scenario.steps.lastIndexOf(like) + 1, 0, step));
+  rows();
+  [...$("rows").children].find((row) => row.dataset.who === who)?.querySelector("input").focus();
+});
+$("queues").addEventListener("input", () => $("queues").checkValidity() && changed(() => {
+  for (const topic of Object.keys(state.scenario.topics)) state.scenario.topics[topic] = Number($("queues").value);
+}));
+$("seed").addEventListener("input", () => $("seed").checkValidity() && changed(() => {
+  if ($("seed").value === "") delete state.seed;
+  else state.seed = Number($("seed").value);
+}));
+$("usual").addEventListener("click", () => {
+  changed(() => {});
+  $("verdict").scrollIntoView({ block: "nearest" });
+});
+$("form").addEventListener("submit", (event) => event.preventDefault());
+for (const button of document.querySelectorAll("[data-example]")) {
+  button.addEventListener("click", async () => opened(await python.call("loss.example", [button.dataset.example])));
+}
+
+// Every order, by a second Python, which is stopped when the reader cancels.
+
+let searching = null;
+
+function found({ outcomes, exhausted, runs }) {
+  const how = exhausted ? say("exhausted", { runs }) : say("not_exhausted", { runs });
+  $("explored").textContent = `${say("outcomes", { count: outcomes.length })} ${how}`;
+  $("outcomes").hidden = false;
+  $("outcomes").tBodies[0].replaceChildren(...outcomes.map((one, at) => {
+    const gets = Object.entries(one.consumed).map(([who, bodies]) => say("gets", { who, bodies: lister.format(bodies) }));
+    const replay = () => {
+      changed(() => {});
+      state.schedule = one.schedule;
+      delete state.seed;
+      $("seed").value = "";
+      $("order-said").textContent = say("order", { number: at + 1 });
+      $("verdict").scrollIntoView({ block: "center" });
+    };
+    return el("tr", {}, el("td", { class: "number" }, `${(100 * one.share).toFixed(1)} %`), el("td", {}, lister.format(gets) || say("nobody_gets")),
+      el("td", { class: one.lost.length ? "number bad" : "number good" }, `${one.lost.length} / ${one.sent}`),
+      el("td", {}, el("button", { type: "button", click: replay, "aria-label": say("replay_number", { number: at + 1 }) }, say("replay"))));
+  }));
+}
+
+function searched() {
+  searching?.stop();
+  searching = null;
+  [$("explore").disabled, $("cancel").hidden, $("runs").hidden] = [false, true, true];
+}
+
+$("explore").addEventListener("click", async () => {
+  const budget = Number($("budget").value);
+  $("outcomes").hidden = true;
+  [$("explore").disabled, $("cancel").hidden, $("runs").hidden] = [true, false, false];
+  $("runs").removeAttribute("value");
+  $("explored").textContent = say("second");
+  searching = boot({ modules: ["loss"] });
+  const progress = (runs) => {
+    [$("runs").max, $("runs").value] = [Math.max(budget, runs), runs];
+    $("explored").textContent = say("running", { runs });
+  };
+  try {
+    found(await searching.call("loss.orders", [state, budget], progress));
+  } catch (error) {
+    $("explored").textContent = error.name === "Stopped" ? say("cancelled") : error.message;
+  }
+  searched();
+});
+$("cancel").addEventListener("click", () => {
+  searching?.stop();
+  $("explore").disabled = false;
+  $("explore").focus();
+});
+
+// Open a state: that of the link, or the eight messages.
+
+async function opened(wanted) {
+  pause();
+  state = wanted;
+  $("order-said").textContent = say("order_of_link");
+  rows();
+  await refresh();
+}
+
+async function openLink() {
+  try {
+    await opened(fragment() ? await python.call("loss.read", [fragment()]) : await python.call("loss.example", ["loss"]));
+  } catch (error) {
+    await opened(await python.call("loss.example", ["loss"]));
+    complain(error);
+  }
+}
+
+addEventListener("hashchange", openLink);
+try {
+  await python.ready;
+  [$("loading").hidden, $("lab").hidden] = [true, false];
+  await openLink();
+} catch (error) {
+  complain(error);
+}
+document.body.dataset.ready = "true";
