@@ -114,10 +114,9 @@ def _quiet_interrupt() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _run(verb: str, rest: list[str]) -> int:
-    """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    """The parser of a verb's arguments, with its help as `--help` prints it."""
     from rmqlab.commands.formats import FORMATS, add_example
-    from rmqlab.commands.output import check_target, only_json
 
     module = import_module(f"{VERBS[verb].package}.{verb}")
     parser = argparse.ArgumentParser(
@@ -135,6 +134,15 @@ def _run(verb: str, rest: list[str]) -> int:
     if verb in FORMATS:
         add_example(parser, verb)
     parser.epilog = _ending(verb, parser.epilog)
+    return parser
+
+
+def _run(verb: str, rest: list[str]) -> int:
+    """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
+    from rmqlab.commands.output import check_target, only_json
+
+    module = import_module(f"{VERBS[verb].package}.{verb}")
+    parser = parser_of(verb)
     args, unknown = parser.parse_known_args(rest)
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):

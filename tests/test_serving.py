@@ -423,9 +423,9 @@ def test_the_verb_goes_on_when_nobody_reads_what_it_says():
     assert 50 <= len(closed) < 1_000
 
 
-def test_the_code_of_the_readme_does_what_it_says():
-    text = (ROOT / "README.md").read_text("utf-8").partition("## A broker for your tests")[2]
-    code = text.partition("```python\n")[2].partition("```")[0]
+def test_the_code_of_the_page_does_what_it_says():
+    text = (ROOT / "docs/how-to/test-with-a-broker.md").read_text("utf-8")
+    code = text.partition("```py\n")[2].partition("```")[0]
     services = []
 
     def start_my_service(namesrv):
@@ -448,7 +448,7 @@ def test_the_code_of_the_readme_does_what_it_says():
         assert started.wait(60)
 
     names = {"start_my_service": start_my_service}
-    exec(compile(code, "README.md", "exec"), names)  # noqa: S102 - our own README
+    exec(compile(code, "test-with-a-broker.md", "exec"), names)  # noqa: S102 - our own page
     services[0].join()
     assert repr(names["broker"]) == "<rmqlab broker, not running>"  # it ran
 

@@ -33,7 +33,7 @@ ENDS = (
 FAULTS = (
     "Faults are steps too (at: ms): cut, freeze [forMs], kill [silent], pause forMs, slow ms [forMs], clock byMs,"
     " loseHeartbeat [times], each with who; restartBroker downMs [crash], namesrvDown, namesrvUp. With within (ms) the"
-    ' moment is a choice. README, "Faults", tells what each one does.'
+    " moment is a choice. docs/how-to/scenarios.md tells what each one does."
 )
 
 

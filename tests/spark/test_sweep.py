@@ -195,7 +195,9 @@ def test_workers_without_a_package_blame_no_row(tmp_path):
 
     fine = SimpleNamespace(collect=list, mapInArrow=lambda *_: SimpleNamespace(collect=missing))
     broken = SimpleNamespace(range=lambda *_: fine, sparkContext=SimpleNamespace(defaultParallelism=2))
-    with pytest.raises(WorkersError, match=r"cannot run a task of Python \(ModuleNotFoundError: .*'pyarrow'\): README"):
+    with pytest.raises(
+        WorkersError, match=r"cannot run a task of Python \(ModuleNotFoundError: .*'pyarrow'\): docs/how-to/spark.md"
+    ):
         run_sweep(Sweep("s", counting(), AXES), tmp_path, session=broken)
     assert len(run_sweep(Sweep("s", counting(), AXES), tmp_path).good) == 6
 

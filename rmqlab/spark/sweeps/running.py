@@ -170,8 +170,8 @@ def _require_alive(session: SparkSession, error: Exception) -> None:
         session.range(1).mapInArrow(_idle, "id long").collect()
     except Exception as broken:
         raise WorkersError(
-            f"Spark's workers cannot run a task of Python ({_reason(broken)}): README, Deployment, says what they need,"
-            " and running the sweep again goes on"
+            f"Spark's workers cannot run a task of Python ({_reason(broken)}): docs/how-to/spark.md says what they"
+            " need, and running the sweep again goes on"
         ) from broken
 
 

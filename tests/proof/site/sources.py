@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
 from rmqlab.lessons import notebooks
-from tests.proof.site import decoder_page
+from tests.proof.site import api_page, decoder_page, rules_page, verbs_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,11 @@ def lay_out(target: Path, language: str) -> None:
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):
         _copy(path, target / path.relative_to(ROOT))
     decoder_page.write(target / "reference" / "decoder.md", language)
+    for picture in sorted((ROOT / "data" / "pictures").glob("*.svg")):
+        _copy(picture, target / picture.relative_to(ROOT))
+    api_page.write(target / "reference" / "api.md", language)
+    verbs_page.write(target / "reference" / "verbs.md", language)
+    rules_page.write(target / "explanation" / "rules.md", language)
     if (DOCS / "locale" / "zh").is_dir() and language == "zh":
         shutil.copytree(DOCS / "locale" / "zh", target / "locale" / "zh_CN", dirs_exist_ok=True)
 
@@ -64,6 +69,8 @@ def moved(text: str, path: Path) -> str:
 
     def aimed(link: re.Match[str]) -> str:
         there = (path.parent / link["path"]).resolve()
+        if there.is_relative_to(DOCS / "lab"):
+            return f"{link['before']}lab{len(path.relative_to(DOCS).parts) - 1}:{there.relative_to(DOCS / 'lab')}"
         if there.is_relative_to(DOCS):
             return link[0]
         new_home = ROOT / path.parent.relative_to(DOCS)

@@ -1,0 +1,94 @@
+"""The page of the Python interface, made from the docstrings of what `import rmqlab` offers."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+import rmqlab
+from rmqlab import show
+from rmqlab.lab.results import Records
+from tests.proof.site.docstrings import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TOP = """# Python
+
+What `import rmqlab` offers, made from the docstrings. `help(rmqlab)` says the same in a terminal.
+
+"""
+
+
+def write(target: Path, language: str) -> None:
+    """Write the page; docstrings are English, and the Chinese page says so."""
+    said = "本页由源代码的英文文档字符串生成。\n\n" if language == "zh" else ""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(TOP + said + "".join(_parts()), encoding="utf-8")
+
+
+def _parts() -> Iterator[str]:
+    yield _class("Lab", rmqlab.Lab)
+    yield _class("Records", Records)
+    yield "## Functions\n\n"
+    for name in rmqlab.__all__:
+        thing = getattr(rmqlab, name)
+        if inspect.isfunction(thing):
+            yield _entry(f"rmqlab.{name}", thing)
+    yield _class("Rules", type(rmqlab.RULES["4.8.0"]), "`rmqlab.RULES` has them by version. ")
+    yield f"## `rmqlab.show`\n\n{markdown(inspect.getdoc(show) or '')}\n\n"
+    for name in show.__all__:
+        thing = getattr(show, name)
+        if inspect.isfunction(thing):
+            yield _entry(f"rmqlab.show.{name}", thing)
+    spark = importlib.import_module("rmqlab.spark")
+    yield f"## `rmqlab.spark`\n\n{markdown(inspect.getdoc(spark) or '')}\n\n"
+
+
+def _class(name: str, thing: type, before: str = "") -> str:
+    about = markdown(inspect.getdoc(thing) or "")
+    parts = [f"(api-{name})=\n## `{name}`\n\n{before}{about}\n\n"]
+    for inner, member in sorted(inspect.getmembers_static(thing)):
+        member = getattr(thing, inner) if isinstance(member, classmethod | staticmethod) else member  # noqa: PLW2901
+        if inner.startswith("_") or not inspect.getdoc(member):
+            continue
+        if inspect.isroutine(member) and inspect.isfunction(getattr(member, "__func__", member)):
+            parts.append(_entry(f"{name}.{inner}", member))
+        elif isinstance(member, property):
+            parts.append(f"(api-{name}.{inner})=\n### `{name}.{inner}`\n\n{markdown(inspect.getdoc(member) or '')}\n\n")
+    return "".join(parts)
+
+
+def _entry(name: str, thing: Any) -> str:
+    text = f"{name.rpartition('.')[2]}{_signature(thing)}"
+    return f"(api-{name})=\n### `{name}`\n\n```python\n{text}\n```\n\n{markdown(inspect.getdoc(thing) or '')}\n\n"
+
+
+def _signature(thing: Any) -> str:
+    """The arguments as they are written; a default that is no plain value is only named."""
+    shown = inspect.signature(thing)
+    arguments = [
+        one.replace(default=_Named(one.default)) if not _is_plain(one.default) else one
+        for name, one in shown.parameters.items()
+        if name != "self"
+    ]
+    text = str(shown.replace(parameters=arguments))
+    text = re.sub(r"'([\w\[\], .|]+)'(?=[,)=\s]|$)", r"\1", text)
+    return text if len(text) <= 100 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
+
+
+def _is_plain(value: object) -> bool:
+    return value is inspect.Parameter.empty or value is None or isinstance(value, str | int | float | bool | tuple)
+
+
+class _Named:
+    """A default that is shown by the name of its type."""
+
+    def __init__(self, value: object) -> None:
+        self._name = getattr(value, "__name__", None) or type(value).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self._name}>"

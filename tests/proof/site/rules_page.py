@@ -1,0 +1,86 @@
+"""The page of the rules, made from `rmqlab/rules.py`: what each says, where it comes from, which rows, its source."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+from rmqlab import rules
+from rmqlab.checkout import ROOT
+from tests.proof.rows import read_rows, select
+from tests.proof.site.docstrings import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TOP = """# The rules of 4.8.0
+
+Every rule that the articles are about is a small function or a constant in `rmqlab/rules.py`. Broker, store and clients
+call it there. This page is made from that file. Each rule names the Java method that does the same in RocketMQ 4.8.0,
+and the rows of the checklist that are about it. You can
+[replace a rule](../tutorials/own-rule.md) and see what changes.
+
+"""
+SECTION = re.compile(r"^# (.+)\.$", re.MULTILINE)
+ORIGIN = re.compile(r"4\.8\.0 (?P<java>`[^`]+`(?:[^;`]*`[^`]+`)*[^;`]*)(?:; (?P<rows>[SFH]-[\d.,\sSFH-]+?))?\.(?=\s|$)")
+IN_CLASS = re.compile(r"`(?P<name>\w+)`: (?P<what>.+?), (?P<rows>[SFH]-\d+)\.(?= `|\s*$)", re.DOTALL)
+
+
+def write(target: Path, language: str) -> None:
+    """Write the page; the rules are told in English, as their docstrings are, and the Chinese page says so."""
+    said = "规则的说明取自源代码的英文文档字符串。\n\n" if language == "zh" else ""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(TOP + said + "".join(_parts()), encoding="utf-8")
+
+
+def _parts() -> Iterator[str]:
+    rows = read_rows(ROOT / "data" / "mission" / "rows.tsv")
+    known = rules.DEFAULT_RULES
+    values = {field.name: getattr(known, field.name) for field in dataclasses.fields(known)[1:]}
+    yield _constants({name: value for name, value in values.items() if not callable(value)}, rows)
+    text = inspect.getsource(rules)
+    heads = [(text[: match.start()].count("\n") + 1, match[1]) for match in SECTION.finditer(text)]
+    section = ""
+    functions = sorted((rule for rule in values.values() if callable(rule)), key=_line)
+    for rule in functions:
+        here = [name for line, name in heads if line < _line(rule)][-1]
+        if here != section:
+            section = here
+            yield f"## {section}\n\n"
+        yield _function(rule, rows)
+
+
+def _line(rule: Any) -> int:
+    return int(rule.__code__.co_firstlineno)
+
+
+def _constants(values: dict[str, Any], rows: dict[str, str]) -> str:
+    found = {match["name"]: match for match in IN_CLASS.finditer(" ".join((rules.Rules.__doc__ or "").split()))}
+    lines = ["## Periods and times\n", "| rule | value | in 4.8.0 | row |", "|---|---|---|---|"]
+    for name, value in values.items():
+        match = found[name]  # a constant whose origin the docstring does not name fails here
+        row = match["rows"]
+        lines.append(f"| [`{name}`]{{#rule-{name}}} | {value} ms | {match['what']} | {row}: {rows[row]} |")
+    return "\n".join(lines) + "\n\n"
+
+
+def _function(rule: Any, rows: dict[str, str]) -> str:
+    name = rule.__name__
+    doc = inspect.getdoc(rule) or ""
+    match = ORIGIN.search(doc)
+    if match is None:
+        raise ValueError(f"rules.py: the docstring of {name} does not say where in 4.8.0 it comes from")
+    about = markdown(doc.replace(match[0], ""))
+    shown = "".join(f"- **{row}** {rows[row]}\n" for row in _named(match["rows"] or "", rows))
+    source = rules.DEFAULT_RULES.source(name)
+    return (
+        f"(rule-{name})=\n### `{name}`\n\n{about}\n\nIn 4.8.0: {' '.join(match['java'].split())}\n\n{shown}\n"
+        f"<details><summary>Source</summary>\n\n```python\n{source}\n```\n\n</details>\n\n"
+    )
+
+
+def _named(text: str, rows: dict[str, str]) -> list[str]:
+    return select(rows, ",".join(part.strip() for part in text.split(",") if part.strip())) if text else []
