@@ -54,7 +54,7 @@ CHEAP = {
     "notebook": [["--execute", "{tmp}/one.ipynb"]],
     "workshop": [["--check", "{tmp}/class", "--allow-network", "--allow-writes"]],
 }  # fmt: skip
-IN_A_PROCESS = {"serve", "site", "tap", "test"}  # run until they are stopped, run pytest, or take long
+IN_A_PROCESS = {"bundle", "serve", "site", "tap", "test"}  # run until they are stopped, run pytest, or take long
 ON_SPARK = {"audit", "events", "agree"}  # tests/spark/test_json_output_of_spark.py
 
 

@@ -190,12 +190,18 @@ VERBS = {
         extras=("site",),
         checkout=True,
     ),
+    "bundle": Verb(
+        "everything for a room without network in one folder: project, packages, site",
+        {0: "the folder is there"},
+        "bundle --out rmqlab-bundle",
+        checkout=True,
+    ),
     "workshop": Verb(
         "who of a class solved which tasks; learners' notebooks run in a cage",
         {0: "every task of everybody is right", 1: "one is not"},
         "workshop --check handed-in",
         extras=("notebook", "spark"),  # lessons without Spark want its pandas
-        options=("--spark",),
+        options=("--spark", "--times"),
         option_extras=("java",),
         checkout=True,
     ),

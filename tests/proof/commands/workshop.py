@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.checkout import folder
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from tests.proof.workshop.cage import Limits, landlock_version, no_network
+from rmqlab.files import atomic_write
+from tests.proof.workshop.cage import CageClosed, Limits, landlock_version, no_network
 from tests.proof.workshop.judging import RIGHT, Guard, Verdict, judged
 from tests.proof.workshop.submissions import Submission, exercises, submissions, table
+from tests.proof.workshop.times import measured, shown
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -24,7 +27,9 @@ NOT_RUN = "needs Spark: --spark"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("--check", required=True, type=Path, metavar="FOLDER", help="a sub-folder for each learner")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--check", type=Path, metavar="FOLDER", help="a sub-folder for each learner: who solved what")
+    what.add_argument("--times", type=Path, metavar="FILE", help="run every lesson once, write how long each takes")
     parser.add_argument("--seconds", type=int, default=180, metavar="N", help="for one run of a notebook (180)")
     parser.add_argument("--memory", type=int, default=3_072, metavar="MB", help="for one notebook (3072)")
     parser.add_argument(
@@ -41,7 +46,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print a table, a row for each learner and exercise; return 0 if every task is right, else 1."""
+    """Print a table, a row for each learner and exercise; return 0 if every task is right, else 1.
+
+    With `--times` measure the lessons instead, and return 0.
+    """
+    if args.times is not None:
+        return _times(args)
     guard = _guard(args)
     known = exercises(folder("notebooks"))
     found, other = submissions(args.check, known)
@@ -66,6 +76,15 @@ def run(args: Namespace) -> int:
     return 0 if all(task["state"] == RIGHT for one in report for task in one["tasks"].values()) else 1
 
 
+def _times(args: Namespace) -> int:
+    found = measured(folder("notebooks"), lambda text: print(text, file=sys.stderr))
+    with atomic_write(args.times) as part:
+        part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(shown(found), file=text_stream(args))
+    write_json(found, args.json)
+    return 0
+
+
 def _verdicts(one: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdict]:
     if one.exercise.spark and not spark:
         return dict.fromkeys(one.exercise.tasks, Verdict("not run", NOT_RUN))
@@ -73,6 +92,8 @@ def _verdicts(one: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdic
         guard = guard._replace(limits=guard.limits._replace(memory=1 << 40, processes=2_000))
     try:
         return judged(one, guard)
+    except CageClosed:
+        raise
     except BadInput as error:
         return dict.fromkeys(one.exercise.tasks, Verdict("no notebook", str(error)))
 

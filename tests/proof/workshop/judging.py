@@ -20,8 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import ROOT
-from rmqlab.errors import BadInput
-from tests.proof.workshop.cage import Limits, command
+from tests.proof.workshop.cage import CageClosed, Limits, command
 from tests.proof.workshop.submissions import cells
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def _run(
         job = {
             "cells": [cell._asdict() for cell in todo], "skip": skip, "known": list(found), "secret": secret,
             "scratch": scratch, "folder": str(home), "out": write_end, "limits": guard.limits._asdict(),
-            "writes": guard.writes,
+            "writes": guard.writes, "network": guard.network,
         }  # fmt: skip
         environ = {
             "PATH": os.environ.get("PATH", os.defpath), "HOME": scratch, "TMPDIR": scratch, "PYTHONPATH": str(ROOT),
@@ -126,7 +125,7 @@ def _run(
         elif "right" in line:
             found[line["task"]] = _inside(line)
     if not ready:
-        raise BadInput(f"the cage did not open: {errors.strip().splitlines()[-1:] or 'no word from it'}")
+        raise CageClosed(f"the cage did not open: {(errors.strip().splitlines() or ['no word from it'])[-1]}")
     if done:
         return plain, None, None
     late = monotonic() - began >= guard.limits.clock_s or child.returncode in {-24, 152}  # SIGXCPU

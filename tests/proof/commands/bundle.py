@@ -1,0 +1,46 @@
+"""The verb `bundle`: everything for a room without network, in one folder."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmqlab.checkout import ROOT
+from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput, did_you_mean
+from tests.proof.bundle import make
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+DEFAULT = "notebook,spark,java"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    parser.add_argument(
+        "--extras", default=DEFAULT, metavar="NAMES", help=f"packages besides the core's ({DEFAULT}); '' for none"
+    )
+    parser.add_argument(
+        "--site", type=Path, default=ROOT / "build" / "site", metavar="DIR", help="a built site (build/site)"
+    )
+    parser.epilog = (
+        "The packages fit this kind of machine and this Python only. `./lab` in the folder installs from it alone."
+    )
+
+
+def run(args: Namespace) -> int:
+    """Write the folder and say how large it is."""
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = {name.strip() for name in args.extras.split(",") if name.strip()}
+    for name in extras:
+        if name not in known:
+            raise BadInput(f"--extras: {name!r} is none{did_you_mean(name, known)}; there are {', '.join(known)}")
+    found = make(args.out, extras, args.site, lambda text: print(text, file=sys.stderr))
+    site = "with the site" if found["site"] else "without a site (./lab site builds it)"
+    print(f"{args.out}: {found['bytes'] / 1e6:.0f} MB, {found['wheels']} packages, {site}", file=text_stream(args))
+    write_json(found, args.json)
+    return 0
