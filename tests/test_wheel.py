@@ -22,7 +22,8 @@ pytestmark = pytest.mark.slow
 
 pytest.importorskip("hatchling", reason="hatchling is not installed: ./lab installs it")
 OF_A_CHECKOUT = [
-    "conform", "agree", "profile", "bench", "bundle", "stress", "rows", "catalogue", "notebook", "site", "test", "workshop",
+    "conform", "agree", "profile", "bench", "bundle", "stress", "rows", "catalogue", "notebook",
+    "site", "test", "workshop",
 ]  # fmt: skip
 SCENARIO = {
     "id": "one",
