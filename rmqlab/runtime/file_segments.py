@@ -12,6 +12,7 @@ import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from rmqlab.files import end_of_data
 from rmqlab.store.index_file import DIRECTORY as INDEX
 from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, StoredSegment
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_OPEN_FILES = 2_000
 PAGE = 4096
-_CHUNK = 1 << 20
 _LONGEST_NAME = 255  # bytes
 _fdatasync = getattr(os, "fdatasync", os.fsync)
 
@@ -300,29 +300,3 @@ def _setting(directory: str) -> str:
     if directory == "commitlog":
         return "mappedFileSizeCommitLog"
     return "mappedFileSizeConsumeQueueExt" if directory.startswith("consumequeue_ext") else "mappedFileSizeConsumeQueue"
-
-
-def end_of_data(fd: int, size: int) -> int:
-    """Return where the last byte that is not zero ends; holes of a sparse file are passed over unread."""
-    end, zeros = _last_extent(fd, size), bytes(_CHUNK)
-    while end > 0:
-        begin = max(end - _CHUNK, 0)
-        data = os.pread(fd, end - begin, begin)
-        if data != zeros[: len(data)]:  # ten times as fast as to strip what is nothing but zeros
-            return begin + len(data.rstrip(b"\0"))
-        end = begin
-    return 0
-
-
-def _last_extent(fd: int, size: int) -> int:
-    """Return where the last part of a file ends that is no hole."""
-    if not hasattr(os, "SEEK_DATA"):
-        return size
-    end = at = 0
-    try:
-        while at < size:
-            at = os.lseek(fd, at, os.SEEK_DATA)
-            at = end = os.lseek(fd, at, os.SEEK_HOLE)
-    except OSError:  # no data behind here
-        return min(end, size)
-    return min(end, size)

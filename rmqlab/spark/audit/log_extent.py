@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.compute as pc
 
 from rmqlab.errors import BadInput
-from rmqlab.runtime.file_segments import end_of_data
+from rmqlab.files import end_of_data
 from rmqlab.spark.files.commit_log_files import log_ranges
 from rmqlab.spark.files.log_reader import LogReader
 

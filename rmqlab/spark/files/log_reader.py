@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from rmqlab.files import end_of_data
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.spark.files import record_kernel as kernel
 from rmqlab.spark.files.commit_log_files import LogRange
@@ -62,14 +63,14 @@ class LogReader:
             with stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
                 data = np.frombuffer(mapped, np.uint8)
                 try:
-                    yield from self._records(data[: file.size], mapped, part)
+                    yield from self._records(data[: file.size], mapped, part, stream.fileno())
                 finally:
                     # the map cannot be closed while an array looks into it
                     del data
         if not file.last and file.base + file.size < file.next_base and part.high == file.size:
             yield self._damage(file.base + file.size, file.next_base - file.base - file.size, "the file is cut off")
 
-    def _records(self, data: NDArray[np.uint8], mapped: mmap.mmap, part: LogRange) -> Iterator[pa.RecordBatch]:
+    def _records(self, data: NDArray[np.uint8], mapped: mmap.mmap, part: LogRange, fd: int) -> Iterator[pa.RecordBatch]:
         file = part.file
         assert file is not None  # noqa: S101 - for the type checker
         at, body_room = part.begin, _BODY_ROOM
@@ -87,7 +88,7 @@ class LogReader:
             elif how in {kernel.EMPTY, kernel.BAD} and _is_record(data, at, file.base):
                 continue  # a broker wrote it in the meantime
             elif how not in {kernel.FULL, kernel.DONE}:
-                size, reason = _gap(data, mapped, at, file, how, detail)
+                size, reason = _gap(data, mapped, at, file, fd, how, detail)
                 if not size:
                     return
                 if reason and at >= part.low:
@@ -127,20 +128,20 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
     return end
 
 
-def _gap(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, how: int, detail: int) -> tuple[int, str]:
+def _gap(
+    data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, fd: int, how: int, detail: int
+) -> tuple[int, str]:
     """Return how many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
     if how == kernel.BLANK:
         if int.from_bytes(data[at : at + 4].tobytes()) == file.next_base - file.base - at:
             return len(data) - at, ""
         detail = kernel.SIZE
-    if file.last and not data[at:].any():
+    # The last file was made in full size: to look through a gigabyte of zeros took longer than all its records.
+    end = end_of_data(fd, len(data)) if file.last else len(data)
+    if end <= at:
         return 0, ""
-    good = _next_record(data, mapped, at, file.base)
+    good = _next_record(data, mapped, at, end, file.base)
     if good is None:
-        end = len(data)
-        if file.last:
-            # behind the damaged part, nothing has been written yet
-            end -= int(np.argmax(data[at:][::-1] != 0))
         reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
         return end - at, reason
     return good - at, "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
@@ -150,11 +151,11 @@ def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
     return at + kernel.LEAST <= len(data) and bool(kernel.check(data, at, len(data), base) == 0)
 
 
-def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, base: int) -> int | None:
-    """Return where the next record that is whole and in its place begins behind `at`."""
-    found = mapped.find(_MAGIC, at + 5)
+def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, end: int, base: int) -> int | None:
+    """Return where the next record that is whole and in its place begins behind `at`, where the data ends at `end`."""
+    found = mapped.find(_MAGIC, at + 5, end)
     while found >= 4 and found + 87 <= len(data):
         if kernel.check(data, found - 4, len(data), base) == 0:
             return found - 4
-        found = mapped.find(_MAGIC, found + 1)
+        found = mapped.find(_MAGIC, found + 1, end)
     return None
