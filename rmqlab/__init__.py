@@ -46,6 +46,8 @@ Nothing is imported before it is used. `rmqlab VERB --help` is the same on the c
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -102,6 +104,10 @@ _MODULES = {
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",
 }
+
+
+if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
+    import_module("rmqlab.language").in_notebook()
 
 
 def __getattr__(name: str) -> object:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import os
 import re
-import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,8 +31,10 @@ _BREAK = re.compile(rf"\n|{_SENTENCE}")
 _ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _PROSE = re.compile(r"[A-Za-z']+,? [a-z]{2,}\b|\b[a-z]{2,},? [A-Za-z]")
-# A template with fewer words ("{a} of {b}") says nothing of a text in whose gaps there is prose.
-STRONG = 3
+_ENGLISH = re.compile(r"\b[a-z]{2,}\b")
+# A template of few words says nothing of a text in whose gaps there is prose; one of few letters ("{a} of {b}") says
+# nothing where an English word is left in a gap.
+STRONG, FAINT = 3, 5
 _NUMBER = re.compile(r"((?:[▸✓✗○●◆–-] ?)?\d[\d,.]* )(.+)")
 
 
@@ -64,7 +65,7 @@ class Template(NamedTuple):
 
     literal: str
     breaks: int
-    is_weak: bool
+    barred: re.Pattern[str] | None
     pattern: re.Pattern[str]
     translated: str
 
@@ -107,7 +108,7 @@ class Words:
                 found = template.pattern.fullmatch(text)
                 if found:
                     values = {name: self.of(value) for name, value in found.groupdict().items()}
-                    if not (template.is_weak and any(map(_PROSE.search, values.values()))):
+                    if not (template.barred and any(map(template.barred.search, values.values()))):
                         return _filled(template.translated, values)
         return None
 
@@ -154,8 +155,9 @@ def _template(text: str, translated: str) -> Template:
         else:
             pattern += f"(?P={_group(part)})" if part in seen else names[part]
             seen.add(part)
-    is_weak = len(_WORD.findall(" ".join(parts[::2]))) < STRONG
-    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), is_weak, re.compile(pattern), translated)
+    said = _WORD.findall(" ".join(parts[::2]))
+    barred = _ENGLISH if len("".join(said)) <= FAINT else _PROSE if len(said) < STRONG else None
+    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), barred, re.compile(pattern), translated)
 
 
 @cache
@@ -186,7 +188,7 @@ def read_catalogue(path: Path) -> dict[str, str]:
 
 def in_notebook() -> None:
     """Let IPython translate what a cell shows besides our own pictures and tables: frames, texts, what is printed."""
-    if language() == ENGLISH or "IPython" not in sys.modules:
+    if language() == ENGLISH:
         return
     from IPython import get_ipython
 

@@ -1,6 +1,8 @@
 """A learner's copy of the lessons: without outputs, guesses still open, in a folder of its own that git does not see.
 
-What a learner has there is never written over. An index lesson, 00_index.ipynb, leads to the lessons.
+What a learner has there is never written over. An index lesson, 00_index.ipynb, leads to the lessons. Each language has
+a folder, my-lessons and my-lessons-zh, side by side so that ../data is the same from both. The first cell of a lesson
+leads to the same lesson in the other one. Code cells are the same; the kernel of a copy speaks the copy's language.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ import hashlib
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons.notebooks import Notebook, clean, read, tags, write
+from rmqlab.language import ENGLISH, LANGUAGES, SETTING, words_of
+from rmqlab.lessons.notebooks import KERNEL, Notebook, clean, read, tags, write
+from tests.proof.catalogue.lessons import translated
 
 FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"
 GUESS = "guess"
-STATE = """\
+NAMES = {ENGLISH: "English", "zh": "中文"}
+SAVED = "Your tasks, as saved"
+STATE = f"""\
 import json, pathlib, rmqlab
 
 rows = []
@@ -27,8 +34,8 @@ for path in sorted(pathlib.Path("exercises").glob("*.ipynb")):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     tasks = [cell for cell in cells if "rmqlab.check(" in "".join(cell["source"])]
     done = sum(": right. " in json.dumps(cell["outputs"]) for cell in tasks)
-    rows.append({"tasks": path.stem, "done": f"{done} of {len(tasks)}"})
-rmqlab.show.table("Your tasks, as saved", rows)"""
+    rows.append({{"tasks": path.stem, "done": f"{{done}} of {{len(tasks)}}"}})
+rmqlab.show.table("{SAVED}", rows)"""
 ABOUT = """\
 # Lessons on RocketMQ's subscriptions, filters and heartbeats · 课程目录
 
@@ -39,6 +46,7 @@ or delete it, and start `./lab notebook` again. `./lab notebook --read` opens th
 | lesson | question | minutes | tasks | done |
 |---|---|---|---|---|
 """
+_ROW = re.compile(r"^\| \S.*? \| (.+) \|$", re.MULTILINE)
 OLDER_MARK = "\\*"
 OLDER = f"\n{OLDER_MARK} The lesson has changed since this copy was made.\n"
 HOW = "Tasks count as done when they were right in the saved file. Save your tasks, then run this cell."
@@ -66,13 +74,18 @@ def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
     return path
 
 
-def make_copy(notebooks: Path, folder: Path) -> Copied:
-    """Copy the lessons and tasks that `folder` does not have yet, and write its index anew."""
+def folder_in(language: str, folder: Path) -> Path:
+    """The folder of a copy in another language than English, beside the English one."""
+    return folder if language == ENGLISH else folder.with_name(f"{folder.name}-{language}")
+
+
+def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
+    """Copy the lessons and tasks that `folder` does not have yet, in `language`, and write its index anew."""
     written = []
     for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
         path = folder / source.relative_to(notebooks)
         if not path.exists():
-            write(path, learners(read(source)))
+            write(path, switchable(learners(in_language(source, language)), path, folder, language))
             written.append(path)
     folder.mkdir(exist_ok=True)
     for source in (notebooks / "glossary.md",):
@@ -81,8 +94,50 @@ def make_copy(notebooks: Path, folder: Path) -> Copied:
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     index = folder / INDEX
     if not index.exists() or _untouched(read(index)):
-        write(index, index_lesson(notebooks, folder))
+        mine = switchable(index_lesson(notebooks, folder, language), index, folder, language)
+        mine["metadata"]["rmqlab"] = {"made_of": digest(mine)}
+        write(index, mine)
     return Copied(folder, written)
+
+
+def in_language(source: Path, language: str) -> Notebook:
+    """A lesson or its tasks as a reader of `language` gets it."""
+    return translated(read(source), source.stem.removesuffix("_tasks"), language)
+
+
+def switchable(mine: Notebook, path: Path, folder: Path, language: str) -> Notebook:
+    """The copy with links to the other languages at the end of its first cell, and the kernel of its language."""
+    english = folder if language == ENGLISH else folder.with_name(folder.name.removesuffix(f"-{language}"))
+    inner = path.relative_to(folder)
+    links = {one: (folder_in(one, english) / inner).relative_to(folder.parent).as_posix() for one in LANGUAGES}
+    up = "../" * len(inner.parts)
+    names = [NAMES[one] if one == language else f"[{NAMES[one]}]({up}{links[one]})" for one in LANGUAGES]
+    first = mine["cells"][0]
+    if first["cell_type"] == "markdown":
+        first["source"] = f"{first['source'].rstrip()}\n\n{' · '.join(names)}"
+    mine["metadata"]["kernelspec"] = kernel(language)
+    return mine
+
+
+def kernel(language: str) -> dict[str, str]:
+    """What a notebook says of the kernel that it wants: Python, speaking `language`."""
+    if language == ENGLISH:
+        return dict(KERNEL)
+    return KERNEL | {"name": f"rmqlab-{language}", "display_name": f"{KERNEL['display_name']} ({NAMES[language]})"}
+
+
+def install_kernels(prefix: Path) -> list[Path]:
+    """Write the kernels of the languages that are not English below ``prefix``, where Jupyter finds them."""
+    written = []
+    for language in LANGUAGES[1:]:
+        spec = kernel(language)
+        path = prefix / "share" / "jupyter" / "kernels" / spec["name"] / "kernel.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        told = {"argv": argv, "display_name": spec["display_name"], "language": "python", "env": {SETTING: language}}
+        path.write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
+        written.append(path)
+    return written
 
 
 def learners(lesson: Notebook) -> Notebook:
@@ -129,31 +184,33 @@ def digest(notebook: Notebook) -> str:
     return hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
 
 
-def index_lesson(notebooks: Path, folder: Path) -> Notebook:
+def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Notebook:
     """The index: each lesson with its question, its minutes, and how many of its tasks are done."""
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+    def say(text: str) -> str:
+        return text if language == ENGLISH else words_of(language).of(text)
+
     rows, changed = [], False
     for source in sorted(notebooks.glob("*.ipynb")):
-        header = "".join(read(source)["cells"][0]["source"])
-        older = _is_older(source, folder / source.name)
+        english, lesson = read(source), in_language(source, language)
+        header = "".join(lesson["cells"][0]["source"])
+        older = _is_older(lesson, folder / source.name)
         exercise = next((folder / "exercises").glob(f"{source.stem}*.ipynb"), None)
         done, tasks = (0, 0) if exercise is None else tasks_done(read(exercise))
-        link = "" if exercise is None else f"[{tasks} tasks](exercises/{exercise.name})"
+        link = "" if exercise is None else f"[{say(f'{tasks} tasks')}](exercises/{exercise.name})"
         title = _first(r"^# (.+)$", header) or source.stem
-        question = _first(r"\*\*Question:\*\* (.+)$", header).replace("|", r"\|")
-        minutes = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", _first(r"^\| Minutes \| (.+) \|$", header))
-        lesson = f"[{title}]({source.name}){OLDER_MARK if older else ''}"
-        rows.append(f"| {lesson} | {question} | {minutes} | {link} | {_state(done, tasks)} |")
+        question = _first(r"^\*\*[^*]+\*\*[:：]? *(.+)$", header).replace("|", r"\|")
+        minutes = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", _minutes("".join(english["cells"][0]["source"]), header))
+        shown = f"[{title}]({source.name}){OLDER_MARK if older else ''}"
+        rows.append(f"| {shown} | {question} | {minutes} | {link} | {say(_state(done, tasks))} |")
         changed = changed or older
     cells = [
-        new_markdown_cell(ABOUT + "\n".join(rows) + "\n" + (OLDER if changed else ""), id="lessons"),
-        new_markdown_cell(HOW, id="how"),
+        new_markdown_cell(say(ABOUT) + "\n".join(rows) + "\n" + (say(OLDER) if changed else ""), id="lessons"),
+        new_markdown_cell(say(HOW), id="how"),
         new_code_cell(STATE, id="state"),
     ]
-    index = clean(new_notebook(cells=cells))
-    index["metadata"]["rmqlab"] = {"made_of": digest(index)}
-    return index
+    return clean(new_notebook(cells=cells))
 
 
 def tasks_done(exercise: Notebook) -> tuple[int, int]:
@@ -164,6 +221,12 @@ def tasks_done(exercise: Notebook) -> tuple[int, int]:
 
 def _state(done: int, tasks: int) -> str:
     return "" if not tasks else "all" if done == tasks else f"{done} of {tasks}"
+
+
+def _minutes(english: str, header: str) -> str:
+    """The row of the header's table that says how long the lesson takes, in the header's language."""
+    labels, rows = re.findall(r"^\| (\S.*?) \| ", english, re.MULTILINE), _ROW.findall(header)
+    return rows[labels.index("Minutes")] if "Minutes" in labels and len(rows) == len(labels) else ""
 
 
 def _first(pattern: str, text: str) -> str:
@@ -180,5 +243,5 @@ def _untouched(notebook: Notebook) -> bool:
     return _made_of(notebook) == digest(notebook)
 
 
-def _is_older(source: Path, mine: Path) -> bool:
-    return mine.exists() and _made_of(read(mine)) not in {None, digest(read(source))}
+def _is_older(lesson: Notebook, mine: Path) -> bool:
+    return mine.exists() and _made_of(read(mine)) not in {None, digest(lesson)}

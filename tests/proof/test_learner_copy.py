@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import json
+import os
+import re
 import subprocess
 
 import pytest
@@ -12,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from rmqlab.checkout import ROOT
 from rmqlab.lessons.notebooks import execute, read, tags, write
 from tests.proof import learner_copy
-from tests.proof.learner_copy import INDEX, index_lesson, learners, make_copy, open_guess
+from tests.proof.learner_copy import INDEX, folder_in, index_lesson, install_kernels, learners, make_copy, open_guess
 
 HEADER = """# 01 Eight · 八
 **Question:** Who gets what?
@@ -73,6 +76,35 @@ def test_the_index_leads_to_lessons_and_says_what_is_done(tree):
     index = read(folder / INDEX)
     assert "| all |" in index["cells"][0]["source"]
     assert "1 of 1" in str(execute(index, folder)["cells"][2]["outputs"])
+
+
+def test_a_copy_in_chinese_has_the_same_code_and_each_leads_to_the_other(tmp_path):
+    folder = tmp_path / "mine"
+    chinese = folder_in("zh", folder)
+    english = make_copy(ROOT / "notebooks", folder).written
+    assert [path.name for path in make_copy(ROOT / "notebooks", chinese, "zh").written] == [one.name for one in english]
+    for path in english:
+        mine, theirs = read(path), read(chinese / path.relative_to(folder))
+        codes = [[one["source"] for one in book["cells"] if one["cell_type"] == "code"] for book in (mine, theirs)]
+        assert codes[0] == codes[1]
+        assert theirs["metadata"]["kernelspec"]["name"] == "rmqlab-zh"
+        for book, here in ((mine, path), (theirs, chinese / path.relative_to(folder))):
+            link = re.search(r"\]\((\.\./[^)]*)\)(?: · 中文)?$", book["cells"][0]["source"])
+            assert (here.parent / link[1]).resolve() in {path, chinese / path.relative_to(folder)} - {here}
+    index = read(chinese / INDEX)["cells"][0]["source"]
+    assert index.count("\n| [") == len(LESSONS)
+    assert "中文" in index.splitlines()[-1]
+
+
+def test_a_kernel_of_a_language_speaks_it(tmp_path):
+    """The kernel that the Chinese copies ask for is found below the prefix, and its Python translates."""
+    (path,) = install_kernels(tmp_path)
+    assert path == tmp_path / "share/jupyter/kernels/rmqlab-zh/kernel.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert told["display_name"] == "Python 3 (中文)"
+    code = "from rmqlab.language import language; print(language())"
+    said = subprocess.check_output([told["argv"][0], "-c", code], env=os.environ | told["env"], text=True)
+    assert said == "zh\n"
 
 
 def test_an_index_with_notes_of_ones_own_stays(tree):

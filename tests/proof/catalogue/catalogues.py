@@ -24,6 +24,7 @@ LANGUAGES = {"zh": "zh_CN"}
 CELL, SHOWN = "a text cell", "shown by code"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
+LEARNER = "tests/proof/learner_copy.py"
 # The modules whose texts the lessons show, besides all of lessons/ and show/.
 MODULES = (
     "auditing.py", "diagnosis/broker_findings.py", "diagnosis/diagnosis.py", "diagnosis/expression_findings.py",
@@ -75,6 +76,7 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
 def _package(root: Path) -> list[Entry]:
     folders = ("lessons", "show")
     paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py"))]
+    paths += [path for path in [root / LEARNER] if path.exists()]
     found: dict[str, list[str]] = {}
     others = (root / "rmqlab" / one for one in MODULES)
     for path in [*paths, *(one for one in others if one.exists())]:

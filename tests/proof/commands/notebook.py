@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import folder
 from rmqlab.commands.output import text_stream, write_json
-from tests.proof.learner_copy import FOLDER, INDEX, learner_folder, make_copy
+from rmqlab.language import LANGUAGES, SETTING, language
+from tests.proof.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,21 +42,33 @@ def run(args: Namespace) -> int:
     notebooks = folder("notebooks")
     if args.execute or args.exercises:
         return _write(args, notebooks)
-    if args.read:
-        opened = next(iter(sorted(notebooks.glob("*.ipynb"))), notebooks)
-    else:
-        copied = make_copy(notebooks, learner_folder(notebooks.parent, args.folder))
-        opened = copied.folder / INDEX
-        print(f"your lessons: {copied.folder} ({len(copied.written)} new files)", file=text_stream(args))
+    opened = next(iter(sorted(notebooks.glob("*.ipynb"))), notebooks) if args.read else _copy(args, notebooks)
     _trust(opened.parent)
     root = notebooks.parent
     command = [
         sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{opened.relative_to(root).as_posix()}", *args.rest,
     ]  # fmt: skip
+    os.environ.pop(SETTING, None)  # each copy's kernel knows its language
     status = subprocess.call(command)  # noqa: S603 - our own interpreter, arguments of the person at the terminal
     write_json({"command": command[1:], "status": status}, args.json)
     return status
+
+
+def _copy(args: Namespace, notebooks: Path) -> Path:
+    """Make the copies of all languages and their kernels; return the index in the reader's language."""
+    first = language()
+    folders = {
+        one: folder_in(one, learner_folder(notebooks.parent, args.folder))
+        for one in sorted(LANGUAGES, key=first.__ne__)
+    }
+    for one, folder_of in folders.items():
+        copied = make_copy(notebooks, learner_folder(notebooks.parent, folder_of.name), one)
+        _trust(copied.folder)
+        if one == first:
+            print(f"your lessons: {copied.folder} ({len(copied.written)} new files)", file=text_stream(args))
+    install_kernels(Path(sys.prefix))
+    return folders[first] / INDEX
 
 
 def _write(args: Namespace, notebooks: Path) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
 from rmqlab.lessons import notebooks
+from tests.proof.catalogue.lessons import translated
 from tests.proof.site import api_page, decoder_page, rules_page, verbs_page
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def lay_out(target: Path, language: str) -> None:
             _copy(path, target / inner)
     for path in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
-            notebooks.write(target / path.relative_to(ROOT), shown(notebooks.read(path)))
+            lesson = translated(notebooks.read(path), path.stem.removesuffix("_tasks"), language)
+            notebooks.write(target / path.relative_to(ROOT), shown(lesson))
     for path in (ROOT / "notebooks" / "glossary.md", ROOT / "data" / "articles" / "README.md"):
         _copy(path, target / path.relative_to(ROOT))
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):
