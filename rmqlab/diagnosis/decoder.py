@@ -156,10 +156,10 @@ def entries() -> dict[str, Entry]:
 
 
 @cache
-def templates() -> list[Template]:
-    """Every text, the heaviest first."""
+def templates() -> list[tuple[str, Template]]:
+    """Every text, the heaviest first, each with its longest part: a line without that needs no closer look."""
     every = (template(entry, text) for entry in entries().values() for text in entry.texts)
-    return sorted(every, key=lambda one: -one.weight)
+    return [(max(one.parts, key=len), one) for one in sorted(every, key=lambda one: -one.weight)]
 
 
 def decode(line: str) -> tuple[Entry, dict[str, str]] | None:
@@ -169,7 +169,7 @@ def decode(line: str) -> tuple[Entry, dict[str, str]] | None:
     >>> entry.id, values
     ('log-pull-group-info-not-exist', {'group': 'Orders'})
     """
-    for one in templates():
+    for one in [each for part, each in templates() if part in line]:
         values = one.values_in(line)
         if values is None:
             continue

@@ -82,6 +82,8 @@ def test_known_by_a_recording_or_a_test_is_what_it_says(golden, root):
         assert found is not None, text
         recorded.add(found.id)
     assert said.total() > 10_000
+    logs = sorted((golden / "logs").glob("*.log"))
+    recorded |= {found[0].id for path in logs for line in path.open(encoding="utf-8") if (found := decode(line))}
     assert {one.id for one in EVERY.values() if one.sure == "recorded"} == recorded
     tests = "".join(
         (root / "tests" / name).read_text()
@@ -89,6 +91,24 @@ def test_known_by_a_recording_or_a_test_is_what_it_says(golden, root):
     )
     provoked = set(re.findall(r'"((?:remark|exception)-[\w-]+)"', tests))
     assert {one.id for one in EVERY.values() if one.sure == "provoked"} == provoked - recorded
+
+
+@pytest.mark.parametrize(
+    ("name", "worst", "held"),
+    [
+        ("broker-4.8.0", "loss", {"log-subscription-removed", "log-filter-ignored", "log-pull-not-latest"}),
+        ("broker-5.3.3", "loss", {"log-subscription-removed", "log-filter-ignored", "log-register-changed"}),
+        ("client-4.8.0", "stop", {"remark-subscription-not-exist", "log-rebalance-version", "log-not-in-member-list"}),
+        ("client-5.3.3", "stop", {"remark-subscription-not-exist", "log-client-not-latest", "log-heartbeat-failed"}),
+    ],
+)
+def test_logs_of_real_brokers_and_clients(golden, name, worst, held):
+    """Groups whose members disagree wrote them; see data/golden/README.md."""
+    found = explain(golden / "logs" / f"{name}.log")
+    assert found.worst == worst
+    assert held <= {one.entry.id for one in found.found}
+    assert all(name[7:] in one.entry.versions for one in found.found)
+    assert 10 <= found.lines - found.known <= 12
 
 
 def test_one_version_moved_is_no_loss():
