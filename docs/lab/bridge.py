@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.language import translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,4 +24,4 @@ def run(function: str, arguments: str, told: Callable[[str], object] | None = No
     try:
         return json.dumps({"value": getattr(import_module(module), name)(*json.loads(arguments), **progress)})
     except BadInput as error:
-        return json.dumps({"error": {"kind": "BadInput", "text": str(error)}})
+        return json.dumps({"error": {"kind": "BadInput", "text": translate(str(error))}})

@@ -28,6 +28,7 @@ const python = boot({ modules: ["loss"], onProgress: loading });
 
 function complain(error) {
   $("problem").hidden = false;
+  $("lab").classList.add("stale"); // what is shown belongs to the state before
   $("problem").textContent = error.name === "BadInput" ? `${say("cannot")} ${error.message}` : `${say("broken")} ${error.message}`;
 }
 
@@ -44,6 +45,7 @@ async function refresh() {
     try {
       const found = await python.call("loss.show", [state]);
       $("problem").hidden = true;
+      $("lab").classList.remove("stale");
       if (!again) await shown(found);
     } catch (error) {
       complain(error);

@@ -14,6 +14,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.link import FORMAT, Link, digest, unpack
 from rmqlab.lab.results import LabResult
 from rmqlab.lab.run_view import RunView, seconds
+from rmqlab.language import translate
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.show.moments import scenes
 from rmqlab.show.palette import LOOKS, Colours
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 AFTER_MS = 30_000  # the run goes on so long after its last step: a round of rebalance and a commit of offsets
 ASKS = ("alloc", "offsets")
+REFUSALS = ("startFailed", "error")
 _shown: tuple[Run, list[ScheduleDeviation]] | None = None  # what `step` tells of
 
 
@@ -60,6 +62,8 @@ def show(state: dict[str, Any]) -> dict[str, Any]:
     """Run a state; what the page shows of it: its link, a digest of its events, fates, the grid, the story's length."""
     global _shown  # noqa: PLW0603 - a page shows one run, and asks for its moments one by one
     wanted = _link(state)
+    if not wanted.scenario.groups():
+        raise BadInput("no consumer starts, so there is nothing to see; add a member")
     if wanted.schedule is None:
         run, deviations = wanted.run(), []
     else:
@@ -77,7 +81,9 @@ def show(state: dict[str, Any]) -> dict[str, Any]:
         "grids": [result.grid(group=group).html() for group in groups],
         "groups": groups,
         "messages": [fate for group in groups for fate in _messages(run, group)],
-        "refused": [str(event["message"]) for event in run.events if event["ev"] in {"startFailed", "error"}],
+        "refused": [
+            translate(str(event["message"])) for event in run.events if event["ev"] in {"startFailed", "error"}
+        ],
     }
 
 
@@ -96,7 +102,7 @@ def step(number: int | None, group: str | None = None) -> dict[str, str]:
     return {
         "html": picture.html(),
         "t": "" if moment is None else seconds(moment.t),
-        "says": "; ".join(filter(None, said)),
+        "says": translate("; ".join(filter(None, said))),
         "slot": "" if moment is None else moment.slot or "",
     }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
+from rmqlab.language import translate
 from rmqlab.show.brush import text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, ink, summary
@@ -98,7 +99,7 @@ def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None
     pen.block(x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, hatch=look.hatch)
     wide = column >= ROOMY
     body = fate.body if wide else fate.body.removeprefix("MsgStr")
-    words = f"{look.mark} {_where(fate)}" if wide else look.mark
+    words = f"{look.mark} {translate(_where(fate))}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
     ground = look.colour if look.hatch else None
     pen.text(x + column / 2, y + 0.16, body, colour=ink(look.colour), bold=True, ground=ground)

@@ -8,7 +8,11 @@ import pytest
 
 from rmqlab.checkout import folder
 
-PAGES = {"match": ("match.js", "parts.js", "match.py"), "group": ("group.js", "parts.js", "group.py")}
+PAGES = {
+    "loss": ("loss.js", "parts.js", "loss.py"),
+    "match": ("match.js", "parts.js", "match.py"),
+    "group": ("group.js", "parts.js", "group.py"),
+}
 
 
 def values_of(text):

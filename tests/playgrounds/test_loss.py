@@ -1,0 +1,106 @@
+"""The page "the loss": what it shows is the run in its link, whatever was changed in the state."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.lab.fates import Fate
+from rmqlab.lab.lab import Lab
+from rmqlab.lab.link import Link, digest
+
+
+@pytest.fixture(scope="module")
+def loss(lab):
+    return lab("loss")
+
+
+def lost(shown):
+    return [message["body"] for message in shown["messages"] if message["lost"]]
+
+
+def test_the_eight_messages_lose_six_and_the_two_remedies_lose_none(loss):
+    assert len(lost(loss.show(loss.example("loss")))) == 6
+    assert lost(loss.show(loss.example("same"))) == []
+    both = loss.show(loss.example("groups"))
+    assert lost(both) == []
+    assert both["groups"] == ["G1", "G2"]
+    assert len(both["messages"]) == 16  # each group has a fate for each message
+
+
+def test_the_loss_comes_when_the_second_member_does(loss):
+    counts = []
+    for at_s in (59, 60, 61):
+        state = loss.example("loss")
+        state["scenario"]["steps"][2]["at"] = at_s * 1_000
+        counts.append(len(lost(loss.show(state))))
+    assert counts == [2, 4, 6]
+
+
+def test_the_link_of_what_is_shown_gives_its_bytes(loss):
+    for more in ({}, {"seed": 3}):
+        shown = loss.show(loss.example("loss") | more)
+        assert digest(Link.read(shown["link"]).run()) == shown["digest"]
+        again = loss.show(loss.read(shown["link"]))
+        assert (again["link"], again["digest"]) == (shown["link"], shown["digest"])
+
+
+def test_an_outcome_of_every_order_is_replayed_with_what_is_unusual_in_it(loss):
+    told = []
+    state = loss.example("loss")
+    found = loss.orders(state, 40, told.append)
+    assert told
+    assert sum(outcome["share"] for outcome in found["outcomes"]) == pytest.approx(1)
+    unusual = next(outcome for outcome in found["outcomes"] if len(outcome["schedule"]["choices"]) > 1)
+    shown = loss.show(state | {"schedule": unusual["schedule"]})
+    assert lost(shown) == unusual["lost"]
+    assert "unusual order" in loss.step(None)["html"]
+    assert digest(Link.read(shown["link"]).run()) == shown["digest"]
+
+
+def test_steps_tell_the_story_and_the_last_is_the_whole(loss):
+    shown = loss.show(loss.example("loss"))
+    count = shown["moments"]["G"]
+    rows = [loss.step(number)["html"].count("<tr>") for number in (1, 2, count)]
+    assert rows[1] == rows[0] + 1
+    assert rows[2] == rows[0] + count - 1 == loss.step(None)["html"].count("<tr>")
+    assert loss.step(1)["says"].startswith("A; heartbeat tagA")
+
+
+def test_a_step_that_was_moved_comes_at_its_new_place_and_the_end_moves_with_it(loss):
+    state = loss.example("loss")
+    state["scenario"]["steps"][0]["at"] = 200_000
+    steps = loss.show(state)["state"]["scenario"]["steps"]
+    assert [step["do"] for step in steps] == ["start", "send", "start", "alloc", "offsets"]
+    assert steps[-1]["at"] == 230_000
+
+
+def test_a_scenario_of_a_lab_opens_here(loss):
+    cluster = Lab(topics={"T": 2})
+    cluster.consumer("A", group="G", sql92={"T": "a > 3"})
+    cluster.run(seconds=40)
+    cluster.send("T", bodies=["five", "one"], properties=[{"a": "5"}, {"a": "1"}])
+    shown = loss.show(loss.read(Link(cluster.scenario()).text()))
+    assert [message["fate"] for message in shown["messages"]] == [Fate.DELIVERED, Fate.DROPPED_BY_BROKER_SQL]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda steps: steps[1].update(who="A"), "who runs already"),
+        (lambda steps: steps[1].update(group=""), "group is empty"),
+        (lambda steps: steps[2]["messages"].append({"body": "x", "queue": 9}), "queues 0..3"),
+        (lambda steps: steps.__delitem__(slice(0, 2)), "no consumer starts"),
+        (lambda steps: steps[0].update(at="soon"), "at"),
+    ],
+)
+def test_what_cannot_be_run_is_told(loss, change, told):
+    state = loss.example("loss")
+    change(state["scenario"]["steps"])
+    with pytest.raises(BadInput, match=told):
+        loss.show(state)
+
+
+def test_every_fate_has_words_for_the_way_of_its_messages(words):
+    for language in words.values():
+        assert {f"way_{fate}" for fate in Fate} <= language["loss"].keys()
