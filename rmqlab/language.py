@@ -35,7 +35,8 @@ _ENGLISH = re.compile(r"\b[a-z]{2,}\b")
 # A template of few words says nothing of a text in whose gaps there is prose; one of few letters ("{a} of {b}") says
 # nothing where an English word is left in a gap.
 STRONG, FAINT = 3, 5
-_NUMBER = re.compile(r"((?:[▸✓✗○●◆–-] ?)?\d[\d,.]* )(.+)")
+_NUMBER = re.compile(r"((?:[▸✓✗○●◆–-] ?)?(?:\d[\d,.]*|[A-Z][A-Z0-9]{0,3}|'[^']*'…?) )(.+)")
+_NAMES = re.compile(r"[A-Z]\w*( and [A-Z]\w*)+")
 
 
 def language() -> str:
@@ -121,7 +122,9 @@ class Words:
         return None
 
     def _counted(self, text: str) -> str | None:
-        """A number, and words that are known, as in "4 messages lost"."""
+        """A number or a name, and words that are known, as in "4 messages lost" and "A joins"; several names."""
+        if _NAMES.fullmatch(text):
+            return text.replace(" and ", " 和 ")
         found = _NUMBER.fullmatch(text)
         return found[1] + self.of(found[2]) if found and self.of(found[2]) != found[2] else None
 

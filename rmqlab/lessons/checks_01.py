@@ -104,8 +104,8 @@ def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
     for place, mine in answer.items():
         for body in mine:
             if body in said or body not in bodies:
-                why = "stands twice in your answer" if body in said else "was never sent"
-                raise CheckFailed(f"{body} {why}.", rule=rule)
+                why = f"{body} stands twice in your answer." if body in said else f"{body} was never sent."
+                raise CheckFailed(why, rule=rule)
             said[body] = place
     missing = [body for body in bodies if body not in said]
     if missing:

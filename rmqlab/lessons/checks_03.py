@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.show.figure import Picture
 
 THROWS = "throws"
+FORM = '("a > 3", {"a": "5"}, "client_keeps")'
 HUNTED = ("onyx", "quartz", "topaz")
 PARTS = "Texts are compared as they stand; numbers are read as the literal's type says (F-16, F-21)."
 VALUES = "Only true matches: false, null and what throws do not (F-25, F-65). Then the client looks at tags (F-95)."
@@ -193,9 +194,7 @@ def _found(name: str, given: Any) -> None:
         case (str() as text, dict() as message, str() as rule) if all(isinstance(one, str) for one in message.values()):
             pass
         case _:
-            raise CheckFailed(
-                f'{name}: give a condition, a message and a rule: ("a > 3", {{"a": "5"}}, "client_keeps").'
-            )
+            raise CheckFailed(f"{name}: give a condition, a message and a rule: {FORM}.")
     try:
         ends = [_end(rules, text, message) for rules in (DEFAULT_RULES, broken(name))]
     except BadInput as error:

@@ -50,12 +50,12 @@ def stages(answer: Any) -> str:
             raise CheckFailed(f"{name}: {answer[name]!r} is none of {', '.join(sorted(PLACES.values()))}.")
     wrong = [name for name in names if answer[name] != found[name]]
     if wrong:
-        side = "before" if wrong[0] in names[: len(EARLY)] else "after"
+        side = "before it knows the group" if wrong[0] in names[: len(EARLY)] else "after it knows the group"
         raise CheckFailed(
             "For each message ask: was the group known when it was stored? Which value had the condition then?",
             rule=LAYERS,
             problem=f"{wrong[0]} does not end there.",
-            lines=[f"broker  stores {wrong[0]} {side} it knows the group; the group wants {CONDITION}"],
+            lines=[f"broker  stores {wrong[0]} {side}; the group wants {CONDITION}"],
         )
     return "All six stop, or arrive, where you said."
 
@@ -116,8 +116,8 @@ def hunt(answer: Any) -> str:
             rule=f"{RESULT} {LAYERS}",
             problem=f"with {name} rewritten the group receives the same.",
             lines=[
-                f"message stored {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}"
-                for when, before, after in zip(("before", "after"), sound, broken, strict=True)
+                f"message {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}"
+                for when, before, after in zip(("stored before", "stored after"), sound, broken, strict=True)
             ],
         )
     return f"4.8.0: {', '.join(sound)}. With {name} rewritten: {', '.join(broken)}."

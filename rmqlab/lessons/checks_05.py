@@ -24,6 +24,7 @@ WORK: Final = (
 )
 PARTS: Final = "With the switch: the bitmap, writing, reading and checking its bits, and layer 2 on what passes (F-91)."
 RANGE: Final = "A range decides only if all of it lies on one side of 1 (F-92)."
+WITH, WITHOUT = "with the switch", "without the switch"
 Cell = tuple[float, int, str]
 
 
@@ -60,11 +61,11 @@ def count(answer: Any) -> str:
             raise CheckFailed(form)
         for switch, number in zip((False, True), said, strict=True):
             if number != sum(evaluations(condition, GROUPS, MESSAGES, switch=switch)):
-                way = "with" if switch else "without"
+                way = WITH if switch else WITHOUT
                 raise CheckFailed(
                     "When is an expression evaluated, and for which groups? Count one message first.",
                     rule=WORK,
-                    problem=f"{name}, {way} the switch: not {number} evaluations.",
+                    problem=f"{name}, {way}: not {number} evaluations.",
                     lines=_other_case(),
                 )
     return "All four counts are what the broker did."
@@ -75,9 +76,9 @@ def _other_case() -> list[str]:
     told = []
     for switch in (False, True):
         at_write, on_pull = evaluations("TAGS = 'B'", 1, 10, switch=switch, tags=("A", "B"))
-        way = "with" if switch else "without"
+        way = WITH if switch else WITHOUT
         told.append(
-            f"broker  10 messages, 1 group that wants half of them, {way} the switch: {at_write} evaluations at the "
+            f"broker  10 messages, 1 group that wants half of them, {way}: {at_write} evaluations at the "
             f"write, {on_pull} on pull"
         )
     return told

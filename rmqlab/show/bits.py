@@ -133,8 +133,8 @@ def _bit(brush: Brush, position: int, is_set: bool, owners: Sequence[str], colou
 def _line(brush: Brush, y: float, one: _Name, colours: Mapping[str, str]) -> None:
     brush.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(one.name, WHITE), edge=GREY, edge_width=0.8)
     brush.text(MARGIN + 0.28, y, cut(one.name, LONGEST), ha="left", bold=True)
-    does = "sets" if one.sets else "looks at"
-    brush.text(MARGIN + BITS_AT, y, f"{does} {', '.join(map(str, one.positions))}", ha="left")
+    places = ", ".join(map(str, one.positions))
+    brush.text(MARGIN + BITS_AT, y, f"sets {places}" if one.sets else f"looks at {places}", ha="left")
     if one.by_others:
         brush.block(MARGIN + FOUND_AT - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
     mark = "✗" if one.zeros else "✓"

@@ -60,11 +60,11 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
 
 
 def _subscription(brush: Brush, subscription: SubscriptionData) -> None:
-    codes, texts = (", ".join(map(str, sorted(one))) for one in (subscription.code_set, subscription.tags_set))
+    codes, texts = (f"{{{', '.join(map(str, sorted(one)))}}}" for one in (subscription.code_set, subscription.tags_set))
     told = [
         ("subscribes", str(subscription.sub_string)),
-        ("broker has", f"codes {{{codes}}}"),
-        ("client has", f"texts {{{texts}}}"),
+        ("broker has", f"codes {codes}"),
+        ("client has", f"texts {texts}"),
     ]
     brush.block(0, 0, 30, 0.78, PALE, layer=0.2)
     for number, (what, text) in enumerate(told):

@@ -22,15 +22,25 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 _CODE = re.compile(
     r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b|[=!<>]=|\|\||&&|</?\w+|\bhref=|\bimport |^[\w.]+\(.*\)$|"
     r"^[\w-]+: [\w-]+;|"
-    r"^TAGS\b|^[a-zA-Z] [<>=]|^\(?[?\\^$]|@\w|^(not )?[\w.]+ (and|or|in) |[\w]/[\w*]+/|^[\w.]+ = |\\[dswb]|"
-    r"^\w+ (int|string|long|double)\b|\b(between|is not null|sans-serif|monospace|row wrap)\b|\bAS \w|"
-    r"^(\w+, )+\w*[a-z][A-Z]|^Aa, "
+    r"^TAGS\b|^[a-zA-Z] [<>=]|^\(?[?\\^$]|@\w|[\w]/[\w*]+/|^[\w.]+ = |\\[dswb]|"
+    r"^\w+ in \(|^\w+ (int|string|long|double)\b|\b(between|is not null|sans-serif|monospace|row wrap)\b|\bAS \w|"
+    r"^(\w+, )+\w*[a-z][A-Z]"
 )
+# A whole sentence is for people, whatever it quotes.
+_SENTENCE = re.compile(r"[A-Z][^<>]*(?: [^<> ]+){3}[^<>]*[\w)}\]\"][.?]")
 # What Java programs say themselves is the same in every language, and so are units.
 _JAVA = re.compile(r"java\.lang\.|org\.apache\.|^(Receive New Messages|Invalid MessageSelector|Lexical error)\b")
 _UNITS = {"ms"}
 # Calls and keywords whose strings are shown, though they be one word; and those whose strings are code.
 _SHOWN = {"headers", "title", "caption", "label", "labels", "text", "heading", "alt", "unit", "x_label", "y_label"}
+_SHOWN_NAMES = {"headers", "heads"}
+# Single words of sentences and pictures that are no ids.
+_WORDS = {
+    "all", "answers", "arrives", "beats", "bitmap", "commit", "commits", "drops", "empty", "entry", "fault",
+    "forgotten", "heartbeat", "inconsistent", "joins", "leaves", "message", "minute", "never", "nobody", "Nobody",
+    "none", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returns", "under 1 ms", "nobody's",
+    "starts", "stops", "subscribes", "taken", "waits", "wait",
+}  # fmt: skip
 _SHOWN_PLACES = {"Table": slice(2), "Look": slice(3, 4)}  # of the arguments of these calls
 _HIDDEN = {"query", "sql", "sql92", "eval", "compile", "filter", "get", "getattr", "open", "read_csv", "strftime",
            "startswith", "removeprefix", "removesuffix", "endswith", "partition", "split", "sub", "encode", "fullmatch",
@@ -53,7 +63,7 @@ def texts_of(source: str) -> list[Text]:
     found: dict[str, int] = {}
     for node, shown in _strings(tree, shown=False):
         for text in _ways(node):
-            if is_text(text, shown=shown):
+            if is_text(text, shown=shown or text in _WORDS):
                 found.setdefault(text, node.lineno)
     return [Text(text, line) for text, line in sorted(found.items(), key=lambda one: one[1])]
 
@@ -61,6 +71,10 @@ def texts_of(source: str) -> list[Text]:
 def is_text(text: str, *, shown: bool = False) -> bool:
     """Whether a string is for people: prose, or where words are shown one word is enough."""
     words = PLACEHOLDER.sub("", text)
+    if not words.replace("\n", " ").isprintable():
+        return False
+    if _SENTENCE.fullmatch(text) and "{{" not in text and not _JAVA.search(text):
+        return True
     if "{" in words or "}" in words or not words.replace("\n", " ").isprintable():
         return False
     if _CODE.search(text) or _JAVA.search(text) or words.strip() in _UNITS:
@@ -119,6 +133,8 @@ def _is_shown(node: ast.AST, child: ast.AST, *, shown: bool) -> bool:
     match node:
         case ast.keyword():
             return node.arg in _SHOWN
+        case ast.Assign():
+            return _name(node.targets[0]) in _SHOWN_NAMES
         case ast.Call():
             name = _name(node.func)
             if name in _SHOWN_PLACES:
