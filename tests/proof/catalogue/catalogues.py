@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import polib  # type: ignore[import-untyped]
 
 from rmqlab.checkout import ROOT
+from rmqlab.lessons.rule_judge import rule_text
+from rmqlab.rules import DEFAULT_RULES
+from rmqlab.search.explorer.invariants import INVARIANTS
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import texts_of
 
@@ -29,13 +33,13 @@ LEARNER = "tests/proof/learner_copy.py"
 MODULES = (
     "auditing.py", "diagnosis/broker_findings.py", "diagnosis/diagnosis.py", "diagnosis/expression_findings.py",
     "diagnosis/finding.py", "diagnosis/kinds.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
-    "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/reasons.py", "diagnosis/subscription_findings.py",
-    "filter/sql92/answer.py", "filter/sql92/doctor.py", "filter/sql92/errors.py", "filter/sql92/tokens.py",
-    "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/evidence.py",
+    "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/reasons.py",
+    "diagnosis/subscription_findings.py", "filter/sql92/answer.py", "filter/sql92/doctor.py", "filter/sql92/errors.py",
+    "filter/sql92/tokens.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/evidence.py",
     "lab/facts.py", "lab/ownership.py", "lab/replay/replay.py", "lab/results.py", "lab/run.py", "lab/sql92_report.py",
-    "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/properties.py",
-    "search/explorer/timings.py", "search/lint/findings.py", "search/plan/checklist.py", "search/plan/procedures.py",
-    "search/plan/results.py", "spark/session.py",
+    "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/invariants.py",
+    "search/explorer/properties.py", "search/explorer/timings.py", "search/lint/findings.py",
+    "search/plan/checklist.py", "search/plan/procedures.py", "search/plan/results.py", "spark/session.py",
 )  # fmt: skip
 
 
@@ -82,7 +86,15 @@ def _package(root: Path) -> list[Entry]:
     for path in [*paths, *(one for one in others if one.exists())]:
         for text in texts_of(path.read_text(encoding="utf-8")):
             found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
+    for text in _rules() if (root / "rmqlab" / "rules.py").exists() else ():
+        found.setdefault(text, []).append("rmqlab/rules.py")
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
+
+
+def _rules() -> list[str]:
+    """What a check says of a rule and of an invariant: the first words of their docstrings."""
+    rules = [one.name for one in fields(DEFAULT_RULES) if callable(getattr(DEFAULT_RULES, one.name))]
+    return [*map(rule_text, rules), *(f"{one.rule} ({one.row})" for one in INVARIANTS.values())]
 
 
 def _lesson(paths: Iterable[Path], known: set[str]) -> list[Entry]:
