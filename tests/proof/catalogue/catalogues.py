@@ -86,8 +86,8 @@ def _package(root: Path) -> list[Entry]:
     for path in [*paths, *(one for one in others if one.exists())]:
         for text in texts_of(path.read_text(encoding="utf-8")):
             found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
-    for text in _rules() if (root / "rmqlab" / "rules.py").exists() else ():
-        found.setdefault(text, []).append("rmqlab/rules.py")
+    for told in _rules() if (root / "rmqlab" / "rules.py").exists() else ():
+        found.setdefault(told, []).append("rmqlab/rules.py")
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
 
 
