@@ -1,7 +1,8 @@
 """The catalogues of this tree: which entries they must have, how they are renewed, and what is wrong in them.
 
 `rmqlab/locale/zh.po` has the package's texts, `notebooks/locale/zh/NAME.po` those of a lesson with its tasks: a text
-cell is one entry, and so is each text that a code cell shows. Entries stand in the order of cells and lines.
+cell is one entry, and so is each text that a code cell shows. Entries stand in the order of cells and lines. Those of
+a page of the site, or of README, are in `docs/locale/zh/LC_MESSAGES/`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.explorer.invariants import INVARIANTS
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import texts_of
+from tests.proof.site.words import texts_of_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,6 +76,9 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
         entries = _lesson([one for one in files if one.exists()], known)
         quiz = root / "data" / "quiz" / f"{lesson.stem.partition('_')[0]}.json"
         found[f"notebooks/locale/LANG/{lesson.stem}.po"] = [*entries, *(_quiz(quiz) if quiz.exists() else ())]
+    if root == ROOT:
+        for name, texts in texts_of_pages().items():
+            found[name] = [Entry(text, CELL, places) for text, places in texts.items()]
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
 from typing import TYPE_CHECKING, Any
 
 import rmqlab
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+LONGEST = 90  # a signature in one line
 TOP = """# Python
 
 What `import rmqlab` offers, made from the docstrings. `help(rmqlab)` says the same in a terminal.
@@ -70,25 +70,24 @@ def _entry(name: str, thing: Any) -> str:
 def _signature(thing: Any) -> str:
     """The arguments as they are written; a default that is no plain value is only named."""
     shown = inspect.signature(thing)
-    arguments = [
-        one.replace(default=_Named(one.default)) if not _is_plain(one.default) else one
-        for name, one in shown.parameters.items()
-        if name != "self"
-    ]
-    text = str(shown.replace(parameters=arguments))
-    text = re.sub(r"'([\w\[\], .|]+)'(?=[,)=\s]|$)", r"\1", text)
-    return text if len(text) <= 100 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
+    parts: list[str] = []
+    kinds = [one.kind for one in shown.parameters.values()]
+    for at, (name, one) in enumerate(shown.parameters.items()):
+        if name == "self":
+            continue
+        if one.kind is one.KEYWORD_ONLY and one.VAR_POSITIONAL not in kinds and kinds[at - 1] is not one.KEYWORD_ONLY:
+            parts.append("*")
+        star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
+        kind = "" if one.annotation is one.empty else f": {one.annotation}"
+        default = "" if one.default is one.empty else f" = {_value(one.default)}"
+        parts.append(f"{star}{name}{kind}{default}")
+    result = "" if shown.return_annotation is shown.empty else f" -> {shown.return_annotation}"
+    line = f"({', '.join(parts)}){result}"
+    return line if len(line) <= LONGEST else "(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
 
 
-def _is_plain(value: object) -> bool:
-    return value is inspect.Parameter.empty or value is None or isinstance(value, str | int | float | bool | tuple)
-
-
-class _Named:
-    """A default that is shown by the name of its type."""
-
-    def __init__(self, value: object) -> None:
-        self._name = getattr(value, "__name__", None) or type(value).__name__
-
-    def __repr__(self) -> str:
-        return f"<{self._name}>"
+def _value(value: object) -> str:
+    """A default as it is written; one that is no plain value by its name."""
+    if value is None or isinstance(value, str | int | float | bool | tuple):
+        return repr(value)
+    return getattr(value, "__name__", None) or f"{type(value).__name__}(...)"

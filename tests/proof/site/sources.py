@@ -21,16 +21,16 @@ SVG = "image/svg+xml"
 _LINK = re.compile(r"(?P<before>\]\()(?P<path>\.\./[^)#\s]*)")
 
 
-def lay_out(target: Path, language: str) -> None:
+def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
     """Write all sources for a language into the folder ``target``, which Sphinx then reads.
 
-    The pages of docs/ come to its top, notebooks/ and data/ keep their places.
+    The pages of docs/ come to its top, notebooks/ and data/ keep their places. ``lessons``: the notebooks, too.
     """
     for path in sorted(DOCS.rglob("*")):
         inner = path.relative_to(DOCS)
         if path.is_file() and inner.parts[0] not in NOT_PAGES and "__pycache__" not in inner.parts:
             _copy(path, target / inner)
-    for path in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
+    for path in sorted((ROOT / "notebooks").glob("**/[0-9]*.ipynb")) if lessons else ():
         if ".ipynb_checkpoints" not in path.parts:
             lesson = translated(notebooks.read(path), path.stem.removesuffix("_tasks"), language)
             notebooks.write(target / path.relative_to(ROOT), shown(lesson))
