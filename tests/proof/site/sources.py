@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 DOCS = ROOT / "docs"
 NOT_PAGES = ("lab", "locale")
 SVG = "image/svg+xml"
+_HEADING = re.compile(r"^##+ (.+)$", re.MULTILINE)
+_HEADING_LINE = re.compile(r"^(##+ .+)$", re.MULTILINE)
 _LINK = re.compile(r"(?P<before>\]\()(?P<path>\.\./[^)#\s]*)")
 
 
@@ -32,8 +34,9 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
             _copy(path, target / inner)
     for path in sorted((ROOT / "notebooks").glob("**/[0-9]*.ipynb")) if lessons else ():
         if ".ipynb_checkpoints" not in path.parts:
-            lesson = translated(notebooks.read(path), path.stem.removesuffix("_tasks"), language)
-            notebooks.write(target / path.relative_to(ROOT), shown(lesson))
+            lesson = notebooks.read(path)
+            told = translated(lesson, path.stem.removesuffix("_tasks"), language)
+            notebooks.write(target / path.relative_to(ROOT), shown(with_places(told, lesson)))
     for path in (ROOT / "notebooks" / "glossary.md", ROOT / "data" / "articles" / "README.md"):
         _copy(path, target / path.relative_to(ROOT))
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):
@@ -56,6 +59,27 @@ def shown(notebook: notebooks.Notebook) -> notebooks.Notebook:
             if SVG in data:
                 output["data"] = {"text/html": data[SVG]}
     return notebook
+
+
+def with_places(told: notebooks.Notebook, lesson: notebooks.Notebook) -> notebooks.Notebook:
+    """A translated notebook whose headings can be reached by the places that they have in English."""
+    if told == lesson:
+        return told
+    for cell, original in zip(told["cells"], lesson["cells"], strict=True):
+        if cell["cell_type"] == "markdown" and cell["source"] != original["source"]:
+            places = map(_place, _HEADING.findall(original["source"]))
+            parts = _HEADING_LINE.split(cell["source"])
+            heads = "".join(
+                f'<a id="{next(places, "")}"></a>\n\n{head}{rest}'
+                for head, rest in zip(parts[1::2], parts[2::2], strict=True)
+            )
+            cell["source"] = parts[0] + heads
+    return told
+
+
+def _place(heading: str) -> str:
+    """The name of a heading's place, as MyST and code hosts make it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _copy(path: Path, target: Path) -> None:
