@@ -30,12 +30,20 @@ _PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "))
 _BREAK = re.compile(rf"\n|{_SENTENCE}")
 _ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
 _WORD = re.compile(r"[A-Za-z]{2,}")
-_PROSE = re.compile(r"[A-Za-z']+,? [a-z]{2,}\b|\b[a-z]{2,},? [A-Za-z]")
-_ENGLISH = re.compile(r"\b[a-z]{2,}\b")
-# A template of few words says nothing of a text in whose gaps there is prose; one of few letters ("{a} of {b}") says
-# nothing where an English word is left in a gap.
+_PROSE = re.compile(r"[A-Za-z']+,? [a-z]{2,}\b|\b[a-z]{2,},? [A-Za-z]|; ")
+_TWO_WORDS = re.compile(r"[A-Za-z']{2,}\W.*?[A-Za-z]{2,}|; ")
+_SQL = re.compile(r"[<>=]|\b(?:IS|AND|OR|NOT|BETWEEN|IN|is|between)\b")
+# A template of few words says nothing of a text in whose gaps there is prose, unless it is the head of a list ("your
+# guess: {all}"); one of few letters ("{a} of {b}") says nothing where two English words are left in a gap.
 STRONG, FAINT = 3, 5
-_NUMBER = re.compile(r"((?:[▸✓✗○●◆–-] ?)?(?:\d[\d,.]*|[A-Z][A-Z0-9]{0,3}|'[^']*'…?) )(.+)")
+_LEAD = re.compile(
+    r"((?:[▸✓✗○●◆–-] )?(?:\d[\d,.]* |[A-Z][A-Z0-9]{0,3} |'[^']*'…? |\d+\. |[a-d]\) )?)(.+?)"
+    r"((?: \(\d[^()]*\)| -?\d[\d,.]*%?)*)",
+    re.DOTALL,
+)
+_BRACKET = re.compile(r"(.+) \(([^()]+)\)")
+_NOT_NAMES = r"[a-z]+|[A-Z][a-z]+"
+_NAMED = re.compile(r"(\S+) (.+)")
 _NAMES = re.compile(r"[A-Z]\w*( and [A-Z]\w*)+")
 
 
@@ -67,7 +75,7 @@ class Template(NamedTuple):
     literal: str
     breaks: int
     barred: re.Pattern[str] | None
-    pattern: re.Pattern[str]
+    patterns: tuple[re.Pattern[str], ...]
     translated: str
 
 
@@ -76,8 +84,9 @@ class Words:
 
     def __init__(self, entries: dict[str, str]) -> None:
         """`entries`: text to translation; "{name}" in both stands for what differs from time to time."""
-        self._known = {text: told for text, told in entries.items() if not PLACEHOLDER.search(text)}
-        found = [(text, told) for text, told in entries.items() if text not in self._known]
+        self._entries = {text: told for text, told in entries.items() if not PLACEHOLDER.search(text)}
+        self._known = dict(self._entries)
+        found = [(text, told) for text, told in entries.items() if text not in self._entries]
         found.sort(key=lambda one: -len(PLACEHOLDER.sub("", one[0])))
         self._templates = [_template(*one) for one in found]
 
@@ -101,17 +110,26 @@ class Words:
         found = self._by_template(text, breaks)
         if found is None and breaks:
             found = self._by_parts(text, _WHOLE) or self._by_template(text)
-        return found or self._counted(text) or self._by_parts(text, _PARTS) or self._ended(text)
+        return found or self._edged(text) or self._by_parts(text, _PARTS) or self._ended(text)
 
     def _by_template(self, text: str, breaks: int | None = None) -> str | None:
         for template in self._templates:
             if template.literal in text and breaks in {None, template.breaks}:
-                found = template.pattern.fullmatch(text)
-                if found:
-                    values = {name: self.of(value) for name, value in found.groupdict().items()}
-                    if not (template.barred and any(map(template.barred.search, values.values()))):
+                for pattern in template.patterns:
+                    values = self._values(pattern, template.barred, text)
+                    if values is not None:
                         return _filled(template.translated, values)
         return None
+
+    def _values(self, pattern: re.Pattern[str], barred: re.Pattern[str] | None, text: str) -> dict[str, str] | None:
+        """What stands in the gaps, translated, if the text fits and nothing that is barred is left there."""
+        found = pattern.fullmatch(text)
+        values = {name: self.of(value) for name, value in found.groupdict().items()} if found else {}
+        return (
+            None
+            if not found or (barred and any(barred.search(one) and not _SQL.search(one) for one in values.values()))
+            else values
+        )
 
     def _by_parts(self, text: str, marks: Iterable[tuple[str, str]]) -> str | None:
         for mark, joint in marks:
@@ -121,12 +139,20 @@ class Words:
                 return "".join(self._joined(told, parts, joint, " " if mark == _SENTENCE else mark))
         return None
 
-    def _counted(self, text: str) -> str | None:
-        """A number or a name, and words that are known, as in "4 messages lost" and "A joins"; several names."""
+    def _edged(self, text: str) -> str | None:
+        """What is known with a mark or a number before or behind it, a name before it, or more in brackets."""
         if _NAMES.fullmatch(text):
             return text.replace(" and ", " 和 ")
-        found = _NUMBER.fullmatch(text)
-        return found[1] + self.of(found[2]) if found and self.of(found[2]) != found[2] else None
+        found = _LEAD.fullmatch(text)
+        if found and found[2] != text and self.of(found[2]) != found[2]:
+            return f"{found[1]}{self.of(found[2])}{found[3]}"
+        found = _NAMED.fullmatch(text)
+        if found and found[2] in self._entries and not re.fullmatch(_NOT_NAMES, found[1]):
+            return f"{found[1]} {self.of(found[2])}"
+        found = _BRACKET.fullmatch(text)
+        if found and self.of(found[1]) != found[1]:
+            return f"{self.of(found[1])}（{self.of(found[2])}）"
+        return None
 
     def _ended(self, text: str) -> str | None:
         bare = text[:-1]
@@ -158,9 +184,11 @@ def _template(text: str, translated: str) -> Template:
         else:
             pattern += f"(?P={_group(part)})" if part in seen else names[part]
             seen.add(part)
+    patterns = tuple(re.compile(one) for one in dict.fromkeys((pattern, pattern.replace(".*?", ".*"))))
     said = _WORD.findall(" ".join(parts[::2]))
-    barred = _ENGLISH if len("".join(said)) <= FAINT else _PROSE if len(said) < STRONG else None
-    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), barred, re.compile(pattern), translated)
+    few = len(said) < STRONG and ": {" not in text
+    barred = _TWO_WORDS if len("".join(said)) <= FAINT else _PROSE if few else None
+    return Template(max(parts[::2], key=len), len(_BREAK.findall(text)), barred, patterns, translated)
 
 
 @cache

@@ -20,14 +20,16 @@ MOST_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +[(\"'`]?[A-Za-z{]|[A-Za-z}]'?s? [a-z]{2,}|[a-z]{2,}: |[A-Za-z]{2,}[.!?]$")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _CODE = re.compile(
-    r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b|[=!<>]=|\|\||&&|</?\w+|\bhref=|\bimport |^[\w.]+\(.*\)$|"
+    r"[=!<>]=|\|\||&&|</?\w+|\bhref=|\bimport |^[\w.]+\(.*\)$|"
     r"^[\w-]+: [\w-]+;|"
-    r"^TAGS\b|^[a-zA-Z] [<>=]|^\(?[?\\^$]|@\w|[\w]/[\w*]+/|^[\w.]+ = |\\[dswb]|"
-    r"^\w+ in \(|^\w+ (int|string|long|double)\b|\b(between|is not null|sans-serif|monospace|row wrap)\b|\bAS \w|"
+    r"^TAGS\b|^[a-zA-Z] [<>=]|^\(?[?\\^$]|@\w|[\w]/[\w*]+/|^[\w.]+ = |\\[dswb]|^[\w.]+ (and|or) [\w.]+ [=<>!]|"
+    r"^\w+ in \(|^\w+ (int|string|long|double)\b|\b(between \d|is not null|sans-serif|monospace|row wrap)\b|\bAS \w|"
     r"^(\w+, )+\w*[a-z][A-Z]"
 )
-# A whole sentence is for people, whatever it quotes.
+# A whole sentence is for people, whatever it quotes; so are three words of a text with a word of SQL.
 _SENTENCE = re.compile(r"[A-Z][^<>]*(?: [^<> ]+){3}[^<>]*[\w)}\]\"][.?]")
+_SQL = re.compile(r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b")
+_CLAUSE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
 # What Java programs say themselves is the same in every language, and so are units.
 _JAVA = re.compile(r"java\.lang\.|org\.apache\.|^(Receive New Messages|Invalid MessageSelector|Lexical error)\b")
 _UNITS = {"ms"}
@@ -79,6 +81,8 @@ def is_text(text: str, *, shown: bool = False) -> bool:
     if "{" in words or "}" in words or not words.replace("\n", " ").isprintable():
         return False
     if _CODE.search(text) or _JAVA.search(text) or words.strip() in _UNITS:
+        return False
+    if _SQL.search(text) and not _CLAUSE.search(words):
         return False
     return bool(_WORD.search(words) if shown else _WORD.search(words) and _PROSE.search(text))
 
