@@ -72,6 +72,7 @@ class Explanation:
         if not brief:
             rules = [*(f'RULES["4.8.0"].{name}' for name in entry.rules), *entry.rows]
             yield from _wrapped("  rule     ", ", ".join(rules))
+            yield from _wrapped("  doctor   ", ", ".join(entry.findings) and f"finds it as {', '.join(entry.findings)}")
             said = (
                 f"{one.by} ({one.version}{', ' + one.level + ', ' + one.file if one.level else ''})"
                 for one in entry.said

@@ -111,9 +111,10 @@ def _facts(one: Entry, labels: dict[str, str]) -> Iterator[str]:
         yield f"{labels['also']}: " + ", ".join(
             f'<code class="also">{escape(text.strip())}</code>' for text in one.texts[1:]
         )
-    rules = [*(f"<code>{name}</code>" for name in one.rules), *one.rows]
-    if rules:
-        yield f"{labels['rule']}: {', '.join(rules)}"
+    where = "../explanation/rules.html#rule-"
+    rules = [f'<a href="{where}{name.replace("_", "-")}"><code>{name}</code></a>' for name in one.rules]
+    if rules or one.rows:
+        yield f"{labels['rule']}: {', '.join([*rules, *one.rows])}"
     if one.texts:
         places = (
             f"<code>{each.by}</code>" + (f" ({each.level}, {each.file})" if each.level else "") for each in one.said

@@ -1,0 +1,78 @@
+"""The field of the decoder's page: a number, a word, a pasted line; a link to an entry shows it whatever was typed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rmqlab.diagnosis.decoder import entries
+from tests.browser.conftest import browser, program
+from tests.proof.site import decoder_page
+
+SETTINGS = """
+extensions = ["myst_parser"]
+html_theme = "furo"
+html_static_path = ["_static"]
+myst_enable_extensions = ["deflist", "attrs_inline"]
+suppress_warnings = ["myst.xref_missing"]
+"""
+ASK = """(() => {
+  const field = document.getElementById("decoder-find");
+  field.value = %s;
+  field.dispatchEvent(new Event("input"));
+  return [...document.querySelectorAll("dt:not([hidden])")].map((dt) => dt.firstElementChild.id);
+})()"""
+
+
+@pytest.fixture(scope="module")
+def page(root, tmp_path_factory):
+    """The page alone, built by Sphinx with the site's theme, in a browser."""
+    if program() is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    folder = tmp_path_factory.mktemp("decoder")
+    sources, out = folder / "sources", folder / "site"
+    shutil.copytree(root / "docs" / "_static", sources / "_static")
+    (sources / "index.md").write_text("# Top\n\n```{toctree}\nreference/decoder\n```\n", encoding="utf-8")
+    decoder_page.write(sources / "reference" / "decoder.md", "en")
+    (sources / "conf.py").write_text(SETTINGS, encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", sources, out], check=True, cwd=folder)
+    with browser() as page:
+        page.open((out / "reference" / "decoder.html").as_uri())
+        page.until("document.readyState === 'complete' && !!document.getElementById('decoder-find')", "the page")
+        yield page
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("25", ["response-25-subscription-not-latest"]),
+        ("208", ["response-208-no-message", "request-208-get-consume-stats"]),
+        (
+            "WARN x - SCAN: remove expired channel from ConsumerManager consumerTable. channel=1:5, consumerGroup=G",
+            ["log-scan-expired"],
+        ),
+        ("heartBeatV2 ClientManageProcessor: registerConsumer info changed, SDK address=a, consumerData=b",
+         ["log-register-changed"]),
+        ("nothing that anybody says", []),
+    ],
+)  # fmt: skip
+def test_what_is_asked_is_shown(page, asked, shown):
+    assert page.evaluate(ASK % json.dumps(asked)) == shown
+    assert page.evaluate("document.getElementById('decoder-count').textContent") == str(len(shown))
+
+
+def test_a_link_shows_its_entry_whatever_was_typed(page):
+    page.evaluate(ASK % json.dumps("25"))
+    page.evaluate("location.hash = 'log-scan-expired'")
+    page.until("!document.getElementById('log-scan-expired').closest('dt').hidden", "the entry")
+    assert len(page.evaluate(ASK % '""')) == len(entries())
+
+
+@pytest.mark.parametrize("width", [400, 1024])
+def test_nothing_scrolls_sideways(page, width):
+    page.resize(width)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
