@@ -32,6 +32,7 @@ Questions
     broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
     quiz            three questions about a lesson; the first answer counts
+    progress        what you guessed, solved and answered, in your copy of the lessons
 
 Real brokers
     doctor          who is losing messages in a live cluster, now; nothing is sent to it but questions
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from rmqlab.lessons.check import check
     from rmqlab.lessons.guess import guess
     from rmqlab.lessons.mutants import broken
+    from rmqlab.lessons.progress import progress
     from rmqlab.lessons.quiz import quiz
     from rmqlab.rules import RULES
     from rmqlab.serving import serve
@@ -78,6 +80,7 @@ __all__ = [
     "guess",
     "lint",
     "plan",
+    "progress",
     "quiz",
     "read_store",
     "replay",
@@ -100,6 +103,7 @@ _MODULES = {
     "doctor": "rmqlab.diagnosis.doctor",
     "explain": "rmqlab.diagnosis.explained",
     "guess": "rmqlab.lessons.guess",
+    "progress": "rmqlab.lessons.progress",
     "quiz": "rmqlab.lessons.quiz",
     "read_store": "rmqlab.spark",
     "serve": "rmqlab.serving",

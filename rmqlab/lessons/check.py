@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import translate
+from rmqlab.lessons.progress import note
 from rmqlab.lessons.reply import STEPS, NotYet, Passed
 from rmqlab.rules import Rules
 
@@ -124,9 +125,12 @@ def judge(name: str, answer: object) -> str:
     if _is_open(answer):
         raise CheckFailed(OPEN)
     try:
-        return known[name](answer)
+        right = known[name](answer)
     except (BadInput, AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckFailed(f"That cannot be judged: {type(error).__name__}: {error}.") from error
+    if inspect.isfunction(answer) and answer.__module__ == Rules.__module__:
+        raise CheckFailed(THEIRS)
+    return right
 
 
 def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
@@ -143,9 +147,11 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
     try:
         right = Passed(name, judge(name, answer))
     except CheckFailed as failed:
+        note("task", name.partition("-")[0], name, right=False)
         lines = list(map(str, failed.lines))
         return NotYet(name, show, failed.hint, explained(failed.rule), failed.problem, lines, failed.picture)
-    return NotYet(name, show, THEIRS) if inspect.isfunction(answer) and answer.__module__ == Rules.__module__ else right
+    note("task", name.partition("-")[0], name, right=True)
+    return right
 
 
 def _is_open(answer: object) -> bool:

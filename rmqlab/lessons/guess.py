@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import translate
+from rmqlab.lessons.progress import note_guess
 
 if TYPE_CHECKING:
     from rmqlab.show.tables import Table
@@ -81,6 +82,7 @@ def guess(**values: object) -> Guess:
     missing = [name for name, value in values.items() if value is ...]
     if missing:
         raise GuessFirst(f"Enter your guess first: {', '.join(missing)}. Then run this cell again, and go on below.")
+    note_guess()
     return Guess(values)
 
 

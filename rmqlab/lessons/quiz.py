@@ -16,6 +16,7 @@ from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
 from rmqlab.lessons.check import explained
+from rmqlab.lessons.progress import note
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
@@ -103,6 +104,8 @@ class Quiz:
         The first answer stays: another one is judged as the first.
         """
         question = self.questions[number - 1]
+        if question.id not in self.answered:
+            note("quiz", self.name, question.id, right=choice - 1 == question.answer)
         first = self.answered.setdefault(question.id, choice - 1)
         return verdict(question, first)
 
@@ -143,10 +146,11 @@ class Quiz:
             buttons.append(button)
 
         def clicked(button: object) -> None:
-            said.value = f'<div role="status">{self.answer(number, buttons.index(button) + 1)}</div>'
+            chosen = buttons.index(button)
+            said.value = f'<div role="status">{self.answer(number, chosen + 1)}</div>'
             for at, one in enumerate(buttons):
                 one.disabled = True
-                one.icon = "check" if at == question.answer else ""
+                one.icon = "check" if at == question.answer else "times" if at == chosen else ""
 
         for button in buttons:
             button.on_click(clicked)

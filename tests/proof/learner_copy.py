@@ -25,17 +25,7 @@ FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"
 GUESS = "guess"
 NAMES = {ENGLISH: "English", "zh": "中文"}
-SAVED = "Your tasks, as saved"
-STATE = f"""\
-import json, pathlib, rmqlab
-
-rows = []
-for path in sorted(pathlib.Path("exercises").glob("*.ipynb")):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    tasks = [cell for cell in cells if "rmqlab.check(" in "".join(cell["source"])]
-    done = sum(": right. " in json.dumps(cell["outputs"]) for cell in tasks)
-    rows.append({{"tasks": path.stem, "done": f"{{done}} of {{len(tasks)}}"}})
-rmqlab.show.table("{SAVED}", rows)"""
+STATE = "import rmqlab\n\nrmqlab.progress()"
 ABOUT = """\
 # Lessons on RocketMQ's subscriptions, filters and heartbeats · 课程目录
 
@@ -49,7 +39,7 @@ or delete it, and start `./lab notebook` again. `./lab notebook --read` opens th
 _ROW = re.compile(r"^\| \S.*? \| (.+) \|$", re.MULTILINE)
 OLDER_MARK = "\\*"
 OLDER = f"\n{OLDER_MARK} The lesson has changed since this copy was made.\n"
-HOW = "Tasks count as done when they were right in the saved file. Save your tasks, then run this cell."
+HOW = "A task counts when it was right once, a question by its first answer. Run this cell to see how far you are."
 
 
 class Copied(NamedTuple):

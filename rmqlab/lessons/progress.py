@@ -1,0 +1,113 @@
+"""`rmqlab.progress()`: what a learner guessed, solved and answered, lesson by lesson.
+
+`guess`, `check` and `quiz` write a line each into progress.jsonl of a learner's copy (the folder with 00_index.ipynb).
+Elsewhere nothing is written, and what they show is the same in either place. Lines are only added, each in one write,
+so two notebooks at once do no harm; a file that cannot be written or a broken line stops nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.show.tables import Table
+
+INDEX, FILE = "00_index.ipynb", "progress.jsonl"
+SESSION = "JPY_SESSION_NAME"  # JupyterLab tells each kernel its notebook; other programs do not
+LESSON = re.compile(r"^\d\d_")
+TASK = re.compile(r'rmqlab\.check\("(\d\d-[a-z0-9-]+)"')
+
+
+def note(kind: str, lesson: str, name: str, *, right: bool) -> None:
+    """Remember that a guess was entered, a task judged or a question answered; only in a learner's copy."""
+    folder = learners_folder()
+    if folder is None:
+        return
+    line = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right}) + "\n"
+    with contextlib.suppress(OSError):
+        place = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            os.write(place, line.encode())
+        finally:
+            os.close(place)
+
+
+def note_guess() -> None:
+    """Remember the guess of the notebook that runs, where its name is known."""
+    notebook = Path(os.environ.get(SESSION, "")).name
+    if LESSON.match(notebook):
+        note("guess", notebook[:2], "guess", right=True)
+
+
+def learners_folder() -> Path | None:
+    """The learner's copy in which this runs: the current folder, or the one above for its exercises."""
+    here = Path.cwd()
+    return next((folder for folder in (here, here.parent) if (folder / INDEX).is_file()), None)
+
+
+def progress() -> Table:
+    """A table: for each lesson of this copy whether the guess was entered, tasks solved, questions answered right.
+
+    A task counts when it was right once, here or in the saved notebook. Of a question the first answer counts.
+
+    Raises:
+        BadInput: this is not a learner's copy.
+    """
+    from rmqlab.show.tables import Table
+
+    folder = learners_folder()
+    if folder is None:
+        raise BadInput("progress is kept in your own copy of the lessons: ./lab notebook makes one, run this there")
+    guessed, solved, first = set(), set(), dict[tuple[str, str], bool]()
+    for told in _lines(folder / FILE):
+        match told:
+            case {"kind": "guess", "lesson": str(lesson)}:
+                guessed.add(lesson)
+            case {"kind": "task", "name": str(name), "right": True}:
+                solved.add(name)
+            case {"kind": "quiz", "lesson": str(lesson), "name": str(name), "right": bool(right)}:
+                first.setdefault((lesson, name), right)
+    rows = []
+    for path in sorted(path for path in folder.glob("[0-9][0-9]_*.ipynb") if path.name != INDEX):
+        number = path.name[:2]
+        tasks = _tasks(folder / "exercises", number)
+        done = sum(saved or name in solved for name, saved in tasks.items())
+        answers = [right for (lesson, _), right in first.items() if lesson == number]
+        rows.append(
+            (
+                path.stem,
+                "entered" if number in guessed else "open",
+                f"{done} of {len(tasks)}",
+                f"{sum(answers)} of {len(answers)} right" if answers else "open",
+            )
+        )
+    return Table("Your progress in this copy", ("lesson", "guess", "tasks solved", "quiz"), rows)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with contextlib.suppress(OSError):
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                told = json.loads(line)
+                if isinstance(told, dict):
+                    yield told
+
+
+def _tasks(exercises: Path, number: str) -> dict[str, bool]:
+    """A lesson's tasks by name, as they stand in its notebook of tasks, and whether the saved output says right."""
+    found = {}
+    for path in exercises.glob(f"{number}_*.ipynb"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+                for name in TASK.findall("".join(cell["source"])):
+                    found[name] = f"{name}: right. " in json.dumps(cell.get("outputs"))
+    return found

@@ -1,0 +1,75 @@
+"""Progress: what a learner did in a copy of the lessons, and nothing written anywhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.lessons import progress as module
+from rmqlab.lessons.guess import GuessFirst
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """A learner's copy of lessons 01 and 02, with the tasks of 02."""
+    (tmp_path / "exercises").mkdir()
+    for name in ("00_index.ipynb", "01_eight_messages.ipynb", "02_tags.ipynb"):
+        (tmp_path / name).write_text("{}")
+    cells = [{"source": [f'rmqlab.check("02-{name}", answer)']} for name in ("collide", "client")]
+    (tmp_path / "exercises" / "02_tags_tasks.ipynb").write_text(json.dumps({"cells": cells}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(module.SESSION, str(tmp_path / "01_eight_messages.ipynb"))
+    return tmp_path
+
+
+def rows():
+    return [tuple(row) for row in rmqlab.progress().rows]
+
+
+def test_guess_tasks_and_quiz_stand_in_one_table(copy):
+    assert rows() == [("01_eight_messages", "open", "0 of 0", "open"), ("02_tags", "open", "0 of 2", "open")]
+    with pytest.raises(GuessFirst):
+        rmqlab.guess(A=...)
+    assert rows()[0][1] == "open"
+    rmqlab.guess(A=4)
+    os.chdir(copy / "exercises")
+    rmqlab.check("02-collide", ("a", "b"))
+    assert rows()[1][2] == "0 of 2"
+    rmqlab.check("02-collide", ("Ab", "BC"))
+    rmqlab.check("02-collide", ("a", "b"))  # what was right once stays
+    mine = rmqlab.quiz("02")
+    mine.answer(1, 2)
+    mine.answer(2, 1)
+    rmqlab.quiz("02").answer(2, 2)  # the first answer counts
+    assert rows() == [("01_eight_messages", "entered", "0 of 0", "open"), ("02_tags", "open", "1 of 2", "1 of 2 right")]
+
+
+def test_nothing_is_written_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rmqlab.guess(A=4)
+    rmqlab.check("02-collide", ("a", "b"))
+    rmqlab.quiz("02").answer(1, 1)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(BadInput, match=r"in your own copy of the lessons: \./lab notebook makes one"):
+        rmqlab.progress()
+
+
+def test_broken_lines_and_a_file_that_cannot_be_written_stop_nobody(copy):
+    (copy / module.FILE).write_text('{"kind": "task", "name": 3}\nnonsense\n[1]\n\n')
+    mine = rmqlab.quiz("02")
+    mine.answer(1, 2)
+    assert rows()[1][3] == "1 of 1 right"
+    (copy / module.FILE).unlink()
+    (copy / module.FILE).mkdir()
+    assert "Right" in rmqlab.quiz("02").answer(1, 2)
+    assert rows()[1][3] == "open"
+
+
+def test_a_guess_in_a_notebook_without_a_known_name_is_not_noted(copy, monkeypatch):
+    monkeypatch.setenv(module.SESSION, "Untitled.ipynb")
+    rmqlab.guess(A=4)
+    assert not (copy / module.FILE).exists()
