@@ -85,9 +85,9 @@ def progress() -> Table:
         rows.append(
             (
                 path.stem,
-                "entered" if number in guessed else "open",
+                "✓" if number in guessed else None,
                 f"{done} of {len(tasks)}",
-                f"{sum(answers)} of {len(answers)} right" if answers else "open",
+                f"{sum(answers)} of {len(answers)} right" if answers else None,
             )
         )
     return Table("Your progress in this copy", ("lesson", "guess", "tasks solved", "quiz"), rows)
