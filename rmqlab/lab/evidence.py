@@ -83,9 +83,11 @@ def _words(fact: Fact, reading: RunView) -> str:
             new, old = f["new"], f["old"]
             if new is None:
                 return f"{f['client']}'s heartbeat no longer names the topic: subscription {old.sub_string} removed"
-            before = f" in place of {old.sub_string} @ {seconds(reading.version(old.sub_version))}" if old else ""
-            version = seconds(reading.version(new.sub_version))
-            return f"{f['client']} sets the group's subscription to {new.sub_string} @ {version}{before}"
+            now = f"{new.sub_string} @ {seconds(reading.version(new.sub_version))}"
+            if not old:
+                return f"{f['client']} sets the group's subscription to {now}"
+            before = f"{old.sub_string} @ {seconds(reading.version(old.sub_version))}"
+            return f"{f['client']} sets the group's subscription to {now} in place of {before}"
         case "notify":
             return f"tells {f['client']} that the group's members changed"
         case "pull":

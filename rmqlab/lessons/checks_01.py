@@ -34,10 +34,10 @@ PLACES = {
     "dropped by the broker": Fate.DROPPED_BY_BROKER_TAG,
     "dropped by a client": Fate.DROPPED_BY_CLIENT,
 }
-RULE_OF_FATES = (
-    "The broker compares tag codes with the group's one slot, whoever pulls (S-35, S-51). What it returns, the "
-    "consumer checks again against its own tags (S-82)."
-)
+BY_CODE = "The broker compares tag codes with the group's one slot, whoever pulls (S-35, S-51)."
+BY_TEXT = "What it returns, the consumer checks again against its own tags (S-82)."
+RULE_OF_FATES = f"{BY_CODE} {BY_TEXT}"
+MAY_CHANGE = "Your protocol may change each of these."
 BY_IDS = "Queues go to the members in the order of their client ids, whoever started first (S-32)."
 ONE_SLOT = "The highest version holds the group's one slot; the last to look for queues usually has it (S-77, S-84)."
 
@@ -192,7 +192,7 @@ def protocol(answer: Any) -> str:
         if problem is not None:
             reading = RunView(run)
             body = next(fate.body for fate in reading.fates if fate.body in problem)
-            rules = f"{BY_IDS} {RULE_OF_FATES} Your protocol may change each of these."
+            rules = f"{BY_IDS} {RULE_OF_FATES} {MAY_CHANGE}"
             way = way_of(reading, body)
             raise CheckFailed(hint, problem=f"{problem}.", rule=rules, lines=way, picture=swimlane(run))
     failed = broken_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint=hint)

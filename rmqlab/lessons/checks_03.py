@@ -175,9 +175,11 @@ def _one_repair(name: str, wanted: Repair, expression: object) -> None:
     for row in product(*wanted.values.values()):
         message = {key: value for key, value in zip(wanted.values, row, strict=True) if value is not None}
         if compiled.matches(message) != wanted.means(message):
-            verb = "passes, and should not" if compiled.matches(message) else "should pass, and does not"
-            raise CheckFailed(HINTS["repair"], rule=rule, picture=_tree(text, message),
-                              problem=f"{name}: a message with {_told(message)} {verb}.")  # fmt: skip
+            told = f"{name}: a message with {_told(message)}"
+            wrong = (
+                f"{told} passes, and should not." if compiled.matches(message) else f"{told} should pass, and does not."
+            )
+            raise CheckFailed(HINTS["repair"], rule=rule, picture=_tree(text, message), problem=wrong)
 
 
 def hunt(answer: Any) -> str:

@@ -18,6 +18,8 @@ from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.lessons.rule_cases import CASES, UNKNOWN, Case, in_words, vector_cases
 from rmqlab.rules import DEFAULT_RULES
 
+ENDS = "Does every way through it end in return?"
+
 
 def differs_in_a_case(
     field: str, mine: object, cases: Iterable[Case | tuple[Any, ...]] | None = None, *, hint: str = ""
@@ -83,7 +85,7 @@ def _answers(mine: Any, args: tuple[Any, ...], right: object, real: object) -> s
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         return in_a_sentence(error, mine)
     if answer is ... or (answer is None and right is not None and not _says_none(real)):
-        return f"your function gives {answer!r}. Does every way through it end in return?"
+        return f"your function gives {answer!r}. {ENDS}"
     kind = _kind_of(right)
     if kind and not isinstance(answer, kind) and answer is not None:
         return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kind[0].__name__}."

@@ -164,9 +164,9 @@ def _rebalances(reading: RunView) -> Iterator[Moment]:
     stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
     for fact in reading.facts("rebalance"):
         stamp = stamps.get((fact.source, fact.t))
-        stamped = f"; new stamp {seconds(reading.version(stamp['version']))}" if stamp else ""
-        t = fact.t - reading.zero
-        text, order = f"owns {ranges(fact['queues']) or 'nothing'}{stamped}", reading.place(fact)
+        told = [f"owns {ranges(fact['queues']) or 'nothing'}"]
+        told += [f"new stamp {seconds(reading.version(stamp['version']))}"] if stamp else []
+        t, text, order = fact.t - reading.zero, "; ".join(told), reading.place(fact)
         yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
 
 
