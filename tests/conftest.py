@@ -7,7 +7,9 @@ Each test belongs to one tier, and its place says which: ``notebooks``, ``browse
 from __future__ import annotations
 
 import os
+import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 # The longest work comes first, so that no core waits at the end for the other one.
 TIERS = ("notebooks", "browser", "java", "spark", "slow", "fast")
+NOTEBOOK = re.compile(r"\b\d\d_\w+")
+ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
 
 # The same examples in every run: a red test is red for everybody, and no slow machine makes it flaky.
@@ -102,17 +106,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: TIERS.index(tiers[item]))
 
 
+@cache
+def _scope(nodeid: str) -> str:
+    """What one core runs in one go: a module, and together what shares a server that takes long to start."""
+    module, _, test = nodeid.partition("::")
+    if module.startswith("tests/interop/"):
+        return "tests/interop"  # real brokers on fixed ports
+    if module == "tests/notebooks/test_running.py":
+        # Each runs a whole notebook; those that ask for Spark share a Connect server.
+        name = NOTEBOOK.search(test)
+        texts = [path.read_text("utf-8") for path in (ROOT / "notebooks").rglob(f"{name[0]}.ipynb")] if name else []
+        return "Spark Connect" if any("rmqlab.spark(" in text for text in texts) else nodeid
+    # One Spark session: a JVM that is warm does in one second what a new one does in ten.
+    path = ROOT / module
+    return "Spark" if path.suffix == ".py" and ASKS_FOR_SPARK.search(path.read_text("utf-8")) else module
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    """Give a core one module after the other, so that what its tests share is made once."""
+    """Give a core one scope after the other, so that what its tests share is made once."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByModule(LoadScopeScheduling):
+    class ByScope(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            if nodeid.startswith("tests/interop/"):
-                return "tests/interop"  # real brokers on fixed ports: one core runs them all
-            if nodeid.startswith("tests/notebooks/test_running.py"):
-                return nodeid  # each runs a whole notebook
-            return nodeid.partition("::")[0]
+            return _scope(nodeid)
 
-    return ByModule(config, log)
+    return ByScope(config, log)
