@@ -22,6 +22,7 @@ PASSES_ON = True
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: those it does not know go to JupyterLab."""
     parser.add_argument("--folder", default=FOLDER, metavar="NAME", help=f"of your copy, beside notebooks/ ({FOLDER})")
+    parser.add_argument("--copy", action="store_true", help="make your copy and its kernels, and open nothing")
     parser.add_argument("--read", action="store_true", help="open the lessons as they ran, in notebooks/, to read them")
     parser.add_argument("--execute", nargs="+", type=Path, metavar="FILE", help="run these notebooks, write them clean")
     parser.add_argument(
@@ -43,6 +44,9 @@ def run(args: Namespace) -> int:
     if args.execute or args.exercises:
         return _write(args, notebooks)
     opened = next(iter(sorted(notebooks.glob("*.ipynb"))), notebooks) if args.read else _copy(args, notebooks)
+    if args.copy:
+        write_json({"copy": str(opened.parent)}, args.json)
+        return 0
     _trust(opened.parent)
     root = notebooks.parent
     command = [

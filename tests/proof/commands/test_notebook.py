@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
+from rmqlab import cli
+from rmqlab.checkout import ROOT
 from rmqlab.cli import main
 from rmqlab.lessons.notebooks import read, write
 from tests.proof.commands import notebook as verb
@@ -55,6 +60,35 @@ def commands(monkeypatch):
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command: commands.append(command) or 3)
     return commands
+
+
+def test_a_copy_alone_opens_nothing(tree, commands, capsys):
+    assert main(["notebook", "--copy", "--json", "-"]) == 0
+    assert commands == []
+    copy = Path(json.loads(capsys.readouterr().out)["copy"])
+    assert copy == tree.parent / "my-lessons"
+    assert (copy / "00_index.ipynb").is_file()
+
+
+@pytest.mark.parametrize("file", [".devcontainer/devcontainer.json", "postBuild"])
+def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(file):
+    """Neither Binder nor Codespaces is started here: their commands are ours, and the rest is well formed."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if file.endswith(".json"):
+        settings = json.loads(text)
+        assert {"name", "image", "postCreateCommand", "hostRequirements"} <= set(settings)
+        version = re.fullmatch(r"python:3\.(\d+)-\w+", settings["image"])
+        assert int(version[1]) >= 11
+        text = f"{settings['postCreateCommand']}\n{settings['postAttachCommand']}"
+    else:
+        assert os.access(ROOT / file, os.X_OK)
+        assert text.startswith("#!/usr/bin/env bash")
+    found = re.findall(r"(?:\./lab|^rmqlab) (\w+) ([^'\n\"]+)", text, re.MULTILINE)
+    assert found
+    for name, arguments in found:
+        assert name == "notebook"
+        known, rest = cli.parser_of(name).parse_known_args(arguments.split())
+        assert known.copy or set(rest) <= {"--no-browser", "--allow-root"}
 
 
 def test_jupyterlab_opens_the_index_of_a_trusted_copy(tree, commands):
