@@ -8,13 +8,16 @@ in front do not matter, and a long line costs no more than its length.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 
 from rmqlab.checkout import carried
+from rmqlab.errors import BadInput
+from rmqlab.filter.consistency import CannotTellError, tell_apart
+from rmqlab.filter.filter_api import build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +36,8 @@ SURE: Final = {
     "read": "read in the source",
 }
 """How we know an entry."""
+LONGEST_COMPARED: Final = 1_000
+"""Characters of an expression that is compared by meaning."""
 _VALUE: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -50,7 +55,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     `texts` are templates; a code has `number` and `name` instead, the status of a pull a `name`. `rules` are fields of
     `rmqlab.RULES["4.8.0"]`, `rows` are the articles', `findings` kinds of the doctor's, `see` names other entries. With
-    `differs` (two values and a key in them) it is part of ordinary work when both values have the same under that key.
+    `differs` (expression and type of the old and the new subscription, as values of the line) it is part of ordinary
+    work when both let the same messages pass.
     """
 
     id: str
@@ -60,7 +66,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str = ""
     texts: tuple[str, ...] = ()
     effect: Effect
-    differs: tuple[str, str, str] | None = None
+    differs: tuple[str, str, str, str] | None = None
     means: str
     do: str
     rules: tuple[str, ...] = ()
@@ -86,9 +92,28 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """How bad it is with these values of a line."""
         if self.differs is None:
             return self.effect
-        old, new, key = self.differs
-        before, after = _under(values.get(old, ""), key), _under(values.get(new, ""), key)
-        return "normal" if before is not None and before == after else self.effect
+        old, old_type, new, new_type = (_valued(values, path) for path in self.differs)
+        return "normal" if _is_same(old, old_type, new, new_type) else self.effect
+
+
+def _valued(values: dict[str, str], path: str) -> str | None:
+    """A value of a line, or with `value.key` what the Java object that it prints has under the key."""
+    name, _, key = path.partition(".")
+    return _under(values.get(name, ""), key) if key else values.get(name)
+
+
+@lru_cache(1_000)
+def _is_same(old: str | None, old_type: str | None, new: str | None, new_type: str | None) -> bool:
+    """Whether two expressions let the same messages pass: by text, or proven by meaning."""
+    if None in {old, new} or (old, old_type) == (new, new_type):
+        return old == new is not None
+    if max(len(old or ""), len(new or "")) > LONGEST_COMPARED:
+        return False
+    try:
+        apart = tell_apart(build("T", old, old_type), build("T", new, new_type))
+    except (BadInput, CannotTellError):
+        return False
+    return apart.proven and apart.only_first is None and apart.only_second is None
 
 
 def _under(value: str, key: str) -> str | None:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 
 from rmqlab.diagnosis.decoder import EFFECTS, SURE, Effect, Entry, coded, decode, entries, template
+from rmqlab.diagnosis.kinds import counted
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
@@ -53,9 +54,10 @@ class Explanation:
         kind = {"response": "answer code", "request": "request code", "status": "status of a pull,"}.get(
             entry.kind, entry.kind
         )
-        if self.first != self.last:
-            times = f", {self.first_time} to {self.last_time}" if self.first_time else ""
-            yield f"{self.effect}: {self.count} times, lines {self.first} to {self.last}{times}"
+        if brief:
+            times = f", {self.first_time} to {self.last_time}" if self.first_time != self.last_time else ""
+            where = f"lines {self.first} to {self.last}{times}" if self.count > 1 else f"line {self.first}"
+            yield f"{self.effect}: {counted(self.count, 'line')}, {where}"
         yield from _wrapped("", entry.title)
         if not brief:
             who = f"{kind} of the {entry.speaker}, {' and '.join(entry.versions)}"
@@ -65,7 +67,7 @@ class Explanation:
                 yield f"  {name} = {textwrap.shorten(value, WIDTH - 6 - len(name), placeholder=' ...')}"
         if self.effect != entry.effect:
             yield from _wrapped(
-                "  here     ", "old and new ask for the same: only the version moved, as in every rebalance"
+                "  here     ", "old and new let the same messages pass: only the version moved, or the text"
             )
         yield from _wrapped("  means    ", entry.means)
         yield from _wrapped("  do       ", entry.do)

@@ -108,7 +108,11 @@ def test_logs_of_real_brokers_and_clients(golden, name, worst, held):
     assert found.worst == worst
     assert held <= {one.entry.id for one in found.found}
     assert all(name[7:] in one.entry.versions for one in found.found)
-    assert 10 <= found.lines - found.known <= 12
+    assert found.lines - found.known == 12
+    changed = [one.effect for one in found.found if one.entry.id == "log-subscription-replaced"]
+    assert changed == (
+        ["loss", "normal"] if "broker" in name else []
+    )  # one differs, one has moved or is in other words
 
 
 def test_one_version_moved_is_no_loss():
@@ -116,6 +120,21 @@ def test_one_version_moved_is_no_loss():
     calm = explain(changed("tagA", "tagA"))
     assert calm.worst == "normal"
     assert "only the version moved" in str(calm)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        ("SQL92:a > 3", "SQL92:3 < a", "normal"),
+        ("SQL92:a > 3", "SQL92:a > 4", "loss"),
+        ("SQL92:a > 3", "TAG:a > 3", "loss"),
+        ("SQL92:a >", "SQL92:b = 1", "loss"),
+        ("TAG:a||b", "TAG:b || a", "normal"),
+    ],
+)
+def test_other_texts_are_compared_by_meaning(old, new, effect):
+    line = f"Ignore consumer(G:T) filter, because of version 1 <= 2, but maybe info changed!old={old}, ignored={new}"
+    assert explain(line).worst == effect
 
 
 @pytest.mark.parametrize(
