@@ -24,7 +24,7 @@ ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 # What a text is taken apart at when no entry is the whole of it, and what joins its parts in Chinese.
-_SENTENCE = r"(?<=[.!?]) (?=\S)"
+_SENTENCE = r"(?<=\S[.!?]) (?=\S)"
 _WHOLE = (("\n", "\n"), (_SENTENCE, ""))
 _PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "))
 _BREAK = re.compile(rf"\n|{_SENTENCE}")
@@ -107,10 +107,28 @@ class Words:
     def _found(self, text: str) -> str | None:
         """By a template with as many sentences, else sentence by sentence, else by any template, else part by part."""
         breaks = len(_BREAK.findall(text))
-        found = self._by_template(text, breaks)
+        found = (self._columns(text) if "  " in text else None) or self._by_template(text, breaks)
         if found is None and breaks:
             found = self._by_parts(text, _WHOLE) or self._by_template(text)
-        return found or self._edged(text) or self._by_parts(text, _PARTS) or self._ended(text)
+        found = found or self._edged(text) or self._headed(text) or self._ended(text)
+        return found or self._by_parts(text, _PARTS)
+
+    def _columns(self, text: str) -> str | None:
+        """A line in columns, cell by cell, unless an entry has columns too."""
+        if any(r"\ \ " in one.pattern and one.fullmatch(text) for told in self._templates for one in told.patterns):
+            return None
+        parts = re.split("( {2,})", text)
+        told = [part if part.isspace() else self.of(part) for part in parts]
+        return "".join(told) if told != parts else None
+
+    def _headed(self, text: str) -> str | None:
+        """A head and a colon, and behind it what is known as a whole; values that are given stay as they are."""
+        for colon in re.finditer(": ", text):
+            head, tail = text[: colon.start()], text[colon.end() :]
+            told = self._entries.get(tail) or self._by_template(tail, len(_BREAK.findall(tail)))
+            if told:
+                return f"{head}：{told}" if "=" in head else f"{self.of(f'{head}:')}{told}"
+        return None
 
     def _by_template(self, text: str, breaks: int | None = None) -> str | None:
         for template in self._templates:
@@ -143,6 +161,8 @@ class Words:
         """What is known with a mark or a number before or behind it, a name before it, or more in brackets."""
         if _NAMES.fullmatch(text):
             return text.replace(" and ", " 和 ")
+        if ", then " in text:
+            return "，然后 ".join(map(self.of, text.split(", then ")))
         found = _LEAD.fullmatch(text)
         if found and found[2] != text and self.of(found[2]) != found[2]:
             return f"{found[1]}{self.of(found[2])}{found[3]}"

@@ -73,7 +73,7 @@ def loss_findings(case: GroupCase) -> Iterator[Finding]:
 
 def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
     lost, evidence = told.lost.total(), _evidence(case, topic, told)
-    parts = [f"{one['lost']} with {_tag(one['code'], one['tags'])} {one['where']}" for one in evidence["by_tag"]]
+    parts = [_said(f"{one['lost']} with {_tag(one['code'], one['tags'])}", one["where"]) for one in evidence["by_tag"]]
     window = "that passed since the last look" if _since(case) else "that passed last"
     sure = Certainty.PROVED if told.proved else Certainty.IMPLIED
     numbers = [f"{told.proved} surely lost"] if told.proved else []
@@ -217,6 +217,10 @@ def tag_names(case: GroupCase, topic: str) -> dict[int, set[str]]:
     for tag in tags - {""}:
         names.setdefault(DEFAULT_RULES.tags_code(tag), set()).add(tag)
     return names
+
+
+def _said(what: str, where: str) -> str:
+    return f"{what} dropped by the broker" if where == BY_BROKER else f"{what} dropped by the owner"
 
 
 def _tag(code: int, tags: Sequence[str]) -> str:
