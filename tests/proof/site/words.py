@@ -19,6 +19,8 @@ from tests.proof.site.sources import lay_out
 FOLDER = "docs/locale/LANG/LC_MESSAGES"
 # Made from docstrings and help texts, which are English; their pages say so.
 _LETTERS = re.compile("[A-Za-z]{2}")
+# A code or a text that a program prints, alone with its anchor, is the same in every language.
+_CODE = re.compile(r"`[^`]+`\{[^}]*\}")
 ENGLISH = {"reference/api", "reference/verbs", "explanation/rules"}
 
 
@@ -45,7 +47,9 @@ def texts_of_pages() -> dict[str, dict[str, tuple[str, ...]]]:
             if page not in ENGLISH | {"sphinx"}:
                 entries = polib.pofile(path.read_text(encoding="utf-8"))
                 found[f"{FOLDER}/{page}.po"] = {
-                    entry.msgid: (page,) for entry in entries if _LETTERS.search(entry.msgid)
+                    entry.msgid: (page,)
+                    for entry in entries
+                    if _LETTERS.search(entry.msgid) and not _CODE.fullmatch(entry.msgid)
                 }
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found[f"{FOLDER}/README.po"] = dict.fromkeys(blocks_of(readme), ("README.md",))
