@@ -17,7 +17,7 @@ class PairsOfLetters(SearchEnglish):
     """English words as in English; of Chinese text each two letters that stand side by side."""
 
     lang = "zh"
-    language_name = "Chinese"
+    language_name = "English"  # Sphinx names the stemmer in the browser after it
     js_splitter_code = r"""
 function splitQuery(query) {
     const words = query.match(/[\u3400-\u9fff]+|(?:(?![\u3400-\u9fff])[\p{L}\p{N}_])+/gu) || [];

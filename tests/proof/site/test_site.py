@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
+
 import pytest
 
 from rmqlab.checkout import ROOT
 from rmqlab.diagnosis.decoder import entries
 from rmqlab.errors import BadInput
+from tests.browser.conftest import browser, program
 from tests.proof.site.build import LANGUAGES, build
 from tests.proof.site.chinese_search import PairsOfLetters
 from tests.proof.site.decoder_page import LABELS
@@ -87,3 +93,102 @@ def test_chinese_is_found_by_pairs_of_letters():
     assert language.split("消费者组的 tagA, 8 messages") == ["消费", "费者", "者组", "组的", "tagA", "8", "messages"]
     assert language.word_filter("组")
     assert not language.word_filter("the")
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    """A Chromium and the address of the site on a server that hands out files and nothing else."""
+    if program() is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    asked = []
+
+    class Files(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            asked.append(self.path)
+
+    handler = functools.partial(Files, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browser() as page:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield page, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+    assert asked
+
+
+def shown(pages, path, width=1280):
+    page, address = pages
+    page.resize(width)
+    page.open(f"{address}/{path}")
+    page.until(f"document.readyState === 'complete' && location.href === '{address}/{path}'", path)
+    return page
+
+
+LOOKED_AT = (
+    "en/start/index.html", "zh/start/index.html", "en/notebooks/01_eight_messages.html",
+    "zh/notebooks/08_every_schedule.html", "en/how-to/audit-a-store.html", "en/reference/verbs.html",
+    "en/reference/api.html", "en/reference/decoder.html", "en/explanation/rules.html", "en/instructors/index.html",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [400, 1024, 1280])
+def test_no_page_scrolls_sideways(pages, width):
+    wide = {}
+    for path in LOOKED_AT:
+        page = shown(pages, path, width)
+        if (least := page.evaluate("document.documentElement.scrollWidth - innerWidth")) > 0:
+            wide[path] = least
+    assert wide == {}
+
+
+def test_the_switch_leads_to_the_same_page(pages):
+    page = shown(pages, "en/how-to/spark.html", 400)
+    page.evaluate("document.querySelector('.site-languages a').click()")
+    page.until("location.pathname === '/zh/how-to/spark.html' && document.documentElement.lang === 'zh-CN'", "zh")
+
+
+@pytest.mark.parametrize(
+    ("language", "asked", "found"),
+    [
+        ("en", "commitlog resend", "how-to/audit-a-store"),
+        ("zh", "重平衡", "notebooks/07_rebalance"),
+        ("zh", "布隆过滤器值得开启", "notebooks/05_bloom_profile"),
+        ("zh", "SQL92 属性过滤", "notebooks/03_sql92"),
+    ],
+)
+def test_a_search_finds_the_page(pages, language, asked, found):
+    page = shown(pages, f"{language}/search.html?q={quote(asked)}")
+    links = "[...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))"
+    page.until(f"{links}.some(one => one.startsWith('{found}.html'))", f"{found} for {asked}", 20)
+
+
+# The contrast of each text with what lies behind it, as WCAG reckons it; pictures have their own ground.
+CONTRAST = """(() => {
+  const rgb = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return n.length > 3 ? n : [...n, 1]; };
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [.2126, .7152, .0722][at], 0);
+  const ground = (at) => { for (; at; at = at.parentElement) { const c = rgb(getComputedStyle(at).backgroundColor);
+    if (c[3] > .9) return c; } return rgb(getComputedStyle(document.documentElement).backgroundColor); };
+  const bad = new Set();
+  const walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    const box = node.parentElement;
+    if (!node.data.trim() || box.closest('svg, style, script, .headerlink') || !box.checkVisibility()) continue;
+    const [a, b] = [light(rgb(getComputedStyle(box).color)), light(ground(box))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < 4.5) bad.add(node.data.trim().slice(0, 40));
+  }
+  return [...bad].slice(0, 5);
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_by_day_and_by_night(pages, scheme):
+    pages[0].call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    faint = {}
+    for path in LOOKED_AT:
+        page = shown(pages, path)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+        if found := page.evaluate(CONTRAST):
+            faint[path] = found
+    pages[0].call("Emulation.setEmulatedMedia", features=[])
+    assert faint == {}
