@@ -142,7 +142,7 @@ def test_no_page_scrolls_sideways(pages, width):
 def test_the_switch_leads_to_the_same_page(pages):
     page = shown(pages, "en/how-to/spark.html", 400)
     page.evaluate("document.querySelector('.site-languages a').click()")
-    page.until("location.pathname === '/zh/how-to/spark.html' && document.documentElement.lang === 'zh-CN'", "zh")
+    page.until("location.pathname === '/zh/how-to/spark.html' && document.documentElement?.lang === 'zh-CN'", "zh")
 
 
 @pytest.mark.parametrize(
