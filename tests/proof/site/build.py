@@ -67,10 +67,11 @@ def build(
                     other.kill()
                 raise SiteError(f"{language}: {told.strip().replace(f'{scratch}/sources-{language}/', '')}")
         if lab and find_spec("tests.proof.site.playgrounds"):
-            from tests.proof.site.playgrounds import assemble
+            from tests.proof.site import browser_lessons, playgrounds
 
             tell("site: lab")
-            assemble(made / "lab")
+            playgrounds.assemble(made / "lab")
+            browser_lessons.assemble(made / "lab" / "lessons")
         (made / "index.html").write_text(FIRST_PAGE, encoding="utf-8")
         (made / MARK).touch()
         for rest in made.rglob(".buildinfo"):

@@ -47,14 +47,14 @@ def pyodide() -> Path:
         if npm is None:
             raise BadInput("npm is not installed, and Pyodide comes from there: apt-get install nodejs npm")
         place.mkdir(exist_ok=True)
-        _fetch(npm, "install", "--silent", "--no-package-lock", "--prefix", str(place), f"pyodide@{PYODIDE}")
+        fetch(npm, "install", "--silent", "--no-package-lock", "--prefix", str(place), f"pyodide@{PYODIDE}")
     if not list(place.glob("msgspec-*.whl")):
         wanted = ["--no-deps", "--only-binary=:all:", *MSGSPEC_PLATFORM, "--abi", "cp314", "--dest", str(place)]
-        _fetch(sys.executable, "-m", "pip", "download", "--quiet", *wanted, f"msgspec=={version('msgspec')}")
+        fetch(sys.executable, "-m", "pip", "download", "--quiet", *wanted, f"msgspec=={version('msgspec')}")
     return place
 
 
-def _fetch(*command: str) -> None:
+def fetch(*command: str) -> None:
     """Bring a package from its registry."""
     told = subprocess.run(command, check=False, capture_output=True, text=True, timeout=ONE_CALL_S)  # noqa: S603
     if told.returncode:
@@ -71,15 +71,16 @@ def packages(place: Path) -> Iterator[tuple[str, bytes]]:
     for name in PURE:
         spec = find_spec(name)
         origin = Path(spec.origin or "") if spec is not None else Path()
-        yield from _tree(origin.parent, name) if origin.name == "__init__.py" else [(origin.name, origin.read_bytes())]
-    for name, content in _tree(ROOT / "rmqlab", "rmqlab"):
+        yield from tree(origin.parent, name) if origin.name == "__init__.py" else [(origin.name, origin.read_bytes())]
+    for name, content in tree(ROOT / "rmqlab", "rmqlab"):
         if name.split("/")[1] not in LEFT_OUT:
             yield name, content
     for file in sorted(folder("docs").joinpath("lab").glob("*.py")):
         yield file.name, file.read_bytes()
 
 
-def _tree(top: Path, name: str) -> Iterator[tuple[str, bytes]]:
+def tree(top: Path, name: str) -> Iterator[tuple[str, bytes]]:
+    """Name, below `name`, and content of every file below a folder."""
     for path in sorted(top.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             yield f"{name}/{path.relative_to(top).as_posix()}", path.read_bytes()
