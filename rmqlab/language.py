@@ -31,7 +31,7 @@ _BREAK = re.compile(rf"\n|{_SENTENCE}")
 _ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _PROSE = re.compile(r"[A-Za-z']+,? [a-z]{2,}\b|\b[a-z]{2,},? [A-Za-z]|; ")
-_TWO_WORDS = re.compile(r"[A-Za-z']{2,}\W.*?[A-Za-z]{2,}|; ")
+_TWO_WORDS = re.compile(r"[A-Za-z']{2,}\W[^\u4e00-\u9fff]*?[A-Za-z]{2,}|; ")
 _SQL = re.compile(r"[<>=]|\b(?:IS|AND|OR|NOT|BETWEEN|IN|is|between)\b")
 # A template of few words says nothing of a text in whose gaps there is prose, unless it is the head of a list ("your
 # guess: {all}"); one of few letters ("{a} of {b}") says nothing where two English words are left in a gap.

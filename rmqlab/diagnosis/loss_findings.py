@@ -73,7 +73,7 @@ def loss_findings(case: GroupCase) -> Iterator[Finding]:
 
 def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
     lost, evidence = told.lost.total(), _evidence(case, topic, told)
-    parts = [_said(f"{one['lost']} with {_tag(one['code'], one['tags'])}", one["where"]) for one in evidence["by_tag"]]
+    parts = [_said(one["lost"], _tag(one["code"], one["tags"]), one["where"]) for one in evidence["by_tag"]]
     window = "that passed since the last look" if _since(case) else "that passed last"
     sure = Certainty.PROVED if told.proved else Certainty.IMPLIED
     numbers = [f"{told.proved} surely lost"] if told.proved else []
@@ -219,8 +219,10 @@ def tag_names(case: GroupCase, topic: str) -> dict[int, set[str]]:
     return names
 
 
-def _said(what: str, where: str) -> str:
-    return f"{what} dropped by the broker" if where == BY_BROKER else f"{what} dropped by the owner"
+def _said(lost: int, tag: str, where: str) -> str:
+    if where == BY_BROKER:
+        return f"{lost} with {tag} dropped by the broker"
+    return f"{lost} with {tag} dropped by the owner"
 
 
 def _tag(code: int, tags: Sequence[str]) -> str:
