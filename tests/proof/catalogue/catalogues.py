@@ -20,6 +20,7 @@ from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.explorer.invariants import INVARIANTS
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import texts_of
+from tests.proof.site.readme import CHINESE, in_chinese
 from tests.proof.site.words import texts_of_pages
 
 if TYPE_CHECKING:
@@ -164,7 +165,14 @@ def update(root: Path = ROOT) -> list[Path]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 changed.append(path)
+    if root == ROOT and (text := in_chinese((ROOT / "README.md").read_text(encoding="utf-8"))) != _readme():
+        CHINESE.write_text(text, encoding="utf-8")
+        changed.append(CHINESE)
     return changed
+
+
+def _readme() -> str:
+    return CHINESE.read_text(encoding="utf-8") if CHINESE.exists() else ""
 
 
 def problems(root: Path = ROOT) -> list[Problem]:
@@ -176,6 +184,8 @@ def problems(root: Path = ROOT) -> list[Problem]:
             path = root / catalogue
             old = list(polib.pofile(path.read_text(encoding="utf-8"))) if path.exists() else []
             found += [Problem(catalogue, *one) for one in _of_one(entries, old)]
+    if root == ROOT and in_chinese((ROOT / "README.md").read_text(encoding="utf-8")) != _readme():
+        found.append(Problem(CHINESE.name, "the file", "", "is not what README.md and its catalogue make"))
     return found
 
 

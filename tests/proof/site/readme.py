@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 CATALOGUE = ROOT / "docs" / "locale" / "zh" / "LC_MESSAGES" / "README.po"
 CHINESE = ROOT / "README.zh.md"
+SWITCH = {"[中文](README.zh.md)": "[English](README.md)"}
 _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _RULE = re.compile(r"\|[-| ]+\|")
 _WORD = re.compile(r"[A-Za-z]{2}")
@@ -30,7 +31,8 @@ def blocks_of(text: str) -> list[str]:
 def in_chinese(text: str) -> str:
     """README in Chinese; a block that is not translated stays English."""
     told = read_catalogue(CATALOGUE) if CATALOGUE.exists() else {}
-    return "".join(told.get(part, part) if is_text else part for part, is_text in _parts(text))
+    told |= SWITCH
+    return "".join(told.get(part, part) for part, _ in _parts(text))
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
@@ -40,4 +42,4 @@ def _parts(text: str) -> Iterator[tuple[str, bool]]:
             yield piece, False
             continue
         for part in re.split(r"(\n\n+|\n(?=\|)|^\n+|\n+$)", piece):
-            yield part, bool(_WORD.search(part)) and not _RULE.fullmatch(part)
+            yield part, bool(_WORD.search(part)) and part not in SWITCH and not _RULE.fullmatch(part)
