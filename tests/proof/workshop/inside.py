@@ -14,7 +14,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-PLAIN = (str, int, float, bool, bytes, type(None), type(...))
+PLAIN = (str, int, float, bool, bytes, type(None))
 LONGEST = 200_000
 
 

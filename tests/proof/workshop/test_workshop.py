@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import socket
@@ -14,6 +15,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.lessons.notebooks import read, write
 from tests.proof.workshop.cage import Limits, landlock_version, no_network
+from tests.proof.workshop.inside import is_plain
 from tests.proof.workshop.judging import (
     BY_HAND,
     NO_ANSWER,
@@ -140,6 +142,17 @@ def test_files_network_and_memory_are_out_of_reach(hand_in, tmp_path):
 )
 def test_what_a_person_should_look_at(source, odd):
     assert suspicious([source]) == odd
+
+
+@pytest.mark.parametrize("value", [{"a": [1, (2.5, None)]}, [], {"x", "y"}, b"x", True, "Aa"])
+def test_data_comes_back_from_its_text(value):
+    assert is_plain(value)
+    assert ast.literal_eval(repr(value)) == value
+
+
+@pytest.mark.parametrize("value", [{"a": ...}, ..., set(), float("nan"), len, type("Text", (str,), {})("x")])
+def test_what_has_no_text_is_judged_inside(value):
+    assert not is_plain(value)
 
 
 def test_no_solution_of_ours_is_suspicious(known):
