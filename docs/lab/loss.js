@@ -109,12 +109,16 @@ function messages(all) {
   if (focused) [...$("messages").querySelectorAll("button")].find((button) => button.value === focused)?.focus();
 }
 
-$("grids").addEventListener("pointerover", (event) => {
+// In both pictures a message's marks say its body first, or before two blanks.
+function pointed(event, group) {
   const said = event.target.querySelector?.(":scope > title")?.textContent ?? "";
-  const group = answer.groups[[...$("grids").children].findIndex((grid) => grid.contains(event.target))];
-  const message = answer.messages.find((one) => one.group === group && said.startsWith(`${one.body}, `));
+  const message = answer.messages.find((one) => one.group === group && (said.startsWith(`${one.body}, `) || said.includes(` ${one.body}  `)));
   if (message) way(message);
+}
+$("grids").addEventListener("pointerover", (event) => {
+  pointed(event, answer.groups[[...$("grids").children].findIndex((grid) => grid.contains(event.target))]);
 });
+$("swimlane").addEventListener("pointerover", (event) => pointed(event, $("group").value));
 
 // The story, moment by moment.
 

@@ -200,6 +200,15 @@ def test_a_step_is_told_and_drawn_and_a_message_tells_its_way(eight):
     assert "A itself asks for something else and drops it" in page.evaluate(
         "document.getElementById('way').textContent"
     )
+    page.evaluate("document.getElementById('last').click()")
+    page.until("document.getElementById('says').textContent.startsWith('Moment 20 of 20')", "the last moment")
+    for picture in ("grids", "swimlane"):
+        for body in ("MsgStr6", "MsgStr7"):
+            marks = (
+                f"[...document.querySelectorAll('#{picture} title')].find((one) => one.textContent.includes('{body}'))"
+            )
+            page.evaluate(f"{marks}.parentNode.dispatchEvent(new PointerEvent('pointerover', {{bubbles: true}}))")
+            assert page.evaluate("document.getElementById('way').textContent").startswith(f"{body} (tagB)")
 
 
 def test_a_link_opens_to_the_same_bytes_in_the_page_and_here(eight, site):
