@@ -18,6 +18,7 @@ from rmqlab.filter.filter_api import build, split_tags
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.link import pack, unpack
+from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
 from rmqlab.search.explorer.explore import Explorer
@@ -130,7 +131,7 @@ def _problems(members: Sequence[Json]) -> Iterator[Json]:
             else:
                 parse_subscription(f"{SQL92}:{text}" if one["type"] == SQL92 else text, "")
         except BadInput as error:
-            yield {"row": row, "word": "refused", "values": values | {"text": str(error).partition(": ")[2]}}
+            yield {"row": row, "word": "refused", "values": values | {"text": translate(str(error).partition(": ")[2])}}
 
 
 def judge(state: Json) -> Json:
@@ -146,7 +147,7 @@ def judge(state: Json) -> Json:
         "verdict": _key(found.verdict),
         "members": len(found.members),
         "topics": [_topic(one, state["queues"]) for one in found.topics],
-        "notes": list(found.notes),
+        "notes": [translate(note) for note in found.notes],
         "tool": found.tool,
         "lines": "\n".join(lint_lines(found)),
         "wishes": list(dict.fromkeys(_wish(one) for one in state["members"])),

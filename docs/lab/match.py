@@ -14,6 +14,7 @@ from rmqlab.filter.filter import Filter, twin_of
 from rmqlab.filter.filter_api import SubscriptionSplitError
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.link import pack, unpack
+from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
 from rmqlab.show.expression_trees import expression_tree
@@ -121,7 +122,8 @@ def _condition(state: Json) -> Json:
         commands = {"shell": _shell(text, message)} | commands
     base: Json = {"problems": [], "commands": commands, "picture": None}
     if not told.accepted:
-        refused = {"text": told.error, "offset": told.offset, "meant": told.meant}
+        meant = None if told.meant is None else translate(told.meant)
+        refused = {"text": translate(told.error or ""), "offset": told.offset, "meant": meant}
         verdict = {"word": "refused", "kind": "refused", "values": {}}
         return base | {"verdict": verdict, "refused": refused, "steps": [], "findings": []}
     asked = Filter.of(TOPIC, text, SQL92)
@@ -130,7 +132,9 @@ def _condition(state: Json) -> Json:
     steps.append(_step("client", "client_sql" if passes else "client_never", passes=passes or None))
     kind = told.value if told.value in {"true", "false", "null"} else "error"
     verdict = {"word": "arrives" if passes else "dropped_broker", "kind": kind, "values": {}}
-    findings = [one._asdict() for one in told.findings]
+    findings: list[Json] = [
+        one._asdict() | {"message": translate(one.message), "advice": translate(one.advice)} for one in told.findings
+    ]
     if told.ignored:
         end = len(text.encode("utf-16-le")) // 2  # as the pages count letters
         start = end - len(told.ignored.encode("utf-16-le")) // 2

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from group import checked
 
+from rmqlab.language import translate
 from rmqlab.search.plan.change import change_between, parse_subscription
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.search.plan.planner import plan
@@ -50,7 +51,7 @@ def compare(state: Json, progress: Callable[[Json], object]) -> Json:
         "conditional": list(dict.fromkeys(one.procedure.name for one in found.lossless if not one.safe)),
         "exhausted": all(one.exhausted for one in found.lossless),
         "best": None if best is None else best.name,
-        "steps": [] if best is None else checklist(best, change),
+        "steps": [] if best is None else [translate(step) for step in checklist(best, change)],
         "command": _command(state),
     }
 
