@@ -19,7 +19,7 @@ from rmqlab.lessons.rule_judge import rule_text
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.explorer.invariants import INVARIANTS
 from tests.proof.catalogue.differences import differences
-from tests.proof.catalogue.texts import texts_of
+from tests.proof.catalogue.texts import names_of, texts_of
 from tests.proof.site.readme import CHINESE, in_chinese
 from tests.proof.site.words import texts_of_pages
 
@@ -37,7 +37,8 @@ MODULES = (
     "auditing.py", "diagnosis/broker_findings.py", "diagnosis/diagnosis.py", "diagnosis/expression_findings.py",
     "diagnosis/finding.py", "diagnosis/kinds.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
     "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/reasons.py",
-    "diagnosis/subscription_findings.py", "filter/sql92/answer.py", "filter/sql92/doctor.py", "filter/sql92/errors.py",
+    "diagnosis/subscription_findings.py", "filter/sql92/answer.py", "filter/sql92/compiler.py",
+    "filter/sql92/doctor.py", "filter/sql92/errors.py",
     "filter/sql92/tokens.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/evidence.py",
     "lab/facts.py", "lab/ownership.py", "lab/replay/replay.py", "lab/results.py", "lab/run.py", "lab/sql92_report.py",
     "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/invariants.py",
@@ -111,9 +112,9 @@ def _lesson(paths: Iterable[Path], known: set[str]) -> list[Entry]:
             if cell["cell_type"] == "markdown":
                 found.setdefault((source, CELL), []).append(place)
                 continue
-            for one in texts_of(source):
-                if one.text.strip() not in known:
-                    found.setdefault((one.text.strip(), SHOWN), []).append(place)
+            for text in (*(one.text.strip() for one in texts_of(source)), *names_of(source)):
+                if text not in known:
+                    found.setdefault((text, SHOWN), []).append(place)
     return [Entry(text, kind, tuple(dict.fromkeys(places))) for (text, kind), places in found.items()]
 
 

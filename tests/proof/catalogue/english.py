@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 _SENTENCE = re.compile(r"(?<![\w.`/-])[A-Za-z][a-z']*(?:[,;:]? [a-z][a-z']+){2,}(?![\w_(.=/])")
 _ELEMENTS = re.compile(r"<(?P<name>\w+)(?P<more>[^<>]*)>(?P<text>[^<>]*)")
 _CODE = {"style", "code", "script", "pre"}
+_CONDITION = re.compile(r"\w+ is (not )?null|\w+ in \(|between \d")
 _LISTING = re.compile(r"^(def|class|import|from|@|\s{4}|root$| \|--|\+--|\||\[?\{\")")
 # What brokers and clients of RocketMQ say, word for word.
 _ROCKETMQ = re.compile(
-    r"CODE: |the consumer's subscription|does not support consumer to filter|V4_8_0|MQClientException"
+    r"CODE: |the consumer's subscription|does not support consumer to filter|V4_8_0|MQClientException|"
+    r"cannot be compared|Illegal values of|Same subscription in|For input string|only showing top|is less than \d"
 )
 
 
@@ -47,6 +49,6 @@ def _shown(cell: dict[str, Any]) -> Iterator[str]:
 def _sentences(text: str) -> list[str]:
     """The text if it holds a sentence in English."""
     bare = re.sub(r"```.*?```|`[^`]*`|\([^()]*://[^()]*\)|\]\([^)]*\)|“[^”]*”|\"[^\"]*\"", " ", text, flags=re.DOTALL)
-    if _LISTING.match(text) or _ROCKETMQ.search(text):
+    if _LISTING.match(text) or _ROCKETMQ.search(text) or _CONDITION.search(text):
         return []
     return [text] if _SENTENCE.search(bare) else []

@@ -71,6 +71,13 @@ def texts_of(source: str) -> list[Text]:
     return [Text(text, line) for text, line in sorted(found.items(), key=lambda one: one[1])]
 
 
+def names_of(source: str) -> list[str]:
+    """The keys of a code cell's dicts that are names of three words and more, as a picture writes them."""
+    keys = [key for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Dict) for key in node.keys]
+    names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
+    return [name.replace("_", " ") for name in names if re.fullmatch(r"(?!is_)[a-z]+(_[a-z]+){2,}", name)]
+
+
 def is_text(text: str, *, shown: bool = False) -> bool:
     """Whether a string is for people: prose, or where words are shown one word is enough."""
     words = PLACEHOLDER.sub("", text)
@@ -121,7 +128,8 @@ def _children(node: ast.AST) -> Iterable[ast.AST]:
             given = [one for one in node.keywords if one.arg not in _HIDDEN_KEYWORDS]
             return [node.func, *given] if hidden else [node.func, *node.args, *given]
         case ast.Subscript():
-            return [node.value, node.slice] if isinstance(node.value, ast.Dict) else [node.value]
+            named = isinstance(node.value, ast.Dict) or isinstance(node.ctx, ast.Store)
+            return [node.value, node.slice] if named else [node.value]
         case ast.Compare():
             return [one for one in (node.left, *node.comparators) if not isinstance(one, ast.Constant)]
         case _:
