@@ -16,18 +16,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LONGEST = 90  # a signature in one line
-TOP = """# Python
+TOP = {
+    "en": """# Python
 
 What `import rmqlab` offers, made from the docstrings. `help(rmqlab)` says the same in a terminal.
 
-"""
+""",
+    "zh": """# Python 接口
+
+`import rmqlab` 给出的东西。本页由源代码的英文文档字符串生成，`help(rmqlab)` 在终端里说的也是这些。
+
+""",
+}
 
 
 def write(target: Path, language: str) -> None:
     """Write the page; docstrings are English, and the Chinese page says so."""
-    said = "本页由源代码的英文文档字符串生成。\n\n" if language == "zh" else ""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(TOP + said + "".join(_parts()), encoding="utf-8")
+    target.write_text(TOP[language] + "".join(_parts()), encoding="utf-8")
 
 
 def _parts() -> Iterator[str]:

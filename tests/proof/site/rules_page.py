@@ -16,24 +16,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TOP = """# The rules of 4.8.0
+TOP = {
+    "en": """# The rules of 4.8.0
 
 Every rule that the articles are about is a small function or a constant in `rmqlab/rules.py`. Broker, store and clients
 call it there. This page is made from that file. Each rule names the Java method that does the same in RocketMQ 4.8.0,
 and the rows of the checklist that are about it. You can
 [replace a rule](../tutorials/own-rule.md) and see what changes.
 
-"""
+""",
+    "zh": """# 4.8.0 的规则
+
+三篇文章讲的每条规则，都是 `rmqlab/rules.py` 里的一个小函数或常量，Broker、存储和客户端都从那里调用。本页由该文件生成，
+说明取自源代码的英文文档字符串。每条规则写明 RocketMQ 4.8.0 里做同样事情的 Java 方法，以及清单里的相关条目。
+你可以[替换一条规则](../tutorials/own-rule.md)，看看什么会变。
+
+""",
+}
 SECTION = re.compile(r"^# (.+)\.$", re.MULTILINE)
 ORIGIN = re.compile(r"4\.8\.0 (?P<java>`[^`]+`(?:[^;`]*`[^`]+`)*[^;`]*)(?:; (?P<rows>[SFH]-[\d.,\sSFH-]+?))?\.(?=\s|$)")
 IN_CLASS = re.compile(r"`(?P<name>\w+)`: (?P<what>.+?), (?P<rows>[SFH]-\d+)\.(?= `|\s*$)", re.DOTALL)
 
 
 def write(target: Path, language: str) -> None:
-    """Write the page; the rules are told in English, as their docstrings are, and the Chinese page says so."""
-    said = "规则的说明取自源代码的英文文档字符串。\n\n" if language == "zh" else ""
+    """Write the page: the rules are told in English, as their docstrings are, and the Chinese page says so."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(TOP + said + "".join(_parts()), encoding="utf-8")
+    target.write_text(TOP[language] + "".join(_parts()), encoding="utf-8")
 
 
 def _parts() -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
 from rmqlab.lessons import notebooks
-from tests.proof.catalogue.lessons import translated
+from tests.proof.catalogue.lessons import marked_up, translated
 from tests.proof.site import api_page, decoder_page, rules_page, verbs_page
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         _copy(path, target / path.relative_to(ROOT))
     decoder_page.write(target / "reference" / "decoder.md", language)
     for picture in sorted((ROOT / "data" / "pictures").glob("*.svg")):
-        _copy(picture, target / picture.relative_to(ROOT))
+        place = target / picture.relative_to(ROOT)
+        _copy(picture, place)
+        if language != "en":
+            place.write_text(marked_up(picture.read_text(encoding="utf-8"), language), encoding="utf-8")
     api_page.write(target / "reference" / "api.md", language)
     verbs_page.write(target / "reference" / "verbs.md", language)
     rules_page.write(target / "explanation" / "rules.md", language)

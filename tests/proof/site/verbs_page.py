@@ -14,21 +14,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TOP = """# Verbs
+TOP = {
+    "en": """# Verbs
 
 `./lab VERB` in a checkout, `rmqlab VERB` where the package is installed. This page is made from what
 `rmqlab VERB --help` prints. Every verb takes `--json FILE`. With `-` for FILE, standard output
 holds one JSON value and nothing else.
 
-"""
+""",
+    "zh": """# 命令
+
+在源码树里写 `./lab VERB`，装好的包写 `rmqlab VERB`。本页由 `rmqlab VERB --help` 的英文帮助生成，命令行只说英文。
+每个命令都接受 `--json FILE`；FILE 写 `-` 时，标准输出里只有一个 JSON 值。
+
+""",
+}
 
 
 def write(target: Path, language: str) -> None:
     """Write the page; what the verbs print is English, so the Chinese page says so."""
-    said = "本页由程序的英文帮助生成，命令行只说英文。\n\n" if language == "zh" else ""
     # the width of this terminal is not the page's
     with patch.dict(os.environ, COLUMNS="100"):
-        text = TOP + said + _table() + "".join(map(_verb, VERBS))
+        text = TOP[language] + _table() + "".join(map(_verb, VERBS))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
 
