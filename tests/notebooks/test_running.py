@@ -8,8 +8,11 @@ import papermill
 import pytest
 
 from rmqlab.checkout import ROOT
+from rmqlab.language import SETTING as LANGUAGE
 from rmqlab.lessons.notebooks import execute, page, read
 from rmqlab.spark.session import SETTING
+from tests.proof.catalogue.english import left_in_english
+from tests.proof.catalogue.lessons import translated
 from tests.proof.exercises import exercise_of, exercise_path
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -137,6 +140,15 @@ def test_lesson_runs_with_other_parameters(lesson, spark_at):
     texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in outputs]
     assert any(words in text for text in texts)
     assert not [text for text in texts if text.startswith("Controls (")]
+
+
+def test_a_lesson_that_runs_in_chinese_shows_no_english_sentence(monkeypatch):
+    """As a Chinese copy's kernel runs it; lesson 02 is the quickest one with pictures, tables and controls."""
+    monkeypatch.setenv(LANGUAGE, "zh")
+    path = NOTEBOOKS / "02_tags.ipynb"
+    done = execute(translated(read(path), path.stem, "zh"), path.parent)
+    assert left_in_english(done) == []
+    assert "丢弃" in str([cell["outputs"] for cell in codes(done)])
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=name)

@@ -49,6 +49,9 @@ def _shown(cell: dict[str, Any]) -> Iterator[str]:
 def _sentences(text: str) -> list[str]:
     """The text if it holds a sentence in English."""
     bare = re.sub(r"```.*?```|`[^`]*`|\([^()]*://[^()]*\)|\]\([^)]*\)|“[^”]*”|\"[^\"]*\"", " ", text, flags=re.DOTALL)
+    bare = re.sub(
+        r"^#.*[\u4e00-\u9fff].*$|（[A-Za-z -]+）|\*[A-Za-z -]+\*（", " ", bare, flags=re.MULTILINE
+    )  # a title or a term in both
     if _LISTING.match(text) or _ROCKETMQ.search(text) or _CONDITION.search(text):
         return []
     return [text] if _SENTENCE.search(bare) else []

@@ -1,0 +1,47 @@
+"""Lessons in Chinese: the same code, and nothing that a reader sees is left in English."""
+
+from __future__ import annotations
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from rmqlab.checkout import ROOT
+from rmqlab.lessons.notebooks import read
+from tests.proof.catalogue.english import left_in_english
+from tests.proof.catalogue.lessons import translated
+
+NOTEBOOKS = ROOT / "notebooks"
+LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
+# Cells whose pictures and reports are put together from many parts, or from words of the data.
+IN_PARTS = {
+    "truth", "refused", "surprise-guess", "findings", "entry", "rare", "by-tag", "play", "levels-check", "says",
+    "audit",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_sentence_of_a_lesson_is_left_in_english(path):
+    left = []
+    for one in (path, NOTEBOOKS / "solutions" / f"{path.stem}_tasks.ipynb"):
+        lesson = read(one)
+        told = translated(lesson, path.stem, "zh")
+        left += [found for found in left_in_english(told) if found[0] not in IN_PARTS]
+        codes = [[cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"] for book in (lesson, told)]
+        assert codes[0] == codes[1]
+    assert left == []
+
+
+def test_a_sentence_that_was_not_translated_is_found():
+    shown = [
+        new_output(
+            "display_data", data={"text/html": "<p>丢失了 <b>and this is left here</b></p>", "text/plain": "x y z"}
+        ),
+        new_output("stream", text="nobody has told this\n真的\n"),
+        new_output("execute_result", data={"text/plain": "def allocate(who):\n    return all of the queues"}),
+    ]
+    cells = [
+        new_code_cell("1", id="shown", outputs=shown),
+        new_markdown_cell("这里是 `some code of mine` 和 dropped_by_client。", id="fine"),
+    ]
+    found = left_in_english(new_notebook(cells=cells))
+    assert found == [("shown", "and this is left here"), ("shown", "nobody has told this")]
