@@ -51,6 +51,10 @@ def build(
     """
     if out.exists() and not (out.is_dir() and ((out / MARK).is_file() or not any(out.iterdir()))):
         raise BadInput(f"--out {out}: it exists and is no site; name a new folder, or one that an earlier site is in")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"--out {out}: {error.strerror}; name a folder that can be written") from error
     with tempfile.TemporaryDirectory(prefix="rmqlab-site-") as scratch:
         made = Path(scratch) / "site"
         made.mkdir()

@@ -12,6 +12,6 @@ from tests.proof.site.build import build
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the site in both languages."""
-    out = tmp_path_factory.mktemp("built") / "site"
+    out = tmp_path_factory.mktemp("built") / "new" / "site"
     build(out, lab=False)
     return out

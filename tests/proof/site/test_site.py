@@ -12,6 +12,7 @@ import pytest
 from rmqlab.checkout import ROOT
 from rmqlab.diagnosis.decoder import entries
 from rmqlab.errors import BadInput
+from rmqlab.lab.fates import Fate
 from tests.browser.conftest import browser, program
 from tests.proof.site.build import LANGUAGES, build
 from tests.proof.site.chinese_search import PairsOfLetters
@@ -86,6 +87,17 @@ def test_what_lies_in_the_folder_is_not_lost(tmp_path):
     with pytest.raises(BadInput, match="it exists and is no site"):
         build(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_any_work(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="name a folder that can be written"):
+        build(tmp_path / "file" / "site")
+
+
+def test_every_fate_is_explained():
+    text = (ROOT / "docs/reference/fates.md").read_text(encoding="utf-8")
+    assert [fate for fate in Fate if f"| `{fate}` |" not in text] == []
 
 
 def test_chinese_is_found_by_pairs_of_letters():
