@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polib  # type: ignore[import-untyped]
 
 from rmqlab.checkout import ROOT
+from rmqlab.errors import BadInput
 from rmqlab.lessons.rule_judge import rule_text
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.explorer.invariants import INVARIANTS
@@ -161,7 +162,7 @@ def update(root: Path = ROOT) -> list[Path]:
         for language in LANGUAGES:
             path = root / name.replace("LANG", language)
             before = path.read_text(encoding="utf-8") if path.exists() else ""
-            text = str(merged(entries, polib.pofile(before) if before else (), language))
+            text = str(merged(entries, _old(path), language))
             if text != before:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
@@ -170,6 +171,14 @@ def update(root: Path = ROOT) -> list[Path]:
         CHINESE.write_text(text, encoding="utf-8")
         changed.append(CHINESE)
     return changed
+
+
+def _old(path: Path) -> list[polib.POEntry]:
+    """The entries of a catalogue, none without a file; raise BadInput for what is no catalogue, after a merge say."""
+    try:
+        return list(polib.pofile(path.read_text(encoding="utf-8"))) if path.exists() else []
+    except OSError as error:
+        raise BadInput(f"{path}: {error}; mend that line, or take the file as it was committed") from error
 
 
 def _readme() -> str:
@@ -183,8 +192,7 @@ def problems(root: Path = ROOT) -> list[Problem]:
         for language in LANGUAGES:
             catalogue = name.replace("LANG", language)
             path = root / catalogue
-            old = list(polib.pofile(path.read_text(encoding="utf-8"))) if path.exists() else []
-            found += [Problem(catalogue, *one) for one in _of_one(entries, old)]
+            found += [Problem(catalogue, *one) for one in _of_one(entries, _old(path))]
     if root == ROOT and in_chinese((ROOT / "README.md").read_text(encoding="utf-8")) != _readme():
         found.append(Problem(CHINESE.name, "the file", "", "is not what README.md and its catalogue make"))
     return found

@@ -6,6 +6,7 @@ import polib
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from rmqlab.errors import BadInput
 from rmqlab.lessons.notebooks import write
 from tests.proof.catalogue.catalogues import EMPTY, WIDTH, problems, state, update
 from tests.proof.catalogue.differences import differences
@@ -107,3 +108,13 @@ def test_every_catalogue_has_every_text_and_agrees_with_it():
     begun = {name for name, (done, _) in state(wrong).items() if done}
     told = [str(one) for one in wrong if one.catalogue in begun or one.what != EMPTY]
     assert told == [], "run ./lab catalogue, then translate"
+
+
+def test_a_file_with_the_marks_of_a_merge_is_named_and_not_written_over(tree):
+    path = tree / "notebooks/locale/zh/01_one.po"
+    before = "<<<<<<< HEAD\n" + path.read_text(encoding="utf-8")
+    path.write_text(before, encoding="utf-8")
+    for verb in (problems, update):
+        with pytest.raises(BadInput, match=r"01_one\.po: Syntax error in po file .*line 1.*as it was committed"):
+            verb(tree)
+    assert path.read_text(encoding="utf-8") == before
