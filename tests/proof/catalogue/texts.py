@@ -39,9 +39,9 @@ _SHOWN_NAMES = {"headers", "heads"}
 # Single words of sentences and pictures that are no ids.
 _WORDS = {
     "all", "answers", "arrives", "beats", "bitmap", "commit", "commits", "dropped", "drops", "empty", "entry", "fault",
-    "forgotten", "heartbeat", "inconsistent", "joins", "leaves", "message", "minute", "never", "nobody", "Nobody",
+    "forgotten", "heartbeat", "inconsistent", "joins", "leaves", "message", "minute", "never", "no", "nobody", "Nobody",
     "none", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned", "returns",
-    "under 1 ms",
+    "right", "under 1 ms",
     "nobody's", "starts", "stops", "subscribes", "taken", "waits", "wait",
 }  # fmt: skip
 _SHOWN_PLACES = {"Table": slice(2), "Look": slice(3, 4)}  # of the arguments of these calls
