@@ -81,7 +81,7 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for an address, name, key or number that cannot be.
     """
     from rmqlab.diagnosis.doctor import Doctor, doctor
-    from rmqlab.diagnosis.read_client import Asked
+    from rmqlab.diagnosis.read_client import LookOptions
 
     if args.looks is not None and args.looks < 1:
         raise BadInput(f"--looks {args.looks}: 1 or more are needed")
@@ -91,7 +91,9 @@ def run(args: Namespace) -> int:
     make_folder(args.save, "--save")
     if args.recorded:
         return _tell(args, doctor(recorded=args.recorded, groups=args.group, topics=args.topic))
-    asked = Asked(tuple(args.group), tuple(args.topic), args.look, args.window, args.rate, round(args.timeout * 1000))
+    asked = LookOptions(
+        tuple(args.group), tuple(args.topic), args.look, args.window, args.rate, round(args.timeout * 1000)
+    )
     with Doctor(args.namesrv, asked, acl=args.acl, tls=args.tls) as looking:
         if args.watch is not None:
             return _watch(args, looking)

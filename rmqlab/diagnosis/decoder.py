@@ -126,7 +126,7 @@ def _under(value: str, key: str) -> str | None:
     return rest[: end.start()] if end else rest
 
 
-class Template(NamedTuple):
+class TextTemplate(NamedTuple):
     """A text to look for: its fixed parts in their order, and the names of the values around and between them."""
 
     entry: Entry
@@ -152,7 +152,7 @@ class Template(NamedTuple):
         return {name: value for name, value in zip(self.names, told, strict=True) if name}
 
 
-def template(entry: Entry, text: str) -> Template:
+def template(entry: Entry, text: str) -> TextTemplate:
     """The template of one of an entry's texts.
 
     Example: the parts of "group: {group} {topic}" are "group: " and " ".
@@ -167,7 +167,7 @@ def template(entry: Entry, text: str) -> Template:
         fixed.pop()
     else:
         names.append("")
-    return Template(entry, tuple(fixed), tuple(names), sum(map(len, fixed)))
+    return TextTemplate(entry, tuple(fixed), tuple(names), sum(map(len, fixed)))
 
 
 @cache
@@ -181,7 +181,7 @@ def entries() -> dict[str, Entry]:
 
 
 @cache
-def templates() -> list[tuple[str, Template]]:
+def templates() -> list[tuple[str, TextTemplate]]:
     """Every text, the heaviest first, each with its longest part: a line without that needs no closer look."""
     every = (template(entry, text) for entry in entries().values() for text in entry.texts)
     return [(max(one.parts, key=len), one) for one in sorted(every, key=lambda one: -one.weight)]

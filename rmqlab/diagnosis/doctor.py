@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Self
 
 from rmqlab.diagnosis.access import access_keys, tls_context
 from rmqlab.diagnosis.diagnose import diagnose
-from rmqlab.diagnosis.history import History
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.look_json import read_look
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import Asked, ReadClient
+from rmqlab.diagnosis.read_client import LookOptions, ReadClient
 from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def doctor(
 
     `namesrv` is "host:port;host:port"; `groups` and `topics` are names, none means all. With two `looks` or more,
     `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around
-    the committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `Asked`:
+    the committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `LookOptions`:
     `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer: what was passed
     since then is judged. `recorded` are files of looks that were saved, in their order: they are judged again, all
     groups or those named, and nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else
@@ -70,7 +70,7 @@ def doctor(
                 f"topic {topics[0]!r}: saved looks are judged with every topic in them; name a group instead"
             )
         return judged_again([read_look(Path(path)) for path in recorded], groups)
-    asked = Asked(tuple(groups), tuple(topics), messages, **limits)
+    asked = LookOptions(tuple(groups), tuple(topics), messages, **limits)
     with Doctor(namesrv, asked, None if since is None else since.look, acl=acl, tls=tls) as one:
         for diagnosis in one.looks(looks, every):
             last = diagnosis
@@ -89,7 +89,7 @@ def judged_again(looks: Sequence[Look], groups: Sequence[str] = ()) -> Diagnosis
         looks = [
             replace(one, groups={name: one.groups[name] for name in groups if name in one.groups}) for one in looks
         ]
-    history = History()
+    history = LookHistory()
     for look in looks:
         history.saw(look)
     return diagnose(looks[-1], looks[-2] if len(looks) > 1 else None, history)
@@ -104,7 +104,7 @@ class Doctor:
     def __init__(
         self,
         namesrv: str,
-        asked: Asked | None = None,
+        asked: LookOptions | None = None,
         previous: Look | None = None,
         *,
         acl: str | Path | None = None,
@@ -117,11 +117,11 @@ class Doctor:
         self._hook = access_keys(acl, os.environ)
         self._tls = None if tls is False else tls_context(None if tls is True else tls)
         self.namesrv = namesrv
-        self.history = History()
+        self.history = LookHistory()
         if previous is not None:
             self.history.saw(previous)
         self.diagnosis: Diagnosis | None = None
-        self._asked = asked or Asked()
+        self._asked = asked or LookOptions()
         self._client: ReadClient | None = None
         self._previous = previous
         self._thread = ThreadPoolExecutor(1, "rmqlab doctor")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.finding import GroupDiagnosis
-    from rmqlab.diagnosis.history import History
+    from rmqlab.diagnosis.history import LookHistory
 
 DIFFERENT = "different_subscriptions"
 
@@ -31,7 +31,7 @@ class GroupFigures:
     silent_s: float | None
 
 
-def figures(diagnosis: Diagnosis, group: GroupDiagnosis, history: History | None = None) -> GroupFigures:
+def figures(diagnosis: Diagnosis, group: GroupDiagnosis, history: LookHistory | None = None) -> GroupFigures:
     """The numbers of one group of a diagnosis; without `history` flips and silence are not known."""
     seen = diagnosis.look.groups[group.group]
     topics = {str(topic) for slot in seen.slots.values() for topic in slot.subscription_table}

@@ -15,7 +15,7 @@ KEPT_MS = 10 * MINUTE_MS
 """Flips are counted over the last ten minutes of looking."""
 
 
-class Flips(NamedTuple):
+class SlotFlips(NamedTuple):
     """How often a slot said something else than at the look before: a lower bound, it may change in between.
 
     `per_minute` is None before the second look.
@@ -26,11 +26,11 @@ class Flips(NamedTuple):
     per_minute: float | None
 
 
-class History:
+class LookHistory:
     """Feed it every look (`saw`). It keeps a few numbers a slot and a member, whatever the time it runs.
 
-    >>> History().flips("G", "T")
-    Flips(seen=0, looks=0, per_minute=None)
+    >>> LookHistory().flips("G", "T")
+    SlotFlips(seen=0, looks=0, per_minute=None)
     """
 
     def __init__(self) -> None:
@@ -65,11 +65,11 @@ class History:
             if not times:
                 del self._flips[flipped]
 
-    def flips(self, group: str, topic: str) -> Flips:
+    def flips(self, group: str, topic: str) -> SlotFlips:
         """How often the slot of a group's topic flipped while it was looked at, on all brokers."""
         seen, looks = len(self._flips.get((group, topic), ())), len(self._looks)
         watched = self._looks[-1] - self._looks[0] if self._looks else 0
-        return Flips(seen, looks, seen * MINUTE_MS / watched if watched else None)
+        return SlotFlips(seen, looks, seen * MINUTE_MS / watched if watched else None)
 
     def answered_at(self, group: str, client: str) -> int | None:
         """When a member last answered a question (epoch ms of this machine); None: never since the first look."""

@@ -114,7 +114,7 @@ class QueueSeen:
 
 
 @dataclass(slots=True)
-class Passed:
+class PassedEntries:
     """The consume queue entries `start` (first) to `end` (not included) of a queue that a group's offset passed.
 
     After a look before: those passed since then. At a first look: the last ones below the committed offset.
@@ -153,8 +153,8 @@ class GroupSeen:
     configs: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
     offsets: dict[MessageQueue, QueueSeen] = field(default_factory=dict)
     dead_letters: dict[MessageQueue, TopicOffset] = field(default_factory=dict)
-    passed: dict[MessageQueue, Passed] = field(default_factory=dict)
-    behind: dict[MessageQueue, Passed] = field(default_factory=dict)
+    passed: dict[MessageQueue, PassedEntries] = field(default_factory=dict)
+    behind: dict[MessageQueue, PassedEntries] = field(default_factory=dict)
     messages: list[MessageSeen] = field(default_factory=list)
 
 

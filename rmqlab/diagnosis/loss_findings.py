@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rmqlab.diagnosis.finding import Finding
     from rmqlab.diagnosis.group_case import GroupCase
-    from rmqlab.diagnosis.look import Passed
+    from rmqlab.diagnosis.look import PassedEntries
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 BY_BROKER: Final = "dropped by the broker"
@@ -125,7 +125,7 @@ def loss_of(case: GroupCase, topic: str) -> TopicLoss:
 def _judge(
     case: GroupCase,
     queue: MessageQueue,
-    passed: Passed,
+    passed: PassedEntries,
     wishes: Sequence[SubscriptionData],
     names: dict[int, set[str]],
     told: TopicLoss,
@@ -169,7 +169,7 @@ def _asked(wishes: Sequence[SubscriptionData], code: int) -> bool | None:
     return None if any(not one.is_tag or one.class_filter_mode for one in wishes) else False
 
 
-def _dropped(held: SubscriptionData, own: SubscriptionData | None, code: int, passed: Passed) -> Counter[str]:
+def _dropped(held: SubscriptionData, own: SubscriptionData | None, code: int, passed: PassedEntries) -> Counter[str]:
     """Who drops how many of the entries with this code, and how many are undecided.
 
     Of an SQL92 slot `kept` is an upper bound: what is not in it was dropped by the bit map (row F-62).
@@ -188,7 +188,9 @@ def _dropped(held: SubscriptionData, own: SubscriptionData | None, code: int, pa
     return +dropped
 
 
-def _older(case: GroupCase, queue: MessageQueue, passed: Passed, owner: str | None, held: SubscriptionData) -> int:
+def _older(
+    case: GroupCase, queue: MessageQueue, passed: PassedEntries, owner: str | None, held: SubscriptionData
+) -> int:
     """How many of the entries may have been filtered before the look before, or by another slot or owner."""
     before, seen = case.before, None
     if before is not None and _since(case) and owner is not None and before.sole_owner(queue) == owner:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rmqlab.client.client_error import MQBrokerError
-from rmqlab.diagnosis.look import MessageSeen, Passed
+from rmqlab.diagnosis.look import MessageSeen, PassedEntries
 from rmqlab.diagnosis.read_client import ServerGone
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.admin_headers import QueryConsumeQueueRequestHeader, ViewMessageRequestHeader
@@ -41,7 +41,7 @@ class _Extension(msgspec.Struct, rename="camel"):
     tags_code: int = 0
 
 
-class _Entries(msgspec.Struct, rename="camel"):
+class _EntryReader(msgspec.Struct, rename="camel"):
     subscription_data: object = None
     queue_data: list[_Entry] | None = None
 
@@ -64,7 +64,7 @@ async def read_entries(
     if before is not None:  # a group without an offset may begin at the end: what lies before that it never passed
         was = before.committed if before.committed >= 0 else before.max_offset
         start = min(was, committed)  # an offset that was set back has passed nothing
-    passed, behind = Passed(start, committed), Passed(committed, max(seen.max_offset, committed))
+    passed, behind = PassedEntries(start, committed), PassedEntries(committed, max(seen.max_offset, committed))
     if passed.start < passed.end:
         group.passed[queue] = passed
     if behind.start < behind.end:
@@ -75,7 +75,7 @@ async def read_entries(
         while index < end:
             header = QueryConsumeQueueRequestHeader(queue.topic, queue.queue_id, index, end - index, group.name)
             answer = await client.ask(addr, RequestCode.QUERY_CONSUME_QUEUE, header)
-            body = msgspec.json.decode(answer.body or b"{}", type=_Entries)
+            body = msgspec.json.decode(answer.body or b"{}", type=_EntryReader)
             if not body.queue_data:  # older than what the broker still has
                 lowest = await _min_offset(client, addr, queue)
                 if lowest <= index:
@@ -98,7 +98,7 @@ async def read_entries(
         client.note(addr, RequestCode.QUERY_CONSUME_QUEUE, f"{group.name} {queue.topic}/{queue.queue_id}", error)
 
 
-def _count(entry: _Entry, slot: SubscriptionData | None, side: Passed) -> None:
+def _count(entry: _Entry, slot: SubscriptionData | None, side: PassedEntries) -> None:
     """Count an entry; one whose extension is gone has no tag code any more."""
     code = entry.tags_code
     if entry.extend_data_json is not None:

@@ -52,7 +52,7 @@ SILENT_MEMBERS_TO_GIVE_UP: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LookOptions:
     """What is to be looked at, and how hard.
 
     `groups` and `topics` are names, none means all but the system's. `messages` are read so many a queue (none unless
@@ -101,15 +101,20 @@ class ReadClient:
     and failures are noted in the look that `new_look` names.
 
     >>> async def brokers():
-    ...     async with ReadClient("127.0.0.1:9876", Asked(rate=100)) as client:
+    ...     async with ReadClient("127.0.0.1:9876", LookOptions(rate=100)) as client:
     ...         return await client.ask_name_server(RequestCode.GET_BROKER_CLUSTER_INFO)
     """
 
     def __init__(
-        self, namesrv: str, asked: Asked | None = None, *, hook: Hook | None = None, tls: ssl.SSLContext | None = None
+        self,
+        namesrv: str,
+        asked: LookOptions | None = None,
+        *,
+        hook: Hook | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.namesrv = namesrv
-        self.asked = asked or Asked()
+        self.asked = asked or LookOptions()
         self._name_servers = _addresses(namesrv)
         self._look = Look(namesrv, at=0)
         self._servers: dict[str, _Server] = {}
@@ -123,7 +128,7 @@ class ReadClient:
     ) -> None:
         await self._runtime.aclose()
 
-    def new_look(self, look: Look, asked: Asked) -> None:
+    def new_look(self, look: Look, asked: LookOptions) -> None:
         """Note costs and what is not answered in `look` from now on; servers that were silent get another chance."""
         self._look, self.asked = look, asked
         self._servers = {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.doctor import Doctor
     from rmqlab.diagnosis.finding import Finding
-    from rmqlab.diagnosis.history import History
+    from rmqlab.diagnosis.history import LookHistory
 
 COLOURS = {
     State.HEALTHY: "green",
@@ -75,7 +75,7 @@ def watch(
     return next((status for status in (3, 4) if status in statuses), 0)
 
 
-def table(diagnosis: Diagnosis, history: History, most: int | None = None) -> Table:
+def table(diagnosis: Diagnosis, history: LookHistory, most: int | None = None) -> Table:
     """The groups of a diagnosis, worst first, each with its numbers and the kinds of its findings."""
     look = diagnosis.look
     at = time.strftime("%H:%M:%S", time.localtime(look.at / 1000))

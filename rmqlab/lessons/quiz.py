@@ -33,7 +33,7 @@ STYLE = """<style>
 </style>"""
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class QuizChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One answer: its text, the value that a test compares, and what is said of it."""
 
     text: str
@@ -48,7 +48,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     question: str
     right: str | int
     rows: list[str]
-    choices: list[Choice]
+    choices: list[QuizChoice]
 
     @property
     def answer(self) -> int:

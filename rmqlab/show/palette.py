@@ -26,7 +26,7 @@ WHITE, GREY, PALE = "#FFFFFF", "#6E6E6E", "#F2F2F2"
 TAG_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
 
 
-class Look(NamedTuple):
+class FateStyle(NamedTuple):
     """How a fate is shown: fill, hatching, a mark, and words for the legend."""
 
     colour: str
@@ -36,18 +36,18 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    Fate.DELIVERED: Look(GREEN, "", "✓", "delivered"),
-    Fate.DROPPED_BY_BROKER_TAG: Look(VERMILLION, "", "✗", "dropped by the broker"),
-    Fate.DROPPED_BY_BROKER_BITMAP: Look(VERMILLION, "..", "✗", "dropped by the broker (bitmap)"),
-    Fate.DROPPED_BY_BROKER_SQL: Look(VERMILLION, "||", "✗", "dropped by the broker (SQL92)"),
-    Fate.DROPPED_BY_CLIENT: Look(PURPLE, "//", "✗", "dropped by the client"),
-    Fate.DROPPED_BY_HOOK: Look(PURPLE, "xx", "✗", "dropped by a hook of the client"),
-    Fate.SKIPPED_BY_OFFSET: Look(GREY, "\\\\", "»", "skipped: the offset passed it"),
-    Fate.PASSED: Look(WHITE, "--", "?", "passed: nothing else is known"),
-    Fate.NO_OWNER: Look(PALE, "", "∅", "no owner"),
-    Fate.WAITING: Look(SKY, "", "…", "waiting"),
-    Fate.RETRYING: Look(YELLOW, "", "↻", "to be retried"),
-    Fate.DEAD_LETTER: Look(BLACK, "", "†", "dead letter"),
+    Fate.DELIVERED: FateStyle(GREEN, "", "✓", "delivered"),
+    Fate.DROPPED_BY_BROKER_TAG: FateStyle(VERMILLION, "", "✗", "dropped by the broker"),
+    Fate.DROPPED_BY_BROKER_BITMAP: FateStyle(VERMILLION, "..", "✗", "dropped by the broker (bitmap)"),
+    Fate.DROPPED_BY_BROKER_SQL: FateStyle(VERMILLION, "||", "✗", "dropped by the broker (SQL92)"),
+    Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", "dropped by the client"),
+    Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", "dropped by a hook of the client"),
+    Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", "skipped: the offset passed it"),
+    Fate.PASSED: FateStyle(WHITE, "--", "?", "passed: nothing else is known"),
+    Fate.NO_OWNER: FateStyle(PALE, "", "∅", "no owner"),
+    Fate.WAITING: FateStyle(SKY, "", "…", "waiting"),
+    Fate.RETRYING: FateStyle(YELLOW, "", "↻", "to be retried"),
+    Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", "dead letter"),
 }
 
 

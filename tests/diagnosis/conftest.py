@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
-from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, Passed, QueueSeen
+from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, PassedEntries, QueueSeen
 from rmqlab.filter.filter_api import build
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import MessageQueue
@@ -122,7 +122,7 @@ def passed(seen, tags, *, start=100, topic="T", group="G", behind=False):
     """Lets the group's offsets pass entries of these tags in each queue of a topic, queue by queue alike."""
     group_ = seen.groups[group]
     for queue, _ in zip(seen.topics[topic], cycle([None])):
-        one = Passed(start, start + len(tags))
+        one = PassedEntries(start, start + len(tags))
         for tag in tags:
             one.codes[0 if tag is None else string_hash(tag)] += 1
         (group_.behind if behind else group_.passed)[queue] = one

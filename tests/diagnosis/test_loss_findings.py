@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.diagnosis.diagnose import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.diagnosis.look import Passed, QueueSeen
+from rmqlab.diagnosis.look import PassedEntries, QueueSeen
 from rmqlab.message.java import string_hash
 from tests.diagnosis.conftest import NOW, STARTED, M, finding, kinds, look, passed
 
@@ -136,7 +136,7 @@ def test_filtered_lag_beside_raw_lag():
 def test_a_window_with_an_offset_that_is_not_read_to_the_end():
     seen = look([A, B])
     queue = seen.topics["T"][0]
-    seen.groups["G"].passed = {queue: Passed(0, 1000, Counter({string_hash("tagA"): 10}))}
+    seen.groups["G"].passed = {queue: PassedEntries(0, 1000, Counter({string_hash("tagA"): 10}))}
     seen.groups["G"].offsets[queue] = QueueSeen(1000, 1000)
     evidence = finding(diagnose(seen), "losing_messages").evidence
     assert (evidence["lost"], evidence["read"], evidence["passed"]) == (10, 10, 1000)

@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from rmqlab.diagnosis.diagnose import diagnose
-from rmqlab.diagnosis.history import History
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.metrics import GroupCollector, serve_metrics
 from rmqlab.errors import BadInput
 from tests.diagnosis.conftest import NOW, M, look, passed
@@ -33,7 +33,7 @@ def samples(port):
 
 
 def test_numbers_of_the_last_look():
-    doctor = SimpleNamespace(history=History(), diagnosis=None)
+    doctor = SimpleNamespace(history=LookHistory(), diagnosis=None)
     collector, port = serve_metrics(doctor, 0)
     assert samples(port) == {}
     for number, holder in enumerate(["A", "B"]):
@@ -55,16 +55,16 @@ def test_a_port_in_use_is_one_line():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadInput, match=f"--metrics {port}: .*; give a free port"):
-            serve_metrics(SimpleNamespace(history=History(), diagnosis=None), port)
+            serve_metrics(SimpleNamespace(history=LookHistory(), diagnosis=None), port)
     with pytest.raises(BadInput, match="--metrics 70000"):
-        serve_metrics(SimpleNamespace(history=History(), diagnosis=None), 70_000)
+        serve_metrics(SimpleNamespace(history=LookHistory(), diagnosis=None), 70_000)
 
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "doctor"
 
 
 def test_dashboard_and_alerts_ask_for_metrics_that_there_are():
-    doctor = SimpleNamespace(history=History(), diagnosis=None)
+    doctor = SimpleNamespace(history=LookHistory(), diagnosis=None)
     seen = look(MEMBERS)
     doctor.history.saw(seen)
     doctor.diagnosis = diagnose(seen)

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from rmqlab.diagnosis.diagnose import diagnose
-from rmqlab.diagnosis.history import History
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.watch import table, watch
 from rmqlab.errors import BadInput
 from tests.diagnosis.conftest import NOW, M, look
@@ -20,7 +20,7 @@ class Scripted:
     """A doctor that sees the given looks."""
 
     def __init__(self, looks):
-        self.history, self.diagnosis, self._looks, self.waited = History(), None, iter(looks), []
+        self.history, self.diagnosis, self._looks, self.waited = LookHistory(), None, iter(looks), []
 
     def look(self):
         seen = next(self._looks)
@@ -63,6 +63,6 @@ def test_of_many_groups_the_worst_are_shown():
     for number in range(5):
         name = f"good{number}"
         seen.groups[name] = look(SAME, group=name).groups[name]
-    made = table(diagnose(seen), History(), most=2)
+    made = table(diagnose(seen), LookHistory(), most=2)
     assert made.row_count == 2
     assert made.caption == "4 more groups are not shown: none of them is worse"

@@ -21,7 +21,7 @@ from rmqlab.diagnosis.diagnose import diagnose
 from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.look_json import look_to_json
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import READ_CODES, Asked, ReadClient
+from rmqlab.diagnosis.read_client import READ_CODES, LookOptions, ReadClient
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
@@ -33,7 +33,7 @@ from tests.diagnosis.scene import JAVA_4, JAVA_5, ORDERS, SQL_GROUPS, Member, gr
 pytestmark = pytest.mark.skipif(find_spec("rocketmq") is None, reason="no C++ client: pip install rocketmq")
 SERVERS = ["4.8.0", "5.3.3", "serve"]
 SETTINGS = {"enablePropertyFilter": "true"}
-ASKED = Asked(member_timeout_ms=3_000)  # a busy machine is late
+ASKED = LookOptions(member_timeout_ms=3_000)  # a busy machine is late
 
 
 @dataclass
@@ -186,7 +186,7 @@ def test_mqadmin_sees_no_difference(scene, capsys):
 @pytest.mark.parametrize("scene", ["4.8.0"], indirect=True)
 def test_a_fault_that_comes_and_goes_is_seen_at_once(scene):
     """A member with another tag joins a healthy group and leaves it again."""
-    asked = Asked(groups=("OneTag",), member_timeout_ms=3_000)
+    asked = LookOptions(groups=("OneTag",), member_timeout_ms=3_000)
     java, questions = scene.running.java[JAVA_4], scene.running.questions
     namesrv = scene.running.namesrv
 
@@ -210,7 +210,7 @@ def test_a_fault_that_comes_and_goes_is_seen_at_once(scene):
 
 def test_a_filter_that_is_switched_off_is_seen_at_once(scene):
     """`enablePropertyFilter` goes off while SQL92 consumers run: their pulls are refused from then on."""
-    asked = Asked(groups=tuple(sorted(SQL_GROUPS)), member_timeout_ms=3_000)
+    asked = LookOptions(groups=tuple(sorted(SQL_GROUPS)), member_timeout_ms=3_000)
     scene.running.questions.set(enablePropertyFilter="false")
     try:
         diagnosis = diagnose(look_once(scene.running.namesrv, asked))
@@ -223,7 +223,7 @@ def test_a_filter_that_is_switched_off_is_seen_at_once(scene):
 
 def test_a_cluster_that_dies_in_the_middle_is_named(scene):
     """The broker ends while a look asks it: the look comes to its end, and says who did not answer."""
-    running, slow = scene.running, Asked(rate=10, timeout_ms=500, member_timeout_ms=300)
+    running, slow = scene.running, LookOptions(rate=10, timeout_ms=500, member_timeout_ms=300)
 
     async def look():
         async with ReadClient(running.namesrv, slow) as client:

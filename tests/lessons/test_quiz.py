@@ -12,7 +12,7 @@ import pytest
 import rmqlab
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
-from rmqlab.lessons.quiz import Choice, Question, Quiz
+from rmqlab.lessons.quiz import Question, Quiz, QuizChoice
 
 RULES = rmqlab.RULES["4.8.0"]
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -580,7 +580,7 @@ def test_text_tells_no_answer():
 
 
 def test_words_are_escaped():
-    question = Question("x", "a < b & c", 1, [], [Choice("1", 1, "yes"), Choice("2", 2, "no")])
+    question = Question("x", "a < b & c", 1, [], [QuizChoice("1", 1, "yes"), QuizChoice("2", 2, "no")])
     assert "a &lt; b &amp; c" in Quiz("01", [question])._repr_html_()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92.compiler import compile_sql92
-from rmqlab.filter.sql92.doctor import Finding, examine, hint
+from rmqlab.filter.sql92.doctor import Hint, examine, hint
 from rmqlab.filter.sql92.errors import MQFilterException
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.nodes import And, Constant, Equal, In, Node, Or, Property, chain, is_between
@@ -135,7 +135,7 @@ class Sql92:
     value: str | None = None
     matches: bool | None = None
     steps: Sequence[str] = ()
-    findings: Sequence[Finding] = field(default=())
+    findings: Sequence[Hint] = field(default=())
     tree: ExpressionPart | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:

@@ -45,7 +45,7 @@ _SWITCH = (
 )
 
 
-class Finding(NamedTuple):
+class Hint(NamedTuple):
     """One remark. `start`, `end`: the text it is about (UTF-16 units); `line`, `column` count from 1."""
 
     code: str
@@ -58,7 +58,7 @@ class Finding(NamedTuple):
     advice: str
 
 
-def examine(compiled: CompiledSql92) -> list[Finding]:
+def examine(compiled: CompiledSql92) -> list[Hint]:
     """Give all findings on an expression the broker accepts, in the order of the text; the switch comes last."""
     doctor = _Doctor(compiled)
     findings = [*doctor.rest(), *doctor.conditions(), *doctor.names(), *doctor.upgrade()]
@@ -129,7 +129,7 @@ class _Doctor:
         self._root = compiled.root
         self._noted: set[tuple[str, ...]] = set()
 
-    def rest(self) -> Iterator[Finding]:
+    def rest(self) -> Iterator[Hint]:
         """The text behind the longest valid prefix."""
         token = self._compiled.rest
         if token.kind is Kind.EOF:
@@ -154,7 +154,7 @@ class _Doctor:
             message, advice = f"only {read!r} is read; the rest is ignored in silence", self._rest_advice(token.image)
         yield self._finding("ignored-text", "warning", (token.start, len(self._text)), message, advice)
 
-    def conditions(self) -> Iterator[Finding]:
+    def conditions(self) -> Iterator[Hint]:
         """Conditions that throw, never or always hold, or bind otherwise than they look."""
         if self._compiled.too_deep:
             message = "evaluating it overflows the broker's stack: no message passes"
@@ -168,7 +168,7 @@ class _Doctor:
                     told.append(node)
                     yield found
 
-    def names(self) -> Iterator[Finding]:
+    def names(self) -> Iterator[Hint]:
         """Properties that differ only in case from each other or from RocketMQ's own."""
         alike: dict[str, list[str]] = {}
         for name in names_of(self._root):
@@ -183,7 +183,7 @@ class _Doctor:
                 message = f"{others[0]} and {node.name} are two different properties"
                 yield self._finding("name-case", "warning", node.span, message, "write both in the same case")
 
-    def upgrade(self) -> Iterator[Finding]:
+    def upgrade(self) -> Iterator[Hint]:
         """What 5.3.3 makes of the same text, when that is something else."""
         if self._compiled.version != "4.8.0":
             return
@@ -197,11 +197,11 @@ class _Doctor:
             message = f"5.3.3 reads it as {other}"
         yield self._finding("upgrade", "note", self._root.span, message, "mind it when the broker is upgraded")
 
-    def switch(self) -> Iterator[Finding]:
+    def switch(self) -> Iterator[Hint]:
         """The setting without which no SQL92 filter works."""
         yield self._finding("switch", "note", (0, 0), _SWITCH, "ask the broker's settings: getBrokerConfig")
 
-    def _shape(self, node: Node) -> Iterator[Finding]:
+    def _shape(self, node: Node) -> Iterator[Hint]:
         match node:
             case BooleanCast():
                 message = f"{node} alone is no condition: a property's value is a text, so this is false or null"
@@ -234,14 +234,14 @@ class _Doctor:
                 message = f"{text!r} is compared as it stands: there are no wildcards, and || does not mean or"
                 yield self._finding("wildcard", "warning", node.span, message, "name the values with IN ('...', '...')")
 
-    def _precedence(self, node: Node) -> Iterator[Finding]:
+    def _precedence(self, node: Node) -> Iterator[Hint]:
         for operand in node.operands:
             if type(node) is Or and type(operand) is And and not is_between(operand) and not self._bracketed(operand):
                 message = f"AND binds tighter than OR: it is read as {node}"
                 yield self._finding("or-brackets", "warning", node.span, message, "write the brackets that are meant")
                 return
 
-    def _throwing(self, node: Comparison | Equal) -> Iterator[Finding]:
+    def _throwing(self, node: Comparison | Equal) -> Iterator[Hint]:
         literals = [part.value for part in node.operands if isinstance(part, Constant)]
         numbers = [value for value in literals if isinstance(value, int | float) and not isinstance(value, bool)]
         names = names_of(node)
@@ -266,7 +266,7 @@ class _Doctor:
         self._noted.add(what)
         return before
 
-    def _never_or_always(self, node: Node) -> Finding | None:
+    def _never_or_always(self, node: Node) -> Hint | None:
         if isinstance(node, BooleanCast):
             return None
         if sum(1 for _ in islice(atoms(node), _LARGEST + 1)) > _LARGEST:
@@ -290,9 +290,9 @@ class _Doctor:
             return "there is no arithmetic: send the computed value as a property"
         return "remove the rest, or join it with AND or OR"
 
-    def _finding(self, code: str, severity: str, span: tuple[int, int], message: str, advice: str) -> Finding:
+    def _finding(self, code: str, severity: str, span: tuple[int, int], message: str, advice: str) -> Hint:
         line, column = position(self._text, span[0]) if self._text else (0, 0)
-        return Finding(code, severity, *span, line, column, message, advice)
+        return Hint(code, severity, *span, line, column, message, advice)
 
 
 def _plain_texts(node: Node) -> Iterator[str]:

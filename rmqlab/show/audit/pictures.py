@@ -13,7 +13,7 @@ from rmqlab.lab.run_view import short
 from rmqlab.show.brush import Brush, cut, in_rows, painted, text_width
 from rmqlab.show.charts import WIDTH, heat_map
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, Look, ink
+from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
 from rmqlab.show.tables import Table
 from rmqlab.show.time_scale import TimeScale
 
@@ -252,11 +252,11 @@ def _strip(brush: Brush, slots: Sequence[HeldSubscription], scale: TimeScale) ->
             brush.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
 
 
-def look_of(kind: str) -> Look:
+def look_of(kind: str) -> FateStyle:
     """How a picture shows what `kind_of` names."""
     if kind == UNWANTED:
-        return Look(PALE, "", "", kind)
-    return Look(WHITE, "\\\\", "", kind) if kind == PERHAPS_WANTED else LOOKS[Fate(kind)]
+        return FateStyle(PALE, "", "", kind)
+    return FateStyle(WHITE, "\\\\", "", kind) if kind == PERHAPS_WANTED else LOOKS[Fate(kind)]
 
 
 def _with_mark(kind: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 import rmqlab
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import Asked, ReadClient
+from rmqlab.diagnosis.read_client import LookOptions, ReadClient
 from rmqlab.filter.filter_api import build
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_bodies import ConsumerRunningInfo, ProcessQueueInfo
@@ -120,7 +120,7 @@ def look_at(broker, *members, times=1, before=None, between=None, namesrv=None, 
             if before is not None:
                 before()
             for _ in range(times):
-                seen.append(await take_look(reader, Asked(**asked), seen[-1]))
+                seen.append(await take_look(reader, LookOptions(**asked), seen[-1]))
                 if between is not None:
                     between()
         return seen[1:]

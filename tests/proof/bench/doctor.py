@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final, Self
 from rmqlab.checkout import ROOT
 from rmqlab.diagnosis.diagnose import diagnose
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import Asked, ReadClient
+from rmqlab.diagnosis.read_client import LookOptions, ReadClient
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.serve import OURS, REAL
 from tests.proof.real.clusters import BenchError
@@ -69,7 +69,7 @@ def second_look(side: Side) -> Look:
     """A look at `MANY` groups of a cluster, the second one, so that it has one to compare with. Raises BenchError."""
 
     async def look() -> Look:
-        asked = Asked()
+        asked = LookOptions()
         async with ReadClient(side.cluster.namesrv, asked) as client:
             return await take_look(client, asked, await take_look(client, asked))
 
@@ -118,7 +118,7 @@ class Looks:
         self._thread.join()
 
     async def _look(self) -> None:
-        asked, before = Asked(), None
+        asked, before = LookOptions(), None
         async with ReadClient(self._namesrv, asked) as client:
             while not self.count or not self._over.is_set():
                 look = await take_look(client, asked, before)

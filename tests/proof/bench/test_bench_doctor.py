@@ -6,7 +6,7 @@ import asyncio
 
 import rmqlab
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import Asked, ReadClient
+from rmqlab.diagnosis.read_client import LookOptions, ReadClient
 from tests.proof.bench.doctor import BENCHMARKS, Crowd, Looks
 from tests.proof.bench.doctor_crowd import TOPIC
 
@@ -15,7 +15,7 @@ GROUPS, MEMBERS = 3, 2
 
 def test_every_member_of_a_crowd_is_seen_and_tells():
     async def look(namesrv):
-        asked = Asked()
+        asked = LookOptions()
         async with ReadClient(namesrv, asked) as client:
             return await take_look(client, asked)
 

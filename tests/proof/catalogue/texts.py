@@ -44,7 +44,7 @@ _WORDS = {
     "right", "under 1 ms",
     "nobody's", "starts", "stops", "subscribes", "taken", "waits", "wait",
 }  # fmt: skip
-_SHOWN_PLACES = {"Table": slice(2), "Look": slice(3, 4)}  # of the arguments of these calls
+_SHOWN_PLACES = {"Table": slice(2), "FateStyle": slice(3, 4)}  # of the arguments of these calls
 _HIDDEN = {"query", "sql", "sql92", "eval", "compile", "filter", "get", "getattr", "open", "read_csv", "strftime",
            "startswith", "removeprefix", "removesuffix", "endswith", "partition", "split", "sub", "encode", "fullmatch",
            "Random", "Case"}  # fmt: skip

@@ -10,6 +10,7 @@ import ast
 import contextlib
 import json
 import os
+import resource
 import secrets
 import shutil
 import subprocess
@@ -102,7 +103,7 @@ def _run(
             "PYTHONDONTWRITEBYTECODE": "1", "MPLCONFIGDIR": scratch, "NUMBA_CACHE_DIR": scratch,
             **{name: os.environ[name] for name in ("JAVA_HOME", "LANG") if name in os.environ},
         }  # fmt: skip
-        began = monotonic()
+        began, before = monotonic(), _cpu_s()
         child = subprocess.Popen(  # noqa: S603 - our own interpreter
             command([sys.executable, "-P", "-m", "tests.proof.workshop.inside"], network=guard.network),
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[write_end], cwd=scratch,
@@ -128,7 +129,8 @@ def _run(
         raise CageClosed(f"the cage did not open: {(errors.strip().splitlines() or ['no word from it'])[-1]}")
     if done:
         return plain, None, None
-    late = monotonic() - began >= guard.limits.clock_s or child.returncode in {-24, 152}  # SIGXCPU
+    # the status of `unshare` does not tell which signal ended its child
+    late = monotonic() - began >= guard.limits.clock_s or _cpu_s() - before >= guard.limits.cpu_s - 1
     why = Verdict(OUT_OF_TIME, f"it ran into the limit of {guard.limits.cpu_s} s CPU, {guard.limits.clock_s} s in all")
     return plain, at, why if late else Verdict(STOPPED, f"its process ended ({child.returncode}): memory, or an exit")
 
@@ -177,9 +179,17 @@ def _end(child: subprocess.Popen[str]) -> None:
     """End it and all that it began: they are one session, and in the cage one space of process numbers."""
     import signal
 
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=1)  # what ends by itself is waited for: then its CPU time is known
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+def _cpu_s() -> float:
+    """CPU time of all processes that ended below this one, in s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _judged_outside(plain: dict[str, str], limits: Limits) -> dict[str, Verdict]:
