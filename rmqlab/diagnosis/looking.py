@@ -37,7 +37,7 @@ from rmqlab.runtime.runtime import RemotingError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from rmqlab.diagnosis.read_client import Asked, ReadClient
+    from rmqlab.diagnosis.read_client import LookOptions, ReadClient
 
 T = TypeVar("T")
 AT_ONCE = 32
@@ -48,7 +48,7 @@ _SYSTEM_GROUPS = {*SYSTEM_GROUPS, names.DEFAULT_CONSUMER_GROUP, "SCHEDULE_CONSUM
 _LONG_NUMBER = re.compile(rb'(?<=":)-?\d{19,}(?=[,}])')
 
 
-async def take_look(client: ReadClient, asked: Asked, previous: Look | None = None) -> Look:
+async def take_look(client: ReadClient, asked: LookOptions, previous: Look | None = None) -> Look:
     """Look at a cluster once. `previous` is the look before, so that what was passed since then is read.
 
     What nobody answers is in `look.unanswered`, and the rest goes on; after `asked.limit_ms` the look ends with what it
@@ -91,7 +91,7 @@ async def _each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> Non
 class _Looking:
     """A look under way. Tables of brokers are by the broker's name."""
 
-    def __init__(self, client: ReadClient, asked: Asked, look: Look, previous: Look | None) -> None:
+    def __init__(self, client: ReadClient, asked: LookOptions, look: Look, previous: Look | None) -> None:
         self._client = client
         self._asked = asked
         self._look = look

@@ -33,7 +33,7 @@ rmqlab.show.table("All queues", rows, headers=("who", "what"))"""
         ('{"delivered": 4, "not yet taken": 2}', ["not yet taken"]),
         ('LIMIT = 4\n"""Says what the limit is."""\nNAMES = ()', []),
         ('counted = 4\n"all of them arrived"', ["all of them arrived"]),
-        ('Look(RED, "xx", "×", "gone"); pen.text(1, f"{time} ms")', ["gone"]),
+        ('FateStyle(RED, "xx", "×", "gone"); pen.text(1, f"{time} ms")', ["gone"]),
         ('told = f\'rmqlab.check("{name}", answer)\'; raise_(f"class java.lang.String of {name}")', []),
     ],
 )
