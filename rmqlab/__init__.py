@@ -111,7 +111,7 @@ _MODULES = {
 
 
 if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
-    import_module("rmqlab.language").in_notebook()
+    import_module("rmqlab.lessons.shown_values").in_notebook()
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.language import Words, language, translate
+from rmqlab.language import language, translate
+from rmqlab.translations import Words
 
 WORDS = Words({
     "broker": "Broker",

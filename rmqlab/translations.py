@@ -1,0 +1,239 @@
+"""Translations of one language: a text by its entry, by a template that fits, or put together from known parts.
+
+An entry like "{n} of {all} lost" is a template: it fits a text that says the same with other values. Of several ways to
+translate a text, the one that leaves the least English is taken; `rmqlab.language` reads the entries.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
+# What a text is taken apart at when no entry is the whole of it, and what joins its parts in Chinese.
+_SENTENCE = r"(?<=\S[.!?]) (?=\S)"
+_LINES = (("\n", "\n"),)
+MOST_SENTENCES = 4  # of one entry
+_PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "), (" and ", " 和 "))
+_BREAK = re.compile(rf"\n|{_SENTENCE}")
+_ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_PROSE = re.compile(r"[A-Za-z']+,? [a-z]{2,}\b|\b[a-z]{2,},? [A-Za-z]|; ")
+_TWO_WORDS = re.compile(r"[A-Za-z']{2,}\W[^\u4e00-\u9fff]*?[A-Za-z]{2,}|; ")
+_SQL = re.compile(r"[<>=]|\b(?:IS|AND|OR|NOT|BETWEEN|IN|is|between)\b")
+# A template of few words says nothing of a text in whose gaps there is prose, unless it is the head of a list ("your
+# guess: {all}"); one of few letters ("{a} of {b}") says nothing where two English words are left in a gap.
+STRONG, FAINT = 3, 5
+_CONDITION = re.compile(r"\(*[A-Za-z]\w* (?:is (?:not )?null|in \(|between \d|I[SN] |BETWEEN |[<>=])")  # of SQL92
+_LEFT = re.compile(r"(?<![\w.`/'-])[A-Za-z]?[a-z]+(?![\w(.=/-])")  # an English word that is no name
+_LEAD = re.compile(
+    r"((?:[▸✓✗○●◆–-] )?(?:\d[\d,.]* |[A-Z][A-Z0-9]{0,3} |'[^']*'…? |\d+\. |[a-d]\) )?)(.+?)"
+    r"((?: \(\d[^()]*\)| -?\d[\d,.]*%?)*)",
+    re.DOTALL,
+)
+_BRACKET = re.compile(r"(.+) \(([^()]+)\)")
+_NAMED = re.compile(r"(\S+) (.+)")
+_NAMES = re.compile(r"[A-Z]\w*( and [A-Z]\w*)+")
+
+
+class Template(NamedTuple):
+    """An entry with placeholders: what it must contain, what it fits, and its translation."""
+
+    literal: str
+    word: str
+    breaks: int
+    barred: re.Pattern[str] | None
+    patterns: tuple[re.Pattern[str], ...]
+    translated: str
+
+
+class Words:
+    """Translations of one language. Each text is looked up once."""
+
+    def __init__(self, entries: dict[str, str]) -> None:
+        """`entries`: text to translation; "{name}" in both stands for what differs from time to time."""
+        self._entries = {text: told for text, told in entries.items() if not PLACEHOLDER.search(text)}
+        # "messages:" and a number: there the colon is put between them again
+        self._entries |= {text[:-1]: told.rstrip("：:") for text, told in self._entries.items() if text.endswith(":")}
+        self._known = dict(self._entries)
+        found = [(text, told) for text, told in entries.items() if text not in self._entries]
+        found.sort(key=lambda one: -len(PLACEHOLDER.sub("", one[0])))
+        self._templates: dict[str, list[tuple[int, Template]]] = {}
+        for number, one in enumerate(found):
+            template = _template(*one)
+            self._templates.setdefault(template.word, []).append((number, template))
+        told = [one for templates in self._templates.values() for _, one in templates]
+        self._in_columns = [one for template in told for one in template.patterns if r"\ \ " in one.pattern]
+        self._fits: dict[tuple[str, int | None], str | None] = {}
+
+    def of(self, text: str) -> str:
+        """The translation of a text, or the text itself if nothing is known about it."""
+        if not _WORD.search(text) or _CONDITION.match(text):
+            return text
+        if text not in self._known:
+            bare = text.strip()
+            told = self._known.get(bare) or self._found(bare) or bare
+            before, after = text[: text.index(bare)], text[text.index(bare) + len(bare) :]
+            if told != bare:
+                before = "" if before == " " else before  # Chinese sentences follow each other without a space
+                told = told[:-1] + _ENDS.get(told[-1], told[-1]) if told[-1:] == bare[-1:] else told
+            self._known[text] = f"{before}{told}{after}"
+        return self._known[text]
+
+    def _found(self, text: str) -> str | None:
+        """By whole sentences, then by any template or part by part: the way that leaves the least English."""
+        breaks = len(_BREAK.findall(text))
+        found = (self._columns(text) if "  " in text else None) or self._by_template(text, breaks)
+        found = found or (self._by_sentences(text) if breaks else None)
+        if found and not _LEFT.search(found):
+            return found
+        ways = (
+            found, self._by_template(text), self._headed(text), self._tailed(text), self._edged(text),
+            *(self._by_parts(text, (one,)) for one in _PARTS), self._ended(text),
+        )  # fmt: skip
+        told = [way for way in ways if way]
+        return min(told, key=lambda way: len(_LEFT.findall(way)), default=None)
+
+    def _by_sentences(self, text: str) -> str | None:
+        """Line by line, or sentence by sentence; some entries are several sentences."""
+        if "\n" in text:
+            return self._by_parts(text, _LINES)
+        left, told, parts = re.split(_SENTENCE, text), [], []
+        while left:
+            runs = [" ".join(left[:count]) for count in range(min(len(left), MOST_SENTENCES), 0, -1)]
+            known = (
+                self._entries.get(run) or self._by_template(run, len(runs) - at - 1) for at, run in enumerate(runs)
+            )
+            count, found = next(((len(runs) - at, one) for at, one in enumerate(known) if one), (1, None))
+            part = " ".join(left[:count])
+            parts.append(part)
+            told.append(self.of(part) if found is None or count == 1 else found)
+            left = left[count:]
+        return "".join(self._joined(told, parts, "", " ")) if told != parts else None
+
+    def _columns(self, text: str) -> str | None:
+        """A line in columns, cell by cell, unless an entry has columns too."""
+        if any(one.fullmatch(text) for one in self._in_columns):
+            return None
+        parts = re.split("( {2,})", text)
+        told = [part if part.isspace() else self.of(part) for part in parts]
+        return "".join(told) if told != parts else None
+
+    def _tailed(self, text: str) -> str | None:
+        """A head and a colon, and behind it what is known as a whole; values that are given stay as they are."""
+        for colon in re.finditer(": ", text):
+            head, tail = text[: colon.start()], text[colon.end() :]
+            told = self._entries.get(tail) or self._by_template(tail, len(_BREAK.findall(tail)))
+            if told:
+                return f"{head}：{told}" if "=" in head else f"{self.of(f'{head}:')}{told}"
+        return None
+
+    def _by_template(self, text: str, breaks: int | None = None) -> str | None:
+        """By the templates that fit: the one that leaves the least English, of equals the one that says most."""
+        if (text, breaks) not in self._fits:
+            self._fits[text, breaks] = self._least_english(text, breaks)
+        return self._fits[text, breaks]
+
+    def _least_english(self, text: str, breaks: int | None) -> str | None:
+        told: list[str] = []
+        words = {"", *_WORD.findall(text)}
+        near = sorted((one for word in words for one in self._templates.get(word, ())), key=lambda one: one[0])
+        for _, template in near:
+            if template.literal in text and breaks in {None, template.breaks}:
+                for pattern in template.patterns:
+                    values = self._values(pattern, template.barred, text)
+                    if values is not None:
+                        told.append(_filled(template.translated, values))
+                        if not _LEFT.search(told[-1]):
+                            return told[-1]
+        return min(told, key=lambda way: len(_LEFT.findall(way)), default=None)
+
+    def _values(self, pattern: re.Pattern[str], barred: re.Pattern[str] | None, text: str) -> dict[str, str] | None:
+        """What stands in the gaps, translated, if the text fits and nothing that is barred is left there."""
+        found = pattern.fullmatch(text)
+        values = {name: self.of(value) for name, value in found.groupdict().items()} if found else {}
+        return (
+            None
+            if not found or (barred and any(barred.search(one) and not _is_sql(one, barred) for one in values.values()))
+            else values
+        )
+
+    def _by_parts(self, text: str, marks: Iterable[tuple[str, str]]) -> str | None:
+        for mark, joint in marks:
+            parts = re.split(mark, text)
+            told = [self.of(part) for part in parts] if len(parts) > 1 else parts
+            if told != parts:
+                return "".join(self._joined(told, parts, joint, mark))
+        return None
+
+    def _headed(self, text: str) -> str | None:
+        """A title that is known, with more behind a colon."""
+        for colon in reversed([found.start() for found in re.finditer(": ", text)]):
+            head = text[:colon]
+            told = self._entries.get(head) or self._by_template(head)
+            if told and not _LEFT.search(told):
+                return f"{told}：{self.of(text[colon + 2 :])}"
+        return None
+
+    def _edged(self, text: str) -> str | None:
+        """What is known with a mark or a number before or behind it, a name before it, or more in brackets."""
+        if _NAMES.fullmatch(text):
+            return text.replace(" and ", " 和 ")
+        if ", then " in text:
+            return "，然后 ".join(map(self.of, text.split(", then ")))
+        found = _LEAD.fullmatch(text)
+        if found and found[2] != text and self.of(found[2]) != found[2]:
+            return f"{found[1]}{self.of(found[2])}{found[3]}"
+        found = _NAMED.fullmatch(text)
+        if found and found[2] in self._entries:
+            return f"{found[1]} {self.of(found[2])}"
+        found = _BRACKET.fullmatch(text)
+        if found and self.of(found[1]) != found[1]:
+            return f"{self.of(found[1])}（{self.of(found[2])}）"
+        return None
+
+    def _ended(self, text: str) -> str | None:
+        bare = text[:-1]
+        return self.of(bare) + _ENDS[text[-1]] if text[-1:] in _ENDS and self.of(bare) != bare else None
+
+    def _joined(self, told: list[str], parts: list[str], joint: str, plain: str) -> Iterator[str]:
+        for number, part in enumerate(told):
+            if number:
+                yield joint if part != parts[number] or told[number - 1] != parts[number - 1] else plain
+            yield part
+
+
+def _is_sql(text: str, barred: re.Pattern[str]) -> bool:
+    return barred is _PROSE and bool(_SQL.search(text))
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda name: values[_group(name[1])], text)
+
+
+def _group(name: str) -> str:
+    return name.replace(".", "__")
+
+
+def _template(text: str, translated: str) -> Template:
+    names = {name: f"(?P<{_group(name)}>.*?)" for name in PLACEHOLDER.findall(text)}
+    parts = PLACEHOLDER.split(text)  # literal, name, literal, name, ..., literal
+    seen: set[str] = set()
+    pattern = ""
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            pattern += re.escape(part)
+        else:
+            pattern += f"(?P={_group(part)})" if part in seen else names[part]
+            seen.add(part)
+    patterns = tuple(re.compile(one) for one in dict.fromkeys((pattern, pattern.replace(".*?", ".*"))))
+    said = _WORD.findall(" ".join(parts[::2]))
+    few = len(said) < STRONG and ": {" not in text
+    barred = _TWO_WORDS if len("".join(said)) <= FAINT else _PROSE if few else None
+    literal = max(parts[::2], key=len)
+    # a word that stands alone in the text too: not beside a gap
+    inside = [found[0] for found in _WORD.finditer(literal) if found.start() > 0 and found.end() < len(literal)]
+    return Template(literal, max(inside, key=len, default=""), len(_BREAK.findall(text)), barred, patterns, translated)
