@@ -184,8 +184,8 @@ class RealCluster:
         for name in ("logback_namesrv.xml", "logback_broker.xml"):
             (home / "conf" / name).write_text(LOGBACK, encoding="utf-8")
         ports = free_port(), free_port()
-        # a real broker listens two ports below its own as well
-        while abs(ports[0] - ports[1]) < 3 or ports[1] > 65_000 or not is_free(ports[1] - 2):
+        # a real broker listens two ports below its own as well, and one above for slaves
+        while abs(ports[0] - ports[1]) < 3 or ports[1] > 65_000 or not all(map(is_free, (ports[1] - 2, ports[1] + 1))):
             ports = free_port(), free_port()
         (home / "namesrv.conf").write_text(f"listenPort={ports[0]}\n", encoding="utf-8")
         self.namesrv, self.broker = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}"

@@ -20,7 +20,7 @@ NOT_PAGES = ("lab", "locale")
 SVG = "image/svg+xml"
 _HEADING = re.compile(r"^##+ (.+)$", re.MULTILINE)
 _HEADING_LINE = re.compile(r"^(##+ .+)$", re.MULTILINE)
-_LINK = re.compile(r"(?P<before>\]\()(?P<path>\.\./[^)#\s]*)")
+_LINK = re.compile(r"(?P<before>\]\()(?P<path>(?:\.\./|lab/)[^)#\s]*)")
 
 
 def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
