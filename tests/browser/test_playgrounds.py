@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
+import time
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -170,6 +171,7 @@ def eight(page, site):
         opened(page, f"{site}/loss.html")
     page.evaluate("document.querySelector('[data-example=loss]').click()")
     waits_for(page, DIGEST, EIGHT)
+    time.sleep(1)  # it may have shown them already: what was clicked must be there before anybody types
     return page
 
 
