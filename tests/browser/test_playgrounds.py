@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 import threading
-import time
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -169,9 +168,9 @@ def eight(page, site):
     """The page "the loss" at its beginning: the eight messages."""
     if "/loss.html" not in page.evaluate("location.href"):
         opened(page, f"{site}/loss.html")
+    page.evaluate("document.getElementById('digest').textContent = ''")  # it may show them already: wait for new ones
     page.evaluate("document.querySelector('[data-example=loss]').click()")
     waits_for(page, DIGEST, EIGHT)
-    time.sleep(1)  # it may have shown them already: what was clicked must be there before anybody types
     return page
 
 

@@ -228,12 +228,20 @@ class JavaClient:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Return two free ports; the broker needs the one two below its own as well."""
+    """Return two free ports; the broker needs the one two below its own as well, and the one above for slaves."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
             ports = int(one.getsockname()[1]), int(other.getsockname()[1])
-        if abs(ports[0] - ports[1]) > 3:
+        if abs(ports[0] - ports[1]) > 3 and _is_free(ports[1] - 2) and _is_free(ports[1] + 1):
             return ports
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except (OSError, OverflowError):  # taken, or above 65535
+        return False
+    return True
 
 
 def _write_conf(path: Path, settings: dict[str, str]) -> None:
