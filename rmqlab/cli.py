@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
-from rmqlab.commands import VERBS, available, listing
+from rmqlab.commands import VERBS, listing
 from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 PROGRAM = "rmqlab"
 WIDEST = 118
+OF_A_CHECKOUT = (
+    "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "notebook", "site", "bundle", "workshop",
+    "test",
+)  # fmt: skip
 STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C"}
 
 
@@ -42,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{PROGRAM} {__version__}")
         return 0
     verb, *rest = arguments
-    if verb not in available():
+    if verb not in VERBS:
         print(_no_verb(verb), file=sys.stderr)
         return 2
     try:
@@ -76,10 +80,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _no_verb(verb: str) -> str:
-    if verb in VERBS:
+    if verb in OF_A_CHECKOUT:
         where = "a verb of a checkout, not of an installed package"
         return f"{PROGRAM} {verb}: {where}: clone the repository, or unpack its sdist, and run ./lab {verb} there"
-    return f"{PROGRAM}: no verb {verb!r}{did_you_mean(verb, available()) or '; there are: ' + ', '.join(available())}"
+    return f"{PROGRAM}: no verb {verb!r}{did_you_mean(verb, VERBS) or '; there are: ' + ', '.join(VERBS)}"
 
 
 def _interrupted(verb: str) -> int:

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from rmqlab import cli
-from rmqlab.commands import VERBS, available
+from rmqlab.commands import VERBS
 from rmqlab.commands.output import write_json
 from rmqlab.errors import BadInput
 from tests.proof.commands import rows
@@ -21,17 +21,18 @@ from tests.proof.commands import rows
 pytestmark = pytest.mark.slow
 
 
-def test_without_a_verb_the_available_ones_are_listed(capsys):
+def test_without_a_verb_all_are_listed(capsys):
     assert cli.main([]) == 0
     told = capsys.readouterr().out
     assert cli.main(["--help"]) == 0
     assert capsys.readouterr().out == told
     for name, verb in VERBS.items():
-        assert (f"  {name} " in told and verb.help in told) == (name in available())
+        assert f"  {name} " in told
+        assert verb.help in told
 
 
-def test_every_available_verb_explains_itself():
-    for name in available():
+def test_every_verb_explains_itself():
+    for name in VERBS:
         with pytest.raises(SystemExit) as stop:
             cli.main([name, "--help"])
         assert stop.value.code == 0

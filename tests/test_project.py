@@ -14,7 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from rmqlab.commands import VERBS, available
+from rmqlab.cli import OF_A_CHECKOUT
+from rmqlab.commands import VERBS
 from tests.proof.rows import REQUIRED, collect, read_rows, select
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -315,13 +316,15 @@ def test_required_rows_are_shown():
 
 
 def test_every_verb_of_the_table_is_there():
-    assert list(available()) == list(VERBS)
+    for verb in VERBS:
+        assert (ROOT / VERBS[verb].package.replace(".", "/") / f"{verb}.py").is_file()
+    assert tuple(verb for verb in VERBS if VERBS[verb].checkout) == OF_A_CHECKOUT
 
 
 def test_readme_maps_every_room_and_verb():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     rooms = [f"`rmqlab/{path.parent.name}/`" for path in (ROOT / "rmqlab").glob("*/__init__.py")]
-    assert [name for name in [*rooms, *(f"`{verb}`" for verb in available())] if name not in text] == []
+    assert [name for name in [*rooms, *(f"`{verb}`" for verb in VERBS)] if name not in text] == []
 
 
 def test_ruff():

@@ -15,16 +15,13 @@ import msgspec
 import pytest
 
 from rmqlab import __version__, cli, extras
+from rmqlab.cli import OF_A_CHECKOUT
 from rmqlab.commands import VERBS
 from rmqlab.errors import BadInput
 
 pytestmark = pytest.mark.slow
 
 pytest.importorskip("hatchling", reason="hatchling is not installed: ./lab installs it")
-OF_A_CHECKOUT = [
-    "conform", "agree", "profile", "bench", "bundle", "stress", "rows", "catalogue", "notebook",
-    "site", "test", "workshop",
-]  # fmt: skip
 SCENARIO = {
     "id": "one",
     "topics": {"T": 2},

@@ -1,12 +1,14 @@
 """One module a verb of the command line: its arguments, and a call into the rooms.
 
-A verb's module has `add_arguments(parser)` and `run(args) -> int` (the exit status). This file is the table of verbs.
-It imports the standard library only: `./lab` reads it before anything is installed.
+A verb's module has `add_arguments(parser)` and `run(args) -> int` (the exit status). This file is the table of verbs;
+a checkout adds those of tests/proof/commands. It imports the standard library only: `./lab` reads it before anything is
+installed.
 """
 
 from __future__ import annotations
 
 from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,12 +72,6 @@ VERBS = {
         },
         f"explore {_SCENARIOS}#p-article-000 --budget 300",
     ),
-    "conform": Verb(
-        "run vector files against this implementation",
-        {0: "no vector differs", 1: "one differs"},
-        "conform data/golden/vectors",
-        checkout=True,
-    ),
     "replay": Verb(
         "feed a recording of a real broker to this one and compare every answer",
         {0: "every answer is the recorded one", 1: "one differs"},
@@ -127,32 +123,6 @@ VERBS = {
         {0: "the broker takes it, hints or not", 1: "the broker refuses it, or with --strict ignores part of it"},
         """sql92 "a > 3 AND b IS NULL" --set a=5""",
     ),
-    "agree": Verb(
-        "the same filters on odd messages by every way there is, row by row",
-        {0: "every way gives the same answers", 1: "one differs"},
-        'agree "a > 5" --rows 1000',
-        extras=("spark", "java"),
-        checkout=True,
-    ),
-    "profile": Verb(
-        "what filtering costs with the bloom filter's switch, stage by stage; where it pays",
-        {0: "it was measured"},
-        "profile --messages 3000 --no-java",
-        checkout=True,
-    ),
-    "bench": Verb(
-        "the benchmarks, as rates and ratios measured in one run",
-        {0: "it was measured"},
-        "bench eight --runs 1",
-        extras=("notebook", "spark", "java"),
-        checkout=True,
-    ),
-    "stress": Verb(
-        "a broker killed under load, clients that misbehave, mutated frames: is anything lost?",
-        {0: "nothing was lost, nothing went wrong", 1: "something was"},
-        "stress frames --count 1000",
-        checkout=True,
-    ),
     "plan": Verb(
         "plan a change of subscriptions that loses nothing",
         {0: "a way is safe whatever the producers do", 1: "none is, at most on a condition"},
@@ -163,72 +133,25 @@ VERBS = {
         {0: "no inconsistency was shown (read what is not decided)", 1: "a group is inconsistent"},
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
     ),
-    "rows": Verb(
-        "the matrix of mission rows and what shows each",
-        {0: "every row that counts is shown", 1: "one is not"},
-        "rows --missing --only S",
-        checkout=True,
-    ),
-    "catalogue": Verb(
-        "the catalogues of words in other languages: bring them up to date, or check them",
-        {0: "they are up to date", 1: "with --check: an entry is missing, stale, not translated or at odds"},
-        "catalogue --check --only rmqlab",
-        extras=("notebook",),
-        checkout=True,
-    ),
-    "notebook": Verb(
-        "open JupyterLab on your own copy of the lessons",
-        {0: "it ended well", 1: "a cell failed, or JupyterLab did"},
-        "notebook --no-browser",
-        extras=("notebook", "spark", "java"),
-        checkout=True,
-    ),
-    "site": Verb(
-        "build the site: pages, lessons, playgrounds, in English and Chinese",
-        {0: "it is built, and every link leads somewhere", 1: "a page has a fault, or a link leads nowhere"},
-        "site --out build/site",
-        extras=("site",),
-        checkout=True,
-    ),
-    "bundle": Verb(
-        "everything for a room without network in one folder: project, packages, site",
-        {0: "the folder is there"},
-        "bundle --out rmqlab-bundle",
-        checkout=True,
-    ),
-    "workshop": Verb(
-        "who of a class solved which tasks; learners' notebooks run in a cage",
-        {0: "every task of everybody is right", 1: "one is not"},
-        "workshop --check handed-in",
-        extras=("notebook", "spark"),  # lessons without Spark want its pandas
-        options=("--spark", "--times"),
-        option_extras=("java",),
-        checkout=True,
-    ),
-    "test": Verb(
-        "every check: pytest, the committed notebooks, ruff and mypy",
-        {0: "every check passed", 1: "one did not"},
-        "test tests/filter -q",
-        extras=("doctor", "notebook", "site", "spark", "test", "java"),
-        checkout=True,
-    ),
 }
 
 
-def available() -> dict[str, Verb]:
-    """The verbs of the table whose module is there, in the table's order."""
-    top = Path(__file__).resolve().parents[2]
-    # asked of Python, not of the disk: a cluster's driver may have the package in a zip
-    return {
-        name: verb
-        for name, verb in VERBS.items()
-        if PathFinder.find_spec(f"{verb.package}.{name}", [str(top.joinpath(*verb.package.split(".")))])
-    }
+def _of_the_checkout() -> dict[str, Verb]:
+    """The verbs of the source tree around this package; none in an installed package, or in a zip for a cluster."""
+    proof = Path(__file__).resolve().parents[2] / "tests" / "proof"
+    spec = PathFinder.find_spec("commands", [str(proof)])
+    if spec is None or spec.loader is None:
+        return {}
+    table = module_from_spec(spec)
+    spec.loader.exec_module(table)
+    return {name: Verb(**fields, checkout=True) for name, fields in table.VERBS.items()}
+
+
+VERBS |= _of_the_checkout()
 
 
 def listing(program: str) -> str:
-    """The text that names every available verb, one a line."""
-    verbs = available()
-    width = max(map(len, verbs))
+    """The text that names every verb, one a line."""
+    width = max(map(len, VERBS))
     lines = [f"usage: {program} VERB [ARGUMENTS]   ({program} VERB --help explains one)", ""]
-    return "\n".join([*lines, *(f"  {name:<{width}}  {verb.help}" for name, verb in verbs.items())]) + "\n"
+    return "\n".join([*lines, *(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())]) + "\n"
