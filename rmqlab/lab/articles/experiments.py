@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -31,16 +31,11 @@ from rmqlab.lab.articles.printed_e1 import (
     send_figures,
     set_up,
 )
-from rmqlab.lab.articles.run_figures import NAMES, STARTS, figure_of, is_known
+from rmqlab.lab.articles.run_figures import figure_of
 from rmqlab.lab.cluster import default_settings
-from rmqlab.lab.fates import Fate
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import Simulation
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
@@ -54,8 +49,9 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``sections``: places of the article's headings that it comes from; ``source``: where else; ``printed`` and
     ``follows``: names of figures that the article states itself, or that follow from it; ``prints``: the file of what
-    the article printed; ``chosen``: what was put in. With ``seeds`` the article's run is made that often, with other
-    delays each time, and every figure is the list of all values that came out.
+    the article printed; ``chosen``: what was put in. ``eight`` are settings of the article's run; without them
+    ``scenario`` is a line of a scenario file. With ``seeds`` the article's run is made that often, with other delays
+    each time, and every figure is the list of all values that came out.
     """
 
     id: str
@@ -67,7 +63,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     printed: list[str] = []
     follows: list[str] = []
     eight: dict[str, Any] | None = None
-    scenario: str | None = None
+    scenario: str = ""
     prints: str | None = None
     chosen: str = ""
     seeds: int | None = None
@@ -88,15 +84,9 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "; ".join([*map(str, self.headings), *filter(None, [self.source])])
 
     def simulation(self) -> Simulation:
-        """The experiment before it runs, with the usual delays.
-
-        Raises:
-            BadInput: it has neither settings nor a scenario.
-        """
+        """The experiment before it runs, with the usual delays."""
         if self.eight is not None:
             return EightMessages(**self.eight).simulation()
-        if self.scenario is None:
-            raise BadInput(f"experiment {self.id}: neither eight nor scenario is given")
         return Simulation(parse_scenario(self.scenario), cluster=default_settings())
 
     def run(self) -> Run:
@@ -106,10 +96,6 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def seeded_runs(self) -> list[Run]:
         """The runs with other delays, if it has ``seeds``."""
         return [EightMessages(**(self.eight or {}) | {"seed": seed}).run() for seed in range(self.seeds or 0)]
-
-
-class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
-    experiment: list[Experiment]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -161,57 +147,10 @@ class Result:
         return about | {"agrees": self.agrees, "figures": rows}
 
 
-def read_manifest(path: Path | None = None) -> dict[str, Experiment]:
-    """The experiments by id, in the order of the file.
-
-    Raises:
-        BadInput: the file is no manifest; the text names file, entry, field and what would be right.
-    """
-    path = path or carried("experiments.toml")
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput(f"{path.name}: {error}; the manifest of experiments is a TOML file") from error
-    try:
-        entries = msgspec.convert(data, _Manifest).experiment
-    except msgspec.ValidationError as error:
-        fields = ", ".join(one.name for one in msgspec.structs.fields(Experiment))
-        raise BadInput(f"{path.name}: {error}; an experiment has {fields}") from error
-    experiments: dict[str, Experiment] = {}
-    for entry in entries:
-        where = f"{path.name}, experiment {entry.id!r}"
-        if entry.id in experiments:
-            raise BadInput(f"{where}: the id is used twice; ids must differ")
-        _check(entry, where)
-        experiments[entry.id] = entry
-    return experiments
-
-
-def _check(entry: Experiment, where: str) -> None:
-    if (entry.eight is None) == (entry.scenario is None):
-        raise BadInput(f"{where}: give either eight (settings of the article's run) or scenario (a scenario's text)")
-    if entry.seeds is not None and (entry.eight is None or entry.seeds < 1):
-        raise BadInput(f"{where}: seeds is {entry.seeds}; it is a number of runs, 1 or more, and goes with eight")
-    if not entry.expect:
-        raise BadInput(f"{where}: expect has no figure; an experiment tells at least one thing that must come out")
-    for name in entry.expect:
-        if not is_known(name):
-            there = ", ".join([*NAMES, *Fate, *(f"{start}…" for start in STARTS)])
-            raise BadInput(f"{where}: expect.{name!r} is no figure; there are {there}")
-    if stray := sorted(set(entry.kinds) - set(entry.expect)):
-        raise BadInput(f"{where}: printed or follows names {stray[0]!r}, which expect has not")
-    places = headings()
-    if unknown := [place for place in entry.sections if place not in places]:
-        raise BadInput(f"{where}: sections has {unknown[0]!r}; data/articles/README.md has {', '.join(places)}")
-    if entry.scenario is not None:
-        parse_scenario(entry.scenario, f"{where}, scenario")
-    if entry.eight is not None:
-        try:
-            EightMessages(**entry.eight).scenario()
-        except TypeError as error:
-            raise BadInput(f"{where}: eight: {error}; its settings are {', '.join(EightMessages.__slots__)}") from error
-        except BadInput as error:
-            raise BadInput(f"{where}: eight: {error}") from error
+def read_manifest() -> dict[str, Experiment]:
+    """The experiments by id, in the order of the file."""
+    data = tomllib.loads(carried("experiments.toml").read_text(encoding="utf-8"))
+    return {entry.id: entry for entry in msgspec.convert(data["experiment"], list[Experiment])}
 
 
 def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[Experiment]:

@@ -20,22 +20,13 @@ SOON_MS = 100  # a beat that follows from something comes sooner
 
 
 def figure_of(run: Run, name: str) -> object:
-    """A figure of a run; a name with WHO or BODY in ``NAMES`` ends with one.
-
-    Raises:
-        KeyError: there is no such figure (see ``is_known``).
-    """
+    """A figure of a run: one of ``_FIXED``, the count of a fate, or one of ``_OF`` with what it is about behind it."""
     if name in _FIXED:
         return _FIXED[name](run)
     if name in set(Fate):
         return sum(fate.fate == name for fate in run.fates)
     start = next(start for start in _OF if name.startswith(start))
     return _OF[start](run, name.removeprefix(start))
-
-
-def is_known(name: str) -> bool:
-    """Whether there is a figure of this name."""
-    return name in _FIXED or name in set(Fate) or any(name.startswith(start) and name != start for start in _OF)
 
 
 def _consumed(run: Run) -> list[dict[str, Any]]:
@@ -141,23 +132,16 @@ def _pushes(run: Run, who: str) -> list[int]:
     return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, who, "heartbeat")[:3]]
 
 
-NAMES = ("lost", "consumed", "lag", "committed", "retries", "subscription", "topic changes", "pulls refused with 24")
-_FIXED: dict[str, Callable[[Run], object]] = dict(
-    zip(
-        NAMES,
-        (
-            lambda run: sum(fate.lost for fate in run.fates),
-            lambda run: len(_consumed(run)),
-            lambda run: sum(event["max"] - event["committed"] for event in _offsets(run)),
-            lambda run: [event["committed"] for event in _offsets(run)],
-            lambda run: sum(event["reconsume"] > 0 for event in _consumed(run)),
-            _subscription,
-            _topic_changes,
-            lambda run: sum(fact["code"] == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of("pull")),
-        ),
-        strict=True,
-    )
-)
+_FIXED: dict[str, Callable[[Run], object]] = {
+    "lost": lambda run: sum(fate.lost for fate in run.fates),
+    "consumed": lambda run: len(_consumed(run)),
+    "lag": lambda run: sum(event["max"] - event["committed"] for event in _offsets(run)),
+    "committed": lambda run: [event["committed"] for event in _offsets(run)],
+    "retries": lambda run: sum(event["reconsume"] > 0 for event in _consumed(run)),
+    "subscription": _subscription,
+    "topic changes": _topic_changes,
+    "pulls refused with 24": lambda run: sum(fact["code"] == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of("pull")),
+}
 _OF: dict[str, Callable[[Run, str], object]] = {
     "consumed by ": lambda run, who: sum(event["who"] == who for event in _consumed(run)),
     "bodies of ": lambda run, who: sorted({event["body"] for event in _consumed(run) if event["who"] == who}),
@@ -176,4 +160,3 @@ _OF: dict[str, Callable[[Run, str], object]] = {
     "notices at ": _notices_at,
     "pushes with beats of ": _pushes,
 }
-STARTS = tuple(_OF)
