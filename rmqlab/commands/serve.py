@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
+from rmqlab.events import (
+    Event,
+    Expired,
+    Register,
+    SubscriptionChanged,
+    Unregister,
+)
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -186,8 +192,8 @@ async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> N
     while True:
         await asyncio.sleep(seconds)
         now = epoch_ms()
-        for gauge in gauges(broker, now, flips=flips, most=MOST_LOOKED_AT):
-            lines.tell(json.dumps({"t": now, **gauge.as_event().columns()}))
+        for gauge in gauges(broker, now, flips, most=MOST_LOOKED_AT):
+            lines.tell(json.dumps({"t": now, **gauge.columns()}))
 
 
 def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:

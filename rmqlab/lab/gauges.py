@@ -10,23 +10,22 @@ messages that were dropped; a filtered lag that is lower than what the members a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from rmqlab.broker.consumer_manage_processor import TOPIC_GROUP_SEPARATOR
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.events import Gauge, SubscriptionChanged
+from rmqlab.events import SubscriptionChanged
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.mqadmin import consume_stats
+from rmqlab.lab.recorded_events import Gauge
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.runtime.scheduler import US_PER_MS
-from rmqlab.store.consume_queue import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rmqlab.broker.broker import Broker
     from rmqlab.lab.cluster import Cluster
@@ -49,72 +48,15 @@ OwnerOf = Callable[[str, str, int], Owner | None]
 """Group, topic, queue id to the owner, None when nobody holds the queue."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberGauge:
-    """A member and the ms since its last heartbeat; ``left_ms`` until a scan may forget it."""
+class QueueLag(NamedTuple):
+    """A queue's lag in messages: ``raw`` counts all behind the committed offset, as the admin tool does.
 
-    client: str
-    age_ms: int
-    left_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class QueueGauge:
-    """A queue's lag in messages. ``filtered`` is None when nobody subscribes the topic; ``owned``: somebody pulls it.
-
-    ``complete``: every message was looked at.
+    ``filtered`` is None when nobody subscribes the topic; ``complete``: every message was looked at.
     """
 
-    topic: str
-    queue: int
-    committed: int
-    max: int
+    raw: int
     filtered: int | None
-    owned: bool | None = None
     complete: bool = True
-
-    @property
-    def raw(self) -> int:
-        """Messages behind the committed offset."""
-        return self.max - self.committed
-
-
-@dataclass(frozen=True, slots=True)
-class GroupGauge:
-    """All gauges of one group. ``flips``: changes of what the slot says in the last minute, by topic."""
-
-    group: str
-    members: list[MemberGauge]
-    queues: list[QueueGauge]
-    flips: dict[str, int]
-
-    @property
-    def age_ms(self) -> int | None:
-        """Age of the oldest last heartbeat; None without members."""
-        return max((member.age_ms for member in self.members), default=None)
-
-    @property
-    def raw_lag(self) -> int:
-        """Messages behind the committed offsets, as the admin tool counts."""
-        return sum(queue.raw for queue in self.queues)
-
-    @property
-    def filtered_lag(self) -> int | None:
-        """How many of them the group will receive; None when it subscribes nothing now."""
-        known = [queue.filtered for queue in self.queues if queue.filtered is not None]
-        return sum(known) if known or not self.queues else None
-
-    def as_event(self, short: Callable[[str], str] = str) -> Gauge:
-        """The gauges as an event, with the names that `short` makes of those on the wire."""
-        return Gauge(
-            short(self.group),
-            {short(member.client): member.age_ms for member in self.members},
-            self.age_ms,
-            self.raw_lag,
-            self.filtered_lag,
-            all(queue.complete for queue in self.queues),
-            {short(topic): count for topic, count in self.flips.items()},
-        )
 
 
 class Flips:
@@ -151,61 +93,66 @@ def says(subscription: SubscriptionData) -> tuple[object, ...]:
 def gauges(
     broker: Broker,
     now: int,
+    flips: Flips,
     *,
     groups: Iterable[str] | None = None,
-    flips: Flips | None = None,
     flips_now: float | None = None,
     owner_of: OwnerOf | None = None,
+    short: Callable[[str], str] = str,
     most: int = MOST_LOOKED_AT,
-) -> list[GroupGauge]:
+) -> list[Gauge]:
     """The gauges of consumer groups (all that are online or have committed offsets) at ``now`` (epoch ms).
 
     The broker does not know who owns a queue, nor what that member's own subscription is, if the slot says otherwise.
     With ``owner_of`` the second look is the owner's; without it the slot's own tags are compared. ``flips_now`` is the
-    time (ms) by which ``flips`` counts, if not ``now``.
+    time (ms) by which ``flips`` counts, if not ``now``. ``short`` makes the names in the gauges of those on the wire.
     """
     known = set(broker.consumer_manager.consumer_table)
     known.update(key.rpartition(TOPIC_GROUP_SEPARATOR)[2] for key in broker.consumer_offset_manager.offset_table)
     found = []
     for group in sorted(known if groups is None else groups):
         info = broker.consumer_manager.get_consumer_group_info(group)
-        expiry = broker.consumer_manager.expired_timeout_ms
         clients = [] if info is None else list(info.channel_info_table.values())
-        members = [
-            MemberGauge(str(client.client_id), age, expiry - age)
-            for client in sorted(clients, key=lambda one: str(one.client_id))
-            for age in (now - client.last_update_timestamp,)
-        ]
+        ages = {str(client.client_id): now - client.last_update_timestamp for client in clients}
         topics = set(broker.consumer_offset_manager.which_topic_by_consumer(group))
         topics.update(() if info is None else map(str, info.subscription_table))
         queues = [one for topic in sorted(topics) for one in _queues(broker, group, topic, owner_of, most)]
-        a_minute = {} if flips is None else flips.a_minute(group, now if flips_now is None else flips_now)
-        found.append(GroupGauge(group, members, queues, a_minute))
+        filtered = [queue.filtered for queue in queues if queue.filtered is not None]
+        changed = flips.a_minute(group, now if flips_now is None else flips_now)
+        found.append(
+            Gauge(
+                short(group),
+                {short(client): ages[client] for client in sorted(ages)},
+                max(ages.values(), default=None),
+                sum(queue.raw for queue in queues),
+                sum(filtered) if filtered or not queues else None,
+                all(queue.complete for queue in queues),
+                {short(topic): count for topic, count in changed.items()},
+            )
+        )
     return found
 
 
-def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, most: int) -> list[QueueGauge]:
+def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, most: int) -> Iterator[QueueLag]:
     config = broker.topic_config_manager.select_topic_config(topic)
     if config is None:
-        return []
-    committed, store, found = consume_stats(broker, group, topic), broker.message_store, []
+        return
+    committed, store = consume_stats(broker, group, topic), broker.message_store
     slot = broker.consumer_manager.find_subscription_data(group, topic)
     for queue in range(config.read_queue_nums):
         end = store.get_max_offset_in_queue(topic, queue)
         begin = min(max(committed.get(queue, 0), 0), end)
-        owner = None if owner_of is None else owner_of(group, topic, queue)
-        owned = None if owner_of is None else owner is not None
         if slot is None:
-            found.append(QueueGauge(topic, queue, begin, end, None, owned))
+            yield QueueLag(end - begin, None)
             continue
+        owner = None if owner_of is None else owner_of(group, topic, queue)
         last = min(end, begin + most)
         at_broker = owner.subscription if owner is not None and owner.posts else slot
         at_client = slot if owner is None else owner.subscription
         first, second = Filter(at_broker, broker.rules), Filter(at_client, broker.rules)
         messages = _messages(broker, topic, queue, begin, last)
         count = sum(first.fate(message.properties, second) is None for message in messages)
-        found.append(QueueGauge(topic, queue, begin, end, count, owned, last == end))
-    return found
+        yield QueueLag(end - begin, count, last == end)
 
 
 def _messages(broker: Broker, topic: str, queue: int, begin: int, end: int) -> Iterable[MessageExt]:
@@ -214,11 +161,8 @@ def _messages(broker: Broker, topic: str, queue: int, begin: int, end: int) -> I
     if entries is None:
         return
     for offset in range(begin, end):
-        data = entries.get_index_buffer(offset, ENTRY.size)
-        if data is None:
-            continue
-        position, size, _ = ENTRY.unpack_from(data)
-        message = store.look_message_by_offset(position, size)
+        entry = entries.entry(offset)
+        message = None if entry is None else store.look_message_by_offset(entry[0], entry[1])
         if message is not None:
             yield message
 
@@ -226,18 +170,8 @@ def _messages(broker: Broker, topic: str, queue: int, begin: int, end: int) -> I
 AFTER_ALL = 9  # priority on the heap: what happens at this instant comes first
 
 
-class Sample(NamedTuple):
-    """The gauges of all groups of the scenario at ``t`` ms since the run began."""
-
-    t: float
-    groups: list[GroupGauge]
-
-
 class GaugeSampler:
-    """Reads the gauges of some groups every ``every_ms``; keeps ``samples`` and writes events "gauge".
-
-    Names are long, as on the wire, in the samples, and the scenario's own in the events.
-    """
+    """Reads the gauges of some groups every ``every_ms`` and writes them as events, under the scenario's own names."""
 
     def __init__(
         self,
@@ -247,7 +181,6 @@ class GaugeSampler:
         groups: list[str],
         every_ms: int,
     ) -> None:
-        self.samples: list[Sample] = []
         self.stopped = False
         self._cluster = cluster
         self._consumers = consumers
@@ -262,22 +195,6 @@ class GaugeSampler:
         scheduler = self._cluster.world.scheduler
         scheduler.at(scheduler.now_us + self._every_us, self._sample, priority=AFTER_ALL)
 
-    def _read(self) -> list[GroupGauge]:
-        cluster = self._cluster
-        facts = cluster.facts
-        for fact in facts[self._facts_read :]:
-            if isinstance(fact.event, SubscriptionChanged):
-                self._flips.saw(fact.t, replace(fact.event, group=self._recorder.long(fact.event.group)))
-        self._facts_read = len(facts)
-        return gauges(
-            cluster.broker,
-            cluster.broker_server.now(),
-            groups=self._groups,
-            flips=self._flips,
-            flips_now=cluster.world.now_ms(),
-            owner_of=self._owner_of,
-        )
-
     def _owner_of(self, group: str, topic: str, queue: int) -> Owner | None:
         for consumer in self._consumers.values():
             client = consumer.client
@@ -291,8 +208,20 @@ class GaugeSampler:
     def _sample(self) -> None:
         if self.stopped:
             return
-        short, found = self._recorder.short, self._read()
-        self.samples.append(Sample(self._cluster.world.now_ms(), found))
+        cluster, recorder = self._cluster, self._recorder
+        for fact in cluster.facts[self._facts_read :]:
+            if isinstance(fact.event, SubscriptionChanged):
+                self._flips.saw(fact.t, replace(fact.event, group=recorder.long(fact.event.group)))
+        self._facts_read = len(cluster.facts)
+        found = gauges(
+            cluster.broker,
+            cluster.broker_server.now(),
+            self._flips,
+            groups=self._groups,
+            flips_now=cluster.world.now_ms(),
+            owner_of=self._owner_of,
+            short=recorder.short,
+        )
         for gauge in found:
-            self._recorder.event(gauge.as_event(short))
+            recorder.event(gauge)
         self._again()
