@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
 from rmqlab.errors import BadInput
-from rmqlab.events import Refused
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.link import Link, digest
+from rmqlab.lab.recorded_events import Refused
 from rmqlab.lab.run import run_lines
 from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules

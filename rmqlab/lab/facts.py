@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from rmqlab.events import Consumed, Event, Recorded
+from rmqlab.events import Event
+from rmqlab.lab.recorded_events import Consumed, Recorded
 from rmqlab.protocol.codes import ResponseCode
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from rmqlab.events import Control
 from rmqlab.lab.fault_steps import (
     BROKER,
     FAULT,
@@ -23,6 +22,7 @@ from rmqlab.lab.fault_steps import (
     SetClock,
     Slow,
 )
+from rmqlab.lab.recorded_events import Control
 from rmqlab.runtime.network import LinkFaults
 from rmqlab.runtime.scheduler import US_PER_MS
 

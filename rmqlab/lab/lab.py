@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.events import GroupViewed
 from rmqlab.lab.by_hand import HandDrivenSimulation
 from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.facts import SCENARIO, fact_in_words
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
+from rmqlab.lab.recorded_events import GroupViewed
 from rmqlab.lab.results import FrameRecord, LabResult, Records, name_of
 from rmqlab.lab.scenario_inputs import checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from rmqlab.errors import BadInput
-from rmqlab.events import StartFailed, StepFailed
 from rmqlab.filter.filter_api import build_subscription_data
+from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.run import Run

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.events import (
     ClientFiltered,
     Commit,
-    Consumed,
     Expired,
     Filtered,
     Heartbeat,
@@ -24,6 +23,7 @@ from rmqlab.events import (
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import Fate, FateClassifier, FinalState, GroupMember, MessageFate, SendRecord
+from rmqlab.lab.recorded_events import Consumed
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.system import epoch_ms
 

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple, replace
 
-from rmqlab.events import Consumed, Event, GroupViewed, MessageSent, Recorded, Restamp
+from rmqlab.events import Event, Restamp
 from rmqlab.lab.facts import BROKER, SCENARIO, Fact
 from rmqlab.lab.fates import SendRecord
 from rmqlab.lab.mqadmin import GroupView, group_view
+from rmqlab.lab.recorded_events import (
+    Consumed,
+    GroupViewed,
+    MessageSent,
+    Recorded,
+)
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
 

@@ -17,7 +17,16 @@ from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.errors import BadInput
-from rmqlab.events import (
+from rmqlab.lab.cluster import Cluster, ClusterConfig
+from rmqlab.lab.consumers import Consumer, client_of, config_of, final_state, poll_for_ever
+from rmqlab.lab.fates import FateClassifier, FinalState, GroupMember
+from rmqlab.lab.fault_steps import FaultStep, RestartBroker
+from rmqlab.lab.faults import Faults
+from rmqlab.lab.gauges import GaugeSampler
+from rmqlab.lab.mqadmin import AT_THE_END, consume_stats, reset_offset_by_time
+from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
+from rmqlab.lab.quiescence import Quiescence
+from rmqlab.lab.recorded_events import (
     OffsetAsked,
     OffsetReset,
     Owned,
@@ -32,15 +41,6 @@ from rmqlab.events import (
     Subscribed,
     UnderWay,
 )
-from rmqlab.lab.cluster import Cluster, ClusterConfig
-from rmqlab.lab.consumers import Consumer, client_of, config_of, final_state, poll_for_ever
-from rmqlab.lab.fates import FateClassifier, FinalState, GroupMember
-from rmqlab.lab.fault_steps import FaultStep, RestartBroker
-from rmqlab.lab.faults import Faults
-from rmqlab.lab.gauges import GaugeSampler
-from rmqlab.lab.mqadmin import AT_THE_END, consume_stats, reset_offset_by_time
-from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
-from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.run import Run
 from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.scenario import (

@@ -20,19 +20,20 @@ from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.errors import BadInput
-from rmqlab.events import Consumed, FilterServerUp, MainClassNotFound
+from rmqlab.events import Event, set_kinds
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.recorded_events import Consumed
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
 from tests.proof.clients.filter_class import subscribe_class
-from tests.proof.clients.filter_server import FilterServer
+from tests.proof.clients.filter_server import FilterServer, FilterServerUp
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.events import Event, Observer
+    from rmqlab.events import Observer
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.virtual import VirtualNode
@@ -45,6 +46,13 @@ START_MS = 1_000  # how long a filter server's process takes to come up
 SETTLE_MS = 3_000
 RUN_MS = 180_000
 MOST_MESSAGES = 2_000
+
+
+class MainClassNotFound(Event, frozen=True):
+    """The filter server that was started ends at once: its class is not there."""
+
+
+set_kinds()
 
 
 def every_tenth_above_100(message: MessageExt, _context: FilterContext) -> bool:

@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
-from rmqlab.events import Commit, Consumed, Recorded, TapCommit, TapSent, Unplaced
+from rmqlab.events import Commit
 from rmqlab.lab.facts import Fact, FactLog
 from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
+from rmqlab.lab.recorded_events import (
+    Consumed,
+    Recorded,
+    TapCommit,
+    TapSent,
+    Unplaced,
+)
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario

@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.events import ClientFiltered, Commit, Filtered, Given, Heartbeat, Rebalance, SubscriptionChanged, Unregister
+from rmqlab.events import (
+    ClientFiltered,
+    Commit,
+    Filtered,
+    Given,
+    Heartbeat,
+    Rebalance,
+    SubscriptionChanged,
+    Unregister,
+)
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import FinalState

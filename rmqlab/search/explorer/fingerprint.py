@@ -21,12 +21,18 @@ from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.processor import Timers
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
-from rmqlab.events import ClientFiltered, Commit, Consumed, Filtered, OffsetAsked, PullAnswered
+from rmqlab.events import (
+    ClientFiltered,
+    Commit,
+    Filtered,
+    PullAnswered,
+)
 from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.cluster import Cluster
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fault_steps import FaultStep, SetClock
+from rmqlab.lab.recorded_events import Consumed, OffsetAsked
 from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.simulate import Simulation
 from rmqlab.message.ids import UniqueIdMaker

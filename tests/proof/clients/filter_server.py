@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.processor import Timers
-from rmqlab.events import ClassAsked, FilterClassUploaded
+from rmqlab.events import Event, set_kinds
 from rmqlab.message.message import MessageExt
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET
 from rmqlab.message.record import body_crc, decode_records, encode_record
@@ -31,7 +31,7 @@ from rmqlab.protocol.consumer_headers import (
 )
 
 if TYPE_CHECKING:
-    from rmqlab.events import Event, Observer
+    from rmqlab.events import Observer
     from rmqlab.protocol.channel import Channel
 
 FILTERSRV_CONSUMER_GROUP: Final = "FILTERSRV_CONSUMER"
@@ -45,6 +45,36 @@ COMPRESS_FROM_BYTES: Final = 8 * 1024
 
 # Asks the broker: request, timeout (ms), and who is told the answer; None means that none came.
 AskBroker = Callable[[RemotingCommand, int, Callable[[RemotingCommand | None], None]], None]
+
+
+class FilterServerUp(Event, frozen=True, tag="filter_server"):
+    """A filter server has registered with the broker."""
+
+    addr: str
+
+
+class FilterClassUploaded(Event, frozen=True, tag="filter_class"):
+    """A consumer uploads a class to a filter server; `stored`: the server took it."""
+
+    group: str
+    topic: str
+    class_name: str
+    crc: int
+    stored: bool
+
+
+class ClassAsked(Event, frozen=True, tag="class_filter"):
+    """A filter server asks the class about a message."""
+
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    class_name: str
+    passed: bool
+
+
+set_kinds()
 
 
 class FilterContext(NamedTuple):

@@ -1,0 +1,222 @@
+"""The events that recordings of real brokers have too; whoever runs a scenario or reads a tap tells them.
+
+The fields of a `Recorded` event in this order are its JSON, in the spelling that `columns_of` gives; tables have the
+same names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import UNSET, UnsetType, field
+
+from rmqlab.events import Event, set_kinds
+
+if TYPE_CHECKING:
+    from rmqlab.message.message import MessageExt
+
+
+class Recorded(Event, frozen=True):
+    """An event that recordings have too; fields of its own that they do not have are in `unrecorded`."""
+
+    unrecorded: ClassVar[frozenset[str]] = frozenset()
+
+    def as_json(self, scenario_id: str, t: float) -> dict[str, Any]:
+        """The event as a line of a recording.
+
+        >>> Started("A").as_json("01", 7.2)
+        {'id': '01', 't': 7, 'ev': 'started', 'who': 'A'}
+        """
+        return {"id": scenario_id, "t": round(t), "ev": self.kind} | self.columns()
+
+    def columns(self) -> dict[str, Any]:
+        """Its fields under their names in JSON, without those that are UNSET."""
+        spelled = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
+        found = ((column, getattr(self, name)) for name, column in spelled if name not in self.unrecorded)
+        return {column: value for column, value in found if value is not UNSET}
+
+
+class OfConsumer(Recorded, frozen=True):
+    """An event of one consumer of the scenario."""
+
+    who: str
+
+
+class ScenarioBegins(Recorded, frozen=True, tag="scenario"):
+    """A scenario begins: what it says, and the epoch ms of its time 0."""
+
+    scenario: dict[str, Any]
+    epoch_ms: int
+
+
+class Refused(Recorded, frozen=True):
+    """A scenario is not simulated."""
+
+    message: str
+
+
+class Starting(OfConsumer, frozen=True):
+    """A consumer is being started; `kind` where it is no push consumer."""
+
+    consumer: str | UnsetType = field(default=UNSET, name="kind")
+
+
+class Started(OfConsumer, frozen=True):
+    """A consumer has started."""
+
+    client_id: str | UnsetType = UNSET
+
+
+class StartFailed(OfConsumer, frozen=True, tag="startFailed"):
+    """A consumer's start threw."""
+
+    error: str
+    message: str
+
+
+class Stopping(OfConsumer, frozen=True):
+    """A consumer is being shut down."""
+
+
+class Stopped(OfConsumer, frozen=True):
+    """A consumer was shut down."""
+
+
+class Subscribed(OfConsumer, frozen=True):
+    """A running consumer subscribes something else."""
+
+    expr: str
+
+
+class Resized(Recorded, frozen=True):
+    """A topic has another number of queues."""
+
+    topic: str
+    queues: int
+
+
+class OffsetReset(Recorded, frozen=True, tag="offsetReset"):
+    """A group's offsets of a topic were reset, by queue."""
+
+    group: str
+    topic: str
+    offsets: dict[str, int]
+
+
+class Control(Recorded, frozen=True):
+    """A fault happens; `conns` is how many connections it ends."""
+
+    line: str
+    conns: str | UnsetType = UNSET
+
+
+class StepFailed(Recorded, frozen=True, tag="error"):
+    """A step of the scenario threw."""
+
+    do: str
+    error: str
+    message: str
+
+
+class UnderWay(Recorded, frozen=True, tag="underWay"):
+    """A scenario is ended although this could still change something."""
+
+    what: str
+
+
+class MessageSent(Recorded, frozen=True, tag="sent"):
+    """A message was sent; `i` is its number in its step."""
+
+    i: int
+    tag: str | None
+    body: str
+    queue: int
+    offset: int
+    msg_id: str | None
+    offset_msg_id: str | None
+
+
+class Consumed(OfConsumer, frozen=True, tag="consume"):
+    """A listener got a message; `success`: it took it."""
+
+    topic: str
+    tag: str | None
+    queue: int
+    offset: int
+    body: str
+    reconsume: int
+    message_id: str | None = field(name="msgId")
+    group: str
+    success: bool
+    message: MessageExt | None = None
+    unrecorded: ClassVar[frozenset[str]] = frozenset({"group", "success", "message"})
+
+
+class GroupViewed(Recorded, frozen=True, tag="broker"):
+    """A group's clients and subscriptions in the broker, when they changed."""
+
+    group: str
+    view: Any
+
+
+class Owned(OfConsumer, frozen=True, tag="alloc"):
+    """The queues that a member owns, by topic, when it was asked."""
+
+    queues: dict[str, list[int]]
+
+
+class OffsetAsked(Recorded, frozen=True, tag="offset"):
+    """A queue's committed and maximum offset when they were asked; an error's name for a group that is not known."""
+
+    group: str
+    topic: str
+    queue: int
+    committed: int | str | None
+    max: int
+
+
+class Gauge(Recorded, frozen=True):
+    """A group's gauges: members' last heartbeats, lag as counted and as the group will receive it, flips."""
+
+    group: str
+    members: dict[str, int]
+    age_ms: int | None
+    raw_lag: int
+    filtered_lag: int | None
+    filtered_lag_complete: bool
+    flips_per_minute: dict[str, int]
+
+
+# What a tap's frames tell.
+
+
+class TapSent(Recorded, frozen=True, tag="sent"):
+    """A message as the frames of its send tell it."""
+
+    topic: str
+    queue: int
+    offset: int
+    body: str
+    tag: str | None
+    msg_id: str
+    offset_msg_id: str
+    producer_group: str
+
+
+class Unplaced(Recorded, frozen=True):
+    """A message was sent, and no frame tells which queue it came to."""
+
+    topic: str
+    tag: str | None
+
+
+class TapCommit(OfConsumer, frozen=True, tag="commit"):
+    """A client committed an offset."""
+
+    group: str
+    topic: str
+    queue: int
+    offset: int
+
+
+set_kinds()
