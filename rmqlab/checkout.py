@@ -10,10 +10,6 @@ PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
 
 
-class NotACheckout(BadInput):
-    """The package runs without the source tree that belongs to it."""
-
-
 def is_checkout() -> bool:
     """Whether the source tree is there."""
     return (ROOT / "pyproject.toml").is_file()
@@ -22,11 +18,11 @@ def is_checkout() -> bool:
 def folder(name: str) -> Path:
     """Return the folder `name` (data, tests, notebooks) of the source tree.
 
-    Raise `NotACheckout` if it is not there, as in a package installed without its tree.
+    Raise `BadInput` if it is not there, as in a package installed without its tree.
     """
     path = ROOT / name
     if not is_checkout() or not path.is_dir():
-        raise NotACheckout(f"this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout")
+        raise BadInput(f"this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout")
     return path
 
 

@@ -18,16 +18,12 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"""; extra == ["']([\w-]+)["']$""")  # further conditions mean: not everywhere
 
 
-class MissingPackages(BadInput):
-    """Packages are not installed; the text says how to get them."""
-
-
 def require(*extras: str) -> None:
-    """Raise `MissingPackages` if a package that pyproject.toml lists for these extras is missing."""
+    """Raise `BadInput` if a package that pyproject.toml lists for these extras is missing."""
     for extra in extras:
         missing = [name for name in _packages(extra) if not _is_there(name)]
         if missing:
-            raise MissingPackages(advice(missing, extra))
+            raise BadInput(advice(missing, extra))
 
 
 def advice(missing: Iterable[str], extra: str = "") -> str:

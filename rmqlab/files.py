@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 20  # bytes looked at together
 
 
-def read_text(path: Path, wanted: str, *, refusal: type[BadInput] = BadInput) -> str:
+def read_text(path: Path, wanted: str) -> str:
     """Return the text of a UTF-8 file; one whose name ends in .gz is unpacked.
 
-    A file that is not there, cannot be read or is no text raises `refusal`; `wanted` says what would be right.
+    A file that is not there, cannot be read or is no text raises `BadInput`; `wanted` says what would be right.
     """
     problem: str
     cause: Exception
@@ -38,7 +38,7 @@ def read_text(path: Path, wanted: str, *, refusal: type[BadInput] = BadInput) ->
         problem, cause = f"cannot be read ({error.strerror})", error
     except UnicodeDecodeError as error:
         problem, cause = f"this is no UTF-8 text (byte {error.start})", error
-    raise refusal(f"{path}: {problem}; give {wanted}") from cause
+    raise BadInput(f"{path}: {problem}; give {wanted}") from cause
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:

@@ -113,7 +113,7 @@ def test_the_front_door_opens_with_the_core_alone(installed):
     )  # fmt: skip
     assert "read_store(session" in told.stdout
     assert "<svg Messages: 1" in told.stdout
-    assert told.stdout.count("MissingPackages the packages of rmqlab[spark] are needed: pip install") == 2
+    assert told.stdout.count("BadInput the packages of rmqlab[spark] are needed: pip install") == 2
 
 
 @pytest.mark.parametrize("arguments", [*([name] for name in OF_A_CHECKOUT), ["reproduce", "--report", "r"]])

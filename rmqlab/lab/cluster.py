@@ -60,23 +60,19 @@ class ClusterConfig:
     rules: Rules = DEFAULT_RULES
 
 
-class BrokerConfError(BadInput):
-    """A file of settings with a name in it that 4.8.0 does not have."""
-
-
 def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     """The cluster of one broker with the settings of ``path``.
 
     Raises:
-        BrokerConfError: if ``strict``, for a name that a 4.8.0 broker does not know (the broker itself says nothing).
-        BadInput: the file cannot be read, or a value is not of its setting's kind; the text names file and setting.
+        BadInput: the file cannot be read, or a value is not of its setting's kind; if ``strict``, also for a name that a
+            4.8.0 broker does not know (the broker itself says nothing). The text names file and setting.
     """
     properties = read_properties(path)
     unknown = unknown_keys(properties) if strict else []
     if unknown:
         named = ", ".join(repr(name) if not name.isalnum() else name for name in unknown)
         meant = did_you_mean(unknown[0], known_keys()) or "; check the spelling"
-        raise BrokerConfError(f"{path}: {named}: no setting of a 4.8.0 broker{meant}")
+        raise BadInput(f"{path}: {named}: no setting of a 4.8.0 broker{meant}")
     config = _cluster_config(properties, str(path))
     first = (config.broker.namesrv_addr or config.namesrv_address).partition(";")[0]
     return replace(config, namesrv_address=first)

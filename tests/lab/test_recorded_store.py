@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from rmqlab.lab.recorded.store import StorePathError, open_store
+from rmqlab.errors import BadInput
+from rmqlab.lab.recorded.store import open_store
 from tests.proof.recorded_store import RecordedStore
 
 
@@ -64,7 +65,7 @@ def test_a_whole_set_in_one_archive_brings_its_events(store, tmp_path):
 
 def test_what_is_no_store_is_told_with_what_would_be_right(store, tmp_path):
     def told(path):
-        with pytest.raises(StorePathError) as error, open_store(path):
+        with pytest.raises(BadInput) as error, open_store(path):
             pass
         return str(error.value)
 
@@ -76,5 +77,5 @@ def test_what_is_no_store_is_told_with_what_would_be_right(store, tmp_path):
     (tmp_path / "empty").mkdir()
     packed = shutil.make_archive(str(tmp_path / "none"), "tar", tmp_path / "empty")
     assert "no store directory is packed there" in told(tmp_path / packed)
-    with pytest.raises(StorePathError):
+    with pytest.raises(BadInput):
         RecordedStore(tmp_path)

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from rmqlab.errors import BadInput
 from rmqlab.lab.replay import order_search as search_module
-from rmqlab.lab.replay.frames import BadRecording, LineKind, Recording, read_recording
+from rmqlab.lab.replay.frames import LineKind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay_recording
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode
@@ -121,5 +122,5 @@ def test_a_frame_to_nobody_known_is_refused(tmp_path):
     (tmp_path / "broker.conf").write_text("brokerName=a\n")
     row = {"t": 1.0, "conn": 1, "to": "elsewhere", "dir": "c2s", "frame": "00"}
     (tmp_path / "frames.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(BadRecording, match="line 1, field to: expected broker or namesrv"):
+    with pytest.raises(BadInput, match="line 1, field to: expected broker or namesrv"):
         read_recording(tmp_path)

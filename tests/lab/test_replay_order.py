@@ -8,8 +8,9 @@ from itertools import count
 import pytest
 
 from rmqlab.cli import main
+from rmqlab.errors import BadInput
 from rmqlab.filter.filter_api import build
-from rmqlab.lab.replay.frames import BadRecording, read_recording
+from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.message import Host, MessageExt, MessageQueue
@@ -444,7 +445,7 @@ def test_a_message_is_stored_when_a_later_pull_says_it_was(tape, tmp_path):
 def test_a_line_that_is_none_is_named_with_its_field(tmp_path, capsys, line, problem):
     (tmp_path / "broker.conf").write_text("# settings\n\nbrokerName = b\n")
     (tmp_path / "frames.jsonl").write_text('{"t": 0, "conn": 1, "open": true}\n' + line + "\n")
-    with pytest.raises(BadRecording, match=r"frames\.jsonl") as error:
+    with pytest.raises(BadInput, match=r"frames\.jsonl") as error:
         read_recording(tmp_path)
     assert problem in str(error.value)
     assert main(["replay", str(tmp_path)]) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.recorded.store import PACKED, RECORDED, StorePathError, _inside, _unpack
+from rmqlab.lab.recorded.store import PACKED, RECORDED, _inside, _unpack
 from rmqlab.lab.run import EVENTS
 
 
@@ -24,7 +24,7 @@ class RecordedStore:
             self.store = _inside(source / PACKED, Path(self._temporary.name))
         except BadInput as error:
             self.cleanup()
-            raise StorePathError(f"{source}: no store to be had ({error}); a set with {PACKED} is needed") from error
+            raise BadInput(f"{source}: no store to be had ({error}); a set with {PACKED} is needed") from error
 
     def cleanup(self) -> None:
         """Remove the copy."""

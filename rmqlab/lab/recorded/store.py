@@ -26,10 +26,6 @@ LOG = "commitlog"
 CONF = "broker.conf"
 
 
-class StorePathError(BadInput):
-    """A path at which there is no store directory."""
-
-
 class OpenedStore(NamedTuple):
     """A store directory, and beside it: events that were recorded (a file, or a folder of files), broker.conf."""
 
@@ -42,7 +38,7 @@ class OpenedStore(NamedTuple):
 def open_store(path: Path) -> Iterator[OpenedStore]:
     """Give the store directory at `path`, in a folder there as `store/` or packed, or packed there (tar, zip).
 
-    What is packed is unpacked for as long as it is open. Raises `StorePathError`.
+    What is packed is unpacked for as long as it is open. Raises `BadInput`.
     """
     if (path / LOG).is_dir():
         yield OpenedStore(path, None, _conf(path))
@@ -52,7 +48,7 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
         return
     packed = path / PACKED if (path / PACKED).is_file() else path
     if not packed.is_file():
-        raise StorePathError(_wrong(path))
+        raise BadInput(_wrong(path))
     with tempfile.TemporaryDirectory(prefix="rmqlab-store-") as temporary:
         _unpack(packed, Path(temporary))
         store = _inside(packed, Path(temporary))
@@ -77,15 +73,13 @@ def _unpack(packed: Path, into: Path) -> None:
         else:
             shutil.unpack_archive(packed, into, "zip")
     except (OSError, ValueError, EOFError, shutil.ReadError, tarfile.TarError) as error:
-        raise StorePathError(
-            f"{packed}: {error}; a store directory, or one packed as .tar.gz or .zip, is needed"
-        ) from error
+        raise BadInput(f"{packed}: {error}; a store directory, or one packed as .tar.gz or .zip, is needed") from error
 
 
 def _inside(packed: Path, unpacked: Path) -> Path:
     found = sorted(one.parent for one in unpacked.rglob(LOG) if one.is_dir())
     if not found:
-        raise StorePathError(f"{packed}: no folder {LOG!r} in it, so no store directory is packed there")
+        raise BadInput(f"{packed}: no folder {LOG!r} in it, so no store directory is packed there")
     return found[0]
 
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class BadRecording(BadInput):
-    """A recording that cannot be read; the text names file, line and field, and what would be right."""
-
-
 class LineKind(Enum):
     """What a line tells."""
 
@@ -76,13 +72,13 @@ def frames_folder(path: Path) -> Path | None:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Read a recorded set; raise `BadRecording` for a folder, file, line or field that is not as described above."""
+    """Read a recorded set; raise `BadInput` for a folder, file, line or field that is not as described above."""
     if not folder.is_dir():
-        raise BadRecording(f"{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]")
+        raise BadInput(f"{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]")
     properties = _properties(folder / "broker.conf")
     packed, plain = folder / "frames.jsonl.gz", folder / "frames.jsonl"
     path = packed if packed.is_file() or not plain.is_file() else plain
-    text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz", refusal=BadRecording)
+    text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz")
     recording = Recording(folder.resolve().name, properties)
     of_namesrv: set[int] = set()
     for line, to in _lines(path, text):
@@ -100,42 +96,42 @@ def _properties(path: Path) -> dict[str, str]:
     try:
         return read_properties(path)
     except PropertiesFileError as error:
-        raise BadRecording(f"{error}; the recorded broker's settings are needed") from error
+        raise BadInput(f"{error}; the recorded broker's settings are needed") from error
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[RecordedLine, str]]:
-    for number, fields in json_lines(text, path, refusal=BadRecording):
+    for number, fields in json_lines(text, path):
         if not isinstance(fields, dict):
-            raise BadRecording(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
+            raise BadInput(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
         to = fields.get("to", "broker")
         if to not in {"broker", "namesrv"}:
-            raise BadRecording(f"{path}, line {number}, field to: expected broker or namesrv, got {to!r}")
+            raise BadInput(f"{path}, line {number}, field to: expected broker or namesrv, got {to!r}")
         yield _line(f"{path}, line {number}", number, fields), to
 
 
 def _line(where: str, number: int, fields: dict[str, object]) -> RecordedLine:
     t = fields.get("t")
     if isinstance(t, bool) or not isinstance(t, int | float) or not 0 <= t < inf:
-        raise BadRecording(f"{where}, field t: expected milliseconds, got {t!r}")
+        raise BadInput(f"{where}, field t: expected milliseconds, got {t!r}")
     if "control" in fields:
         conns = fields.get("conns", [])
         if not isinstance(conns, list) or not all(isinstance(conn, int) for conn in conns):
-            raise BadRecording(f"{where}, field conns: expected connection numbers, got {conns!r}")
+            raise BadInput(f"{where}, field conns: expected connection numbers, got {conns!r}")
         return RecordedLine(number, t, LineKind.CONTROL, control=str(fields["control"]), conns=tuple(conns))
     conn = fields.get("conn")
     if isinstance(conn, bool) or not isinstance(conn, int):
-        raise BadRecording(f"{where}, field conn: expected a connection number, got {conn!r}")
+        raise BadInput(f"{where}, field conn: expected a connection number, got {conn!r}")
     if "open" in fields:
         return RecordedLine(number, t, LineKind.OPEN, conn)
     if "client" in fields:
         return RecordedLine(number, t, LineKind.CLIENT, conn, client=str(fields["client"]))
     direction = fields.get("dir")
     if direction not in {"c2s", "s2c"}:
-        raise BadRecording(f"{where}, field dir: expected c2s or s2c, got {direction!r}")
+        raise BadInput(f"{where}, field dir: expected c2s or s2c, got {direction!r}")
     if "close" in fields:
         return RecordedLine(number, t, LineKind.CLOSE, conn, direction == "c2s")
     if "frame" not in fields:
-        raise BadRecording(f"{where}: expected one of open, close, client, control and frame")
+        raise BadInput(f"{where}: expected one of open, close, client, control and frame")
     return RecordedLine(number, t, LineKind.FRAME, conn, direction == "c2s", _command(where, fields["frame"]))
 
 
@@ -143,11 +139,11 @@ def _command(where: str, frame: object) -> RemotingCommand:
     try:
         data = bytes.fromhex(str(frame))
     except ValueError:
-        raise BadRecording(f"{where}, field frame: expected hex digits") from None
+        raise BadInput(f"{where}, field frame: expected hex digits") from None
     length = int.from_bytes(data[:4])
     if len(data) != 4 + length:
-        raise BadRecording(f"{where}, field frame: its length says {length} bytes, {len(data) - 4} follow")
+        raise BadInput(f"{where}, field frame: its length says {length} bytes, {len(data) - 4} follow")
     try:
         return RemotingCommand.decode(data[4:])
     except FrameError as error:
-        raise BadRecording(f"{where}, field frame: {error}") from error
+        raise BadInput(f"{where}, field frame: {error}") from error
