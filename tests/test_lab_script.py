@@ -39,8 +39,7 @@ def tree(tmp_path):
         shutil.copy(ROOT / name, top / name)
     shutil.copytree(ROOT / "rmqlab" / "commands", top / "rmqlab" / "commands")
     (top / "tests" / "proof" / "commands").mkdir(parents=True)
-    for name in ("rows.py", "notebook.py", "test.py"):
-        (top / "tests" / "proof" / "commands" / name).touch()
+    shutil.copy(ROOT / "tests" / "proof" / "commands" / "__init__.py", top / "tests" / "proof" / "commands")
     (top / "pyproject.toml").write_text(PYPROJECT)
     (top / "requirements.txt").write_text("core==1.5\n")
     return top
@@ -102,8 +101,8 @@ def test_alone_it_lists_the_verbs_and_installs_nothing(tree):
     assert call(tree, "--help").stdout == told.stdout
 
 
-def test_a_verb_without_module_is_not_offered(tree):
-    (tree / "tests" / "proof" / "commands" / "rows.py").unlink()
+def test_verbs_of_a_checkout_are_not_offered_without_their_tree(tree):
+    shutil.rmtree(tree / "tests")
     assert "rows" not in call(tree).stdout
 
 

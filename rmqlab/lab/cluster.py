@@ -64,8 +64,8 @@ def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     """The cluster of one broker with the settings of ``path``.
 
     Raises:
-        BadInput: the file cannot be read, or a value is not of its setting's kind; if ``strict``, also for a name that a
-            4.8.0 broker does not know (the broker itself says nothing). The text names file and setting.
+        BadInput: the file cannot be read, a value is not of its setting's kind, or, if ``strict``, a 4.8.0 broker does
+            not know a name (the broker itself says nothing). The text names file and setting.
     """
     properties = read_properties(path)
     unknown = unknown_keys(properties) if strict else []

@@ -14,15 +14,14 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
 from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.facts import SCENARIO, fact_in_words
+from rmqlab.lab.frame_log import FrameLog, FrameRecord
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.recorded_events import GroupViewed
-from rmqlab.lab.results import FrameRecord, LabResult, Records, name_of
+from rmqlab.lab.results import LabResult, Records
 from rmqlab.lab.scenario_inputs import checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
-from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
-from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
     from rmqlab.lab.scenario import Scenario
     from rmqlab.namesrv.name_server import NameServer
-    from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.network import Connection
     from rmqlab.runtime.schedule import Schedule
     from rmqlab.search.explorer.exploration import Exploration
 
@@ -91,12 +88,10 @@ class Lab(LabSteps):
 
         drawn = {} if self.seed is None else {"chooser": RaceChooser(self.seed), "timing": RACE_TIMING}
         self._cluster = cluster
-        self._frames: list[FrameRecord] = []
-        self._requests: dict[tuple[int, str, int], str] = {}  # those that wait for an answer, by connection and way
-        self._carried: list[tuple[Connection, str, int, int, int, int, int]] = []
+        self._frames = FrameLog()
         self._result: LabResult | None = None
         self._simulation = HandDrivenSimulation(scenario, cluster=cluster, **drawn)
-        self._simulation.world.on_frame = self._frame
+        self._simulation.world.on_frame = self._frames.see
 
     @classmethod
     def from_scenario(cls, scenario: Scenario | Mapping[str, Any] | str | Path, *, until: float | None = None) -> Self:
@@ -112,17 +107,14 @@ class Lab(LabSteps):
         given, cluster = scenario_and_settings(scenario, {})
         lab = cls.__new__(cls)
         lab.seed = None
-        lab._repeat(given, cluster, until)  # noqa: SLF001 - a lab opens a lab
-        return lab
-
-    def _repeat(self, scenario: Scenario, cluster: ClusterConfig, until: float | None) -> None:
-        self._open(scenario, cluster)
-        for step in scenario.steps:
+        lab._open(given, cluster)  # noqa: SLF001 - a lab opens a lab
+        for step in given.steps:
             if until is not None and step.at > until:
                 break
-            self._simulation.do(step)
-        if until is not None and until > self.now:
-            self._run_to(int(until))
+            lab._simulation.do(step)  # noqa: SLF001
+        if until is not None and until > lab.now:
+            lab._run_to(int(until))  # noqa: SLF001
+        return lab
 
     @staticmethod
     def from_recording(folder: str | Path, scenario: str) -> LabResult:
@@ -215,7 +207,7 @@ class Lab(LabSteps):
         'at 7 ms: 127.0.0.1:10911 -> A: SUCCESS to GET_CONSUMER_LIST_BY_GROUP, there at 8 ms'
         """
         simulation = self._running()
-        seen, frames = len(simulation.cluster.facts), len(self.frames())
+        seen, frames = len(simulation.cluster.facts), len(self._frames.records)
         while simulation.step():
             happened = self._say_what_happened(seen, frames)
             if happened:
@@ -227,11 +219,7 @@ class Lab(LabSteps):
         facts.sort(key=lambda fact: fact.source == SCENARIO)
         began = self._simulation.began_us / 1_000
         happened = [fact_in_words(fact) for fact in facts if not isinstance(fact.event, GroupViewed)]
-        return happened + [frame.in_words(began) for frame in self.frames()[frames:]]
-
-    def _frame(self, connection: Connection, direction: str, command: RemotingCommand, sent: int, due: int) -> None:
-        """Note what of a frame may change later; `frames` makes records of it."""
-        self._carried.append((connection, direction, command.code, command.flag, command.opaque, sent, due))
+        return happened + [frame.in_words(began) for frame in self._frames.records[frames:]]
 
     # What can be looked into: the real objects of the core.
 
@@ -252,25 +240,7 @@ class Lab(LabSteps):
 
     def frames(self) -> Records[FrameRecord]:
         """Every frame between clients and servers since the lab was opened: when it left, when it arrives."""
-        for connection, direction, code, flag, opaque, sent, due in self._carried:
-            source, target = connection.node.name, connection.server.name
-            way, back = (C2S, S2C) if direction == C2S else (S2C, C2S)
-            if direction == S2C:
-                source, target = target, source
-            answer = None
-            if flag & RESPONSE:
-                request, answer = (
-                    self._requests.pop((connection.number, back, opaque), None),
-                    name_of(code, response=True),
-                )
-            else:
-                request = name_of(code)
-                if not flag & ONEWAY:
-                    self._requests[connection.number, way, opaque] = request
-            number = len(self._frames)
-            self._frames.append(FrameRecord(number, sent / 1_000, due / 1_000, source, target, request, answer, opaque))
-        self._carried.clear()
-        return Records("Frames", FrameRecord, self._frames)
+        return Records("Frames", FrameRecord, self._frames.records)
 
     # What it makes.
 

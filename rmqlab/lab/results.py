@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, overload
 
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
 from rmqlab.lab.records import columns_of
-from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -105,35 +104,6 @@ class Records(Sequence[R]):
 
     def _repr_html_(self) -> str:
         return self._table().html()
-
-
-class FrameRecord(NamedTuple):
-    """A frame: when it left and when it arrives (ms), from whom to whom.
-
-    `request` names the code of the request, or of the one that is answered; `response` the code of an answer.
-    """
-
-    n: int
-    t: float
-    arrives: float
-    source: str
-    target: str
-    request: str | None
-    response: str | None
-    opaque: int
-
-    def in_words(self, began: float) -> str:
-        """Who sends what to whom, and when it is there (ms since `began`)."""
-        what = f"{self.response} to {self.request}" if self.request and self.response else self.response or self.request
-        return f"{self.source} -> {self.target}: {what}, there at {self.arrives - began:g} ms"
-
-
-def name_of(code: int, *, response: bool = False) -> str:
-    """The name of a request's code, or of a response's."""
-    try:
-        return ResponseCode(code).name if response else RequestCode(code).name
-    except ValueError:
-        return f"code {code}"
 
 
 class LabTables:

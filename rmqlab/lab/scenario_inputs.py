@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 _WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
 
 
-def as_scenario(given: Scenario | Mapping[str, Any] | str) -> Scenario:
-    """A scenario from itself, its dict, or its JSON text. Raises `BadInput` if it is none."""
-    if isinstance(given, Scenario):
-        return given
-    return parse_scenario(given) if isinstance(given, str) else convert_scenario(given)
-
-
 def checked(fields: dict[str, Any]) -> Scenario:
     """A scenario from the dicts of its JSON form; the error of a bad call names the argument, not a place in a file."""
     try:
@@ -72,8 +65,12 @@ def scenario_and_settings(
     Raises:
         BadInput: it is no scenario, no file, or a setting is unknown.
     """
-    if not (isinstance(given, Path) or (isinstance(given, str) and not given.lstrip().startswith("{"))):
-        return as_scenario(given), cluster_of(settings, rules)
+    if isinstance(given, Scenario):
+        return given, cluster_of(settings, rules)
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        return parse_scenario(given), cluster_of(settings, rules)
+    if not isinstance(given, str | Path):
+        return convert_scenario(given), cluster_of(settings, rules)
     path, scenario = chosen_scenario(str(given))
     return scenario, cluster_of(settings, rules) if settings else replace(settings_beside(path.parent), rules=rules)
 
