@@ -23,7 +23,7 @@ DOCUMENTED = (
     "rmqlab",
     "rmqlab.lab.records",
     "rmqlab.errors",
-    "rmqlab.events",
+    "rmqlab.lab.recorded_events",
     "rmqlab.lab.facts",
     "rmqlab.lab.cluster",
     "rmqlab.lab.lab",
