@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from rmqlab.message.java import hash_map_order
+from rmqlab.message.java import hash_map_order, hash_set_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
-from rmqlab.protocol.serializable import RemotingSerializable, hash_set_order, to_json
+from rmqlab.protocol.serializable import RemotingSerializable, to_json
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 
 if TYPE_CHECKING:

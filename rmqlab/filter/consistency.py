@@ -1,7 +1,4 @@
-"""Do all members of a consumer group want the same? The article's rule, and what the source makes of it (S-07..S-11).
-
-Strict: as the article has it, number and order of tags count. Semantic: what filters the same is the same; order,
-repetition and blanks of tags do not matter to 4.8.0, which keeps tags in sets (row S-10).
+"""Do two subscriptions let the same messages pass, and what 4.8.0's own tool says of a group (S-07..S-10, S-94).
 
 `tell_apart` finds a message that one of two subscriptions lets pass and the other does not. A subscription stands for
 what a group reads whose members all have it: tags named (the client compares texts, so hash codes drop out), all
@@ -27,69 +24,6 @@ if TYPE_CHECKING:
 
 
 TOOL_WAITS_MS = 120_000
-
-
-class Violation(NamedTuple):
-    """Two members that disagree about a topic.
-
-    `kind`: `topic` (one has it, the other not), `type` (TAG against SQL92), `class_filter`, `tags`, `expression`
-    (different meaning), `spelling` (same meaning, another text: only the strict rule minds). `first` and `second`
-    are what the two have, None for no subscription.
-    """
-
-    kind: str
-    topic: str
-    member: str
-    other: str
-    first: str | None
-    second: str | None
-
-    def __str__(self) -> str:
-        """Say it in a sentence."""
-        first, second = ("nothing" if text is None else repr(text) for text in (self.first, self.second))
-        return f"{self.kind} of {self.topic}: {self.member} has {first}, {self.other} has {second}"
-
-
-def check(members: Mapping[str, Iterable[SubscriptionData]], *, strict: bool = True) -> list[Violation]:
-    """Compare every member (client id to its subscriptions) with the first; no violations means consistent."""
-    tables = {name: {str(data.topic): data for data in table} for name, table in members.items()}
-    if not tables:
-        return []
-    (member, first), *others = tables.items()
-    found = []
-    for other, second in others:
-        for topic in sorted({*first, *second}):
-            kind = _difference(first.get(topic), second.get(topic))
-            if kind is not None and (strict or kind != "spelling"):
-                texts = [table[topic].sub_string if topic in table else None for table in (first, second)]
-                found.append(Violation(kind, topic, member, other, *texts))
-    return found
-
-
-def _difference(first: SubscriptionData | None, second: SubscriptionData | None) -> str | None:
-    if first is None or second is None:
-        return "topic"
-    if first.class_filter_mode != second.class_filter_mode:
-        return "class_filter"
-    by_tag = first.is_tag
-    if by_tag != second.is_tag or (not by_tag and first.expression_type != second.expression_type):
-        return "type"
-    if first.sub_string == second.sub_string:
-        return None
-    if _meaning(first) == _meaning(second):
-        return "spelling"
-    return "tags" if by_tag else "expression"
-
-
-def _meaning(data: SubscriptionData) -> object:
-    if data.is_tag:
-        # `*` and " || " both name no tag, but one means everything and the other nothing.
-        return data.tags_set or data.sub_string
-    try:
-        compiled = compile_expression(data.expression_type, data.sub_string)
-    except ExpressionRefused:
-        return data.sub_string
-    return shape(compiled.root) if isinstance(compiled, CompiledSql92) else data.sub_string
 
 
 class RunningConsumer(NamedTuple):

@@ -130,56 +130,29 @@ class UniqueIdMaker:
         return unique
 
 
-def ip_bytes_of(unique_id: str | None) -> bytes:
-    """Return the address in a UNIQ_KEY: 16 bytes if the id has 28, else 4; raise `MessageIdError` if it has fewer."""
-    data = _unique_bytes(unique_id)
-    size = _address_size(data)
-    if len(data) < size:
-        raise MessageIdError("ArrayIndexOutOfBoundsException", f"unique id {unique_id!r}: too short for an address")
-    return data[:size]
-
-
-def ip_of(unique_id: str | None) -> str:
-    """Return the address in a UNIQ_KEY as text; groups of an IPv6 address keep their leading zeros."""
-    address = ip_bytes_of(unique_id)
-    if len(address) == 4:
-        return ".".join(map(str, address))
-    return address.hex(":", 2)
-
-
-def pid_of(unique_id: str | None) -> int:
-    """Return the process id in a UNIQ_KEY, 0..65535, counted from the end of the id."""
-    data = _unique_bytes(unique_id)
-    if len(data) < 12:
-        raise _outside(unique_id, "process id")
-    return int.from_bytes(data[-12:-10])
-
-
 def time_of(unique_id: str | None, now: int, zone: tzinfo = UTC) -> int:
     """Return when a UNIQ_KEY was made (epoch ms), as far as can be told at `now`: at most a month ago.
 
     The id counts from the start of a month. It is taken for the month of `now`, unless that lies in the future, then
     for the month before.
     """
-    data = _unique_bytes(unique_id)
-    begin = _address_size(data) + 6
+    data = unique_id_bytes(unique_id)
+    begin = address_size(data) + 6
     if len(data) < begin + 4:
-        raise _outside(unique_id, "time")
+        raise MessageIdError("IndexOutOfBoundsException", f"unique id {unique_id!r}: too short to have a time")
     span = int.from_bytes(data[begin : begin + 4])
     start = month_start(now, zone)
     return (month_start(now, zone, -1) if start + span >= now else start) + span
 
 
-def _unique_bytes(unique_id: str | None) -> bytes:
+def unique_id_bytes(unique_id: str | None) -> bytes:
+    """Return the bytes of a UNIQ_KEY, 16 or 28 in a whole one; raise `MessageIdError` for none."""
     data = string_to_bytes(unique_id)
     if data is None:
         raise MessageIdError("NullPointerException", f"unique id {unique_id!r}: hex digits are needed")
     return data
 
 
-def _address_size(data: bytes) -> int:
+def address_size(data: bytes) -> int:
+    """Return how many bytes of a UNIQ_KEY are the client's address."""
     return 16 if len(data) == _V6_BYTES else 4
-
-
-def _outside(unique_id: str | None, part: str) -> MessageIdError:
-    return MessageIdError("IndexOutOfBoundsException", f"unique id {unique_id!r}: too short to have a {part}")

@@ -13,9 +13,10 @@ from operator import mul
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 Key = TypeVar("Key", bound="str | None")
+T = TypeVar("T")
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
@@ -204,37 +205,36 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
     return list(_order(names, capacity))
 
 
+def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:
+    """Return `items` in the order in which a `java.util.HashSet` made for `capacity` of them iterates; see above."""
+    spread = {}
+    for item in items:
+        hashed = hash_code(item) & _MASK32
+        spread[item] = hashed ^ hashed >> 16
+    mask = _table_length(spread.values(), 1 << max(capacity - 1, 0).bit_length()) - 1
+    return sorted(spread, key=lambda item: spread[item] & mask)
+
+
 def _order(keys: tuple[Key, ...], capacity: int) -> tuple[Key, ...]:
-    spread = {key: _spread(key) for key in keys}
-    table = _HashTable(capacity)
-    for hashed in spread.values():
-        table.put(hashed)
-    mask = table.length - 1
-    return tuple(sorted(spread, key=lambda key: spread[key] & mask))
+    return tuple(hash_set_order(keys, _key_hash, capacity))
+
+
+def _key_hash(key: str | None) -> int:
+    return 0 if key is None else string_hash(key)
 
 
 _short_order = lru_cache(maxsize=1024)(_order)
 
 
-def _spread(key: str | None) -> int:
-    hashed = 0 if key is None else string_hash(key) & _MASK32
-    return hashed ^ hashed >> 16
-
-
-class _HashTable:
-    """The growth of a `HashMap`'s table: at three quarters full, and early when one bucket gets a ninth key."""
-
-    __slots__ = ("hashes", "length")
-
-    def __init__(self, length: int) -> None:
-        self.length = length
-        self.hashes: list[int] = []
-
-    def put(self, hashed: int) -> None:
-        self.hashes.append(hashed)
-        if len(self.hashes) > _TREEIFY_THRESHOLD and self.length < _MIN_TREEIFY_CAPACITY:
-            mask = self.length - 1
-            if sum((other ^ hashed) & mask == 0 for other in self.hashes) > _TREEIFY_THRESHOLD:
-                self.length *= 2
-        if len(self.hashes) * 4 > self.length * 3:
-            self.length *= 2
+def _table_length(hashes: Iterable[int], length: int) -> int:
+    """How a `HashMap`'s table grows: at three quarters full, and early when one bucket gets a ninth key."""
+    put: list[int] = []
+    for hashed in hashes:
+        put.append(hashed)
+        if len(put) > _TREEIFY_THRESHOLD and length < _MIN_TREEIFY_CAPACITY:
+            mask = length - 1
+            if sum((other ^ hashed) & mask == 0 for other in put) > _TREEIFY_THRESHOLD:
+                length *= 2
+        if len(put) * 4 > length * 3:
+            length *= 2
+    return length

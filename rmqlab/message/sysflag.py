@@ -33,11 +33,6 @@ def reset_transaction_value(flag: int, kind: int) -> int:
     return (flag & ~TRANSACTION_ROLLBACK_TYPE) | kind
 
 
-def topic_filter_type(sys_flag: int) -> str:
-    """Return `MULTI_TAG` or `SINGLE_TAG` (`MessageExt.parseTopicFilterType`)."""
-    return MULTI_TAG if sys_flag & MULTI_TAGS_FLAG else SINGLE_TAG
-
-
 COMPRESS_LEVEL = 5
 _NEEDS_DICTIONARY = "Error 2 "
 

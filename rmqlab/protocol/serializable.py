@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
-from rmqlab.message.java import camel_case, hash_map_order, string_hash, to_int32
+from rmqlab.message.java import camel_case, hash_map_order, hash_set_order, string_hash, to_int32
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
 
@@ -81,22 +81,6 @@ def _key(key: Any) -> Any:
     return tuple(to_json(key).items()) if isinstance(key, tuple) else key  # type: ignore[attr-defined]
 
 
-def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:
-    """Return items in java.util.HashSet order; those of one bucket in the order given.
-
-    `capacity` is what the set was made for, `new HashSet(capacity)`.
-    """
-    ordered = list(items)
-    size = 1 << max(capacity - 1, 0).bit_length()
-    while len(ordered) * 4 > size * 3:
-        size *= 2
-    return sorted(ordered, key=lambda item: _spread(hash_code(item)) & (size - 1))
-
-
-def _spread(code: int) -> int:
-    return (code & _MASK32) ^ (code & _MASK32) >> 16
-
-
 def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
     """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
     return hash_set_order(queues, _message_queue_hash, capacity)
@@ -118,7 +102,6 @@ def _set_order(items: set[Any]) -> list[Any]:
     return [to_json(item) for item in ordered]
 
 
-_MASK32 = 0xFFFFFFFF
 _PLAIN = frozenset({str, int, bool, float, type(None)})
 _PLANS: dict[type, _Plan] = {}
 _READERS: dict[Any, Read] = {}

@@ -205,15 +205,3 @@ class ScheduledChooser(Chooser):
                 f"with options 0..{n - 1}; it belongs to another scenario, other parameters or another version",
             )
         return option
-
-
-class FixedChooser(Chooser):
-    """Answers by label: ``answers[label]`` where given, else 0. For experiments that fix, say, the first queue."""
-
-    def __init__(self, answers: Mapping[str, int]) -> None:
-        super().__init__()
-        self._answers = answers
-
-    def pick(self, number: int, label: str, n: int) -> int:
-        """The fixed answer, modulo ``n`` so that one value serves any queue count."""
-        return self._answers.get(label, 0) % n

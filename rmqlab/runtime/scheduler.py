@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
 US_PER_MS = 1000
-ENDLESS_US = 1 << 62
+_BEHIND_ALL = 1 << 62  # a priority that nothing has
 
 
 class CancelledTaskError(BaseException):
@@ -91,7 +91,6 @@ class Scheduler:
         self._heap: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._sequence = 0
         self._stopped = False
-        self._pass_until_us = -1  # how far a step may let time pass by itself
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any, priority: int = 0) -> None:
         """Run ``action(*arguments)`` at ``time_us`` (never before the present instant)."""
@@ -136,17 +135,6 @@ class Scheduler:
         """Instant (us) of the next step, or None when nothing is left."""
         return self._heap[0][0] if self._heap else None
 
-    def pass_to(self, time_us: int) -> bool:
-        """Let time pass within a step up to ``time_us``; False when something else is due by then, or the run ends.
-
-        For what happens so often that an entry on the heap for each time would cost more than the thing itself.
-        """
-        if time_us > self._pass_until_us or self._stopped or (self._heap and self._heap[0][0] <= time_us):
-            return False
-        self.now_us = time_us
-        self.steps += 1
-        return True
-
     def live(self) -> list[tuple[int, int, Callable[..., None], tuple[Any, ...]]]:
         """What is still to happen, in order: time (us), priority, action, arguments; without stale wake-ups."""
         entries = sorted(self._heap, key=_order)
@@ -169,14 +157,12 @@ class Scheduler:
     def run(self) -> None:
         """Step until nothing is left or somebody calls ``stop``."""
         self._stopped = False
-        self._pass_until_us = ENDLESS_US
         heap = self._heap
         while heap and not self._stopped:
             entry = heappop(heap)
             self.now_us = entry[0]
             self.steps += 1
             entry[3](*entry[4])
-        self._pass_until_us = -1
 
     def reserve(self) -> int:
         """Take the next place among things due at one instant; whatever comes from now on stands behind it."""
@@ -188,15 +174,14 @@ class Scheduler:
 
         With ``until`` stop after the first step that makes it true, and return True.
         """
-        return self._run_before((time_us, 0, place), -1 if until else time_us - 1, until)
+        return self._run_before((time_us, 0, place), until)
 
     def run_until(self, time_us: int) -> None:
         """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
-        self._run_before((time_us, ENDLESS_US), time_us, None)
+        self._run_before((time_us, _BEHIND_ALL), None)
 
-    def _run_before(self, last: tuple[int, ...], pass_until_us: int, until: Callable[[], bool] | None) -> bool:
+    def _run_before(self, last: tuple[int, ...], until: Callable[[], bool] | None) -> bool:
         heap = self._heap
-        self._pass_until_us = pass_until_us
         while heap and heap[0] < last:
             entry = heappop(heap)
             self.now_us = entry[0]
@@ -204,7 +189,6 @@ class Scheduler:
             entry[3](*entry[4])
             if until is not None and until():
                 return True
-        self._pass_until_us = -1
         self.now_us = max(self.now_us, last[0])
         return False
 

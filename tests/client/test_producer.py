@@ -13,7 +13,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageResponseHeader
 from rmqlab.runtime.runtime import RemotingTimeoutError
-from rmqlab.runtime.schedule import FixedChooser
+from tests.proof.fixed_chooser import FixedChooser
 
 SEND = RequestCode.SEND_MESSAGE_V2
 

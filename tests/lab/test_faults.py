@@ -10,9 +10,10 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
+from tests.proof.fixed_chooser import FixedChooser
 
 SETTLE = 2_504  # ms: what lies before the first step
 

@@ -8,10 +8,11 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import FixedChooser, Schedule, ScheduledChooser, Timing
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser, Timing
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.explorer.timings import ASSUMED
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES
+from tests.proof.fixed_chooser import FixedChooser
 
 pytestmark = pytest.mark.slow
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rmqlab.message import ids
 from rmqlab.message.message import Host, Message
+from tests.proof.conform.unique_ids import ip_bytes_of, ip_of, pid_of
 
 SHANGHAI = timezone(timedelta(hours=8))
 STORE = Host("172.16.1.15", 10911)
@@ -42,8 +43,8 @@ def test_message_ids_of_the_article_say_who_made_them_and_when():
     now = round(september.timestamp()) * 1000
     assert ids.month_start(now, SHANGHAI) == 1630425600000
     for number, (_, unique, born) in enumerate(SENT):
-        assert ids.ip_of(unique) == "172.16.223.214"
-        assert ids.pid_of(unique) == 4630
+        assert ip_of(unique) == "172.16.223.214"
+        assert pid_of(unique) == 4630
         assert unique.endswith(f"{number:04X}")
         assert ids.time_of(unique, now, SHANGHAI) == born
 
@@ -68,8 +69,8 @@ def test_unique_id_round_trip(address, pid, class_loader_hash, now, age):
     host = Host.of_address(address, 0)
     maker = ids.UniqueIdMaker(host.ip, pid, class_loader_hash, counter=65535)
     first, second = maker.create(now), maker.create(now)
-    assert ids.ip_bytes_of(first) == host.address
-    assert ids.pid_of(first) == pid % 2**16
+    assert ip_bytes_of(first) == host.address
+    assert pid_of(first) == pid % 2**16
     assert first[-20:-12] == f"{class_loader_hash % 2**32:08X}"
     assert (first[-4:], second[-4:]) == ("FFFF", "0000")
     assert ids.time_of(first, now + age + 1) == now
@@ -110,7 +111,7 @@ def test_bad_offset_ids(text, java_error):
 
 
 def test_short_unique_ids():
-    for read in (ids.ip_of, ids.pid_of, lambda text: ids.time_of(text, 0)):
+    for read in (ip_of, pid_of, lambda text: ids.time_of(text, 0)):
         for text in (None, ""):
             with pytest.raises(ids.MessageIdError) as caught:
                 read(text)
@@ -118,9 +119,9 @@ def test_short_unique_ids():
         with pytest.raises(ids.MessageIdError):
             read("A")
     with pytest.raises(ids.MessageIdError) as caught:
-        ids.ip_of("ACACAC")
+        ip_of("ACACAC")
     assert caught.value.java_error == "ArrayIndexOutOfBoundsException"
-    for read in (ids.pid_of, lambda text: ids.time_of(text, 0)):
+    for read in (pid_of, lambda text: ids.time_of(text, 0)):
         with pytest.raises(ids.MessageIdError) as caught:
             read("AC10DFD6")
         assert caught.value.java_error == "IndexOutOfBoundsException"
@@ -129,7 +130,7 @@ def test_short_unique_ids():
 def test_address_of_an_ipv6_client():
     unique = ids.UniqueIdMaker("2001:db8::1", 1, 2).create(0)
     assert len(unique) == 56
-    assert ids.ip_of(unique) == "2001:0db8:0000:0000:0000:0000:0000:0001"
+    assert ip_of(unique) == "2001:0db8:0000:0000:0000:0000:0000:0001"
 
 
 def test_the_month_turns():

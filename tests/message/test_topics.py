@@ -11,7 +11,6 @@ from rmqlab.message.sysflag import (
     TRANSACTION_COMMIT_TYPE,
     TRANSACTION_PREPARED_TYPE,
     reset_transaction_value,
-    topic_filter_type,
     transaction_value,
 )
 
@@ -56,4 +55,3 @@ def test_sys_flag_bits():
     assert (BORNHOST_V6_FLAG, STOREHOST_V6_FLAG) == (16, 32)
     assert transaction_value(0b111111) == 12
     assert reset_transaction_value(TRANSACTION_PREPARED_TYPE | 3, TRANSACTION_COMMIT_TYPE) == 0b1011
-    assert [topic_filter_type(flag) for flag in range(4)] == ["SINGLE_TAG", "SINGLE_TAG", "MULTI_TAG", "MULTI_TAG"]

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from rmqlab.errors import BadInput
 from rmqlab.runtime.schedule import (
     Chooser,
-    FixedChooser,
     Schedule,
     ScheduledChooser,
     ScheduleMismatchError,
     SeededChooser,
 )
+from tests.proof.fixed_chooser import FixedChooser
 
 QUESTIONS = st.lists(st.tuples(st.sampled_from(["delay a", "delay b", "first queue"]), st.integers(2, 5)), max_size=30)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from rmqlab.filter.sql92.errors import PARSER_PACKAGE, JavaError, runtime_error
 from rmqlab.filter.sql92.nodes import (
-    NULL,
     And,
     BooleanCast,
     Comparison,
@@ -15,7 +14,6 @@ from rmqlab.filter.sql92.nodes import (
     Equal,
     In,
     Node,
-    Not,
     Or,
     Property,
 )
@@ -29,16 +27,6 @@ def as_boolean(node: Node) -> Node:
     if isinstance(node, Property):
         return BooleanCast(node)
     raise JavaError(f"{PARSER_PACKAGE}ParseException", f"Expression will not result in a boolean value: {node}")
-
-
-def create_or(left: Node, right: Node) -> Node:
-    """Join two conditions by OR."""
-    return Or(as_boolean(left), as_boolean(right))
-
-
-def create_and(left: Node, right: Node) -> Node:
-    """Join two conditions by AND."""
-    return And(as_boolean(left), as_boolean(right))
 
 
 def create_comparison(operator: str, left: Node, right: Node) -> Node:
@@ -59,24 +47,10 @@ def create_equal(left: Node, right: Node) -> Node:
     return Equal(left, right)
 
 
-def create_not_equal(left: Node, right: Node) -> Node:
-    """Negate an equality."""
-    equal = create_equal(left, right)
-    return Not(equal.span, equal)
-
-
-def create_is_null(node: Node, end: int) -> Node:
-    """Ask for absence; anything may stand before it."""
-    return Equal(node, NULL, end)
-
-
-def create_is_not_null(node: Node, end: int) -> Node:
-    """Ask for presence."""
-    return Not((node.start, end), create_is_null(node, end))
-
-
-def create_between(value: Node, low: Node, high: Node) -> Node:
-    """Join `>=` and `<=`; two literals must be in order, and neither may be NULL."""
+def create_between(value: Node, low: Node, high: Node, *, negated: bool) -> Node:
+    """Join `>=` and `<=`: two literals must be in order, and neither may be NULL. Negated, `<` or `>`: as they come."""
+    if negated:
+        return Or(create_comparison("<", value, low), create_comparison(">", value, high))
     if isinstance(low, Constant) and isinstance(high, Constant):
         if low.value is None or high.value is None:
             raise runtime_error("Illegal values of between, values can not be null!")
@@ -85,12 +59,7 @@ def create_between(value: Node, low: Node, high: Node) -> Node:
                 f"Illegal values of between, left value({java_text(low.value)}) must less than or equal to "
                 f"right value({java_text(high.value)})"
             )
-    return create_and(create_comparison(">=", value, low), create_comparison("<=", value, high))
-
-
-def create_not_between(value: Node, low: Node, high: Node) -> Node:
-    """Join `<` and `>`; the order of literals is not checked."""
-    return create_or(create_comparison("<", value, low), create_comparison(">", value, high))
+    return And(create_comparison(">=", value, low), create_comparison("<=", value, high))
 
 
 def create_in(node: Node, elements: list[str], end: int, negated: bool) -> Node:

@@ -12,20 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec
 
 from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_error
-from rmqlab.filter.sql92.factories import (
-    as_boolean,
-    create_and,
-    create_between,
-    create_comparison,
-    create_equal,
-    create_in,
-    create_is_not_null,
-    create_is_null,
-    create_not_between,
-    create_not_equal,
-    create_or,
-)
-from rmqlab.filter.sql92.nodes import NOWHERE, Constant, Negate, Node, Not, Property, TextTest
+from rmqlab.filter.sql92.factories import as_boolean, create_between, create_comparison, create_equal, create_in
+from rmqlab.filter.sql92.nodes import NOWHERE, NULL, And, Constant, Equal, Negate, Node, Not, Or, Property, TextTest
 from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
 from rmqlab.filter.sql92.values import decimal_literal, float_literal
 from rmqlab.rules import DEFAULT_VERSION
@@ -249,7 +237,8 @@ class _Parser:
         null = self._take(Kind.NULL)
         if not self._builds:
             return _NOTHING
-        return create_is_not_null(node, null.end) if negated else create_is_null(node, null.end)
+        is_null = Equal(node, NULL, null.end)
+        return Not(is_null.span, is_null) if negated else is_null
 
     def _in(self, operator: Token, node: Node, *, negated: bool) -> Node:
         self._take(Kind.OPEN)
@@ -338,14 +327,14 @@ def _joined(pending: _Pending, node: Node) -> Node:
         case Kind.NOT:
             return Not(span, as_boolean(node))
         case Kind.BETWEEN:
-            between = create_not_between if pending.negated else create_between
-            return between(left, pending.low or _NOTHING, node)
+            return create_between(left, pending.low or _NOTHING, node, negated=pending.negated)
         case Kind.OR:
-            return create_or(left, node)
+            return Or(as_boolean(left), as_boolean(node))
         case Kind.AND:
-            return create_and(left, node)
+            return And(as_boolean(left), as_boolean(node))
         case Kind.EQUAL:
             return create_equal(left, node)
         case Kind.NOT_EQUAL:
-            return create_not_equal(left, node)
+            equal = create_equal(left, node)
+            return Not(equal.span, equal)
     return create_comparison(_ORDER[pending.kind], left, node)

@@ -128,26 +128,22 @@ class Crowd:
         )
 
     def _beat(self) -> None:
-        """Let the clients of this millisecond beat, and those of the next ones while nothing else comes between."""
-        scheduler, server, slots = self._scheduler, self._server, self._slots
-        while True:
-            now = server.now()
-            for client in slots[self._next][1]:
-                if client.silent or client.closed:
-                    continue
-                self.beats += 1
-                answer = server.handler.handle(client, client.beat, now)
-                if answer is None or answer.code != ResponseCode.SUCCESS:
-                    self.refused += 1
-            server.arm_timer()
-            self._next += 1
-            if self._next == len(slots):
-                self._next = 0
-                self._turn_us += PERIOD_MS * US_PER_MS
-            due_us = self._turn_us + slots[self._next][0] * US_PER_MS
-            if not scheduler.pass_to(due_us):
-                scheduler.at(due_us, self._beat)
-                return
+        """Let the clients of this millisecond beat; those of the next one come then."""
+        server = self._server
+        now = server.now()
+        for client in self._slots[self._next][1]:
+            if client.silent or client.closed:
+                continue
+            self.beats += 1
+            answer = server.handler.handle(client, client.beat, now)
+            if answer is None or answer.code != ResponseCode.SUCCESS:
+                self.refused += 1
+        server.arm_timer()
+        self._next += 1
+        if self._next == len(self._slots):
+            self._next = 0
+            self._turn_us += PERIOD_MS * US_PER_MS
+        self._scheduler.at(self._turn_us + self._slots[self._next][0] * US_PER_MS, self._beat)
 
 
 def _consumer(group: str, stamp: int) -> ConsumerData:

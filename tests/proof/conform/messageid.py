@@ -10,14 +10,12 @@ from rmqlab.message.ids import (
     bytes_to_string,
     create_message_id,
     decode_message_id,
-    ip_bytes_of,
-    ip_of,
     month_start,
-    pid_of,
     string_to_bytes,
     time_of,
 )
 from rmqlab.message.message import Host, HostError
+from tests.proof.conform.unique_ids import ip_bytes_of, ip_of, pid_of
 from tests.proof.conform.vectors import BadVector, Kind, take
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.java import string_hash
-from rmqlab.message.sysflag import topic_filter_type
+from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG, SINGLE_TAG
 from rmqlab.rules import client_keeps, tags_code
 from rmqlab.store.config import DelayLevels, delay_level_to_queue_id, queue_id_to_delay_level
 from tests.proof.conform.vectors import BadVector, Kind, take
@@ -79,7 +79,7 @@ KINDS = {
     "filter_type": Kind(
         given={"sysFlag": int},
         expected=("type",),
-        run=lambda vector: {"type": topic_filter_type(take(vector, "sysFlag", int))},
+        run=lambda vector: {"type": MULTI_TAG if take(vector, "sysFlag", int) & MULTI_TAGS_FLAG else SINGLE_TAG},
     ),
     "match": Kind(
         given={
