@@ -97,11 +97,11 @@ class Filter:
         return cls(filter_api.build(topic, expression, expression_type), rules)
 
     @classmethod
-    def heard(cls, subscription: SubscriptionData, rules: Rules = DEFAULT_RULES) -> Self:
+    def heard(cls, subscription: SubscriptionData) -> Self:
         """The filter of a subscription from a heartbeat: the sets of codes and tags do not always travel."""
         if not subscription.is_tag:
-            return cls(subscription, rules)
-        return cls.of(subscription.topic, subscription.sub_string, None, rules)
+            return cls(subscription)
+        return cls.of(subscription.topic, subscription.sub_string, None)
 
     @property
     def condition(self) -> CompiledExpression | None:

@@ -155,7 +155,7 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
     __slots__ = ()
 
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
-        """Layer 2. Raises `MissingPropertiesError` on a retry topic without record and properties."""
+        """Layer 2. Raises `ValueError` (Java: NullPointerException) on a retry topic without record and properties."""
         asked = self.filter
         topic = "" if asked is None else asked.subscription.topic or ""
         if asked is None or asked.subscription.class_filter_mode or not topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
@@ -163,19 +163,11 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
         if properties is None and record is not None:
             properties = decode_properties(record)
         if properties is None:
-            raise MissingPropertiesError(
-                f"cannot filter a message of {topic}: it has no properties, so its first topic is unknown"
-            )
+            raise ValueError(f"cannot filter a message of {topic}: it has no properties, so its first topic is unknown")
         manager = self.consumer_filter_manager
         group = topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
         data = None if manager is None else manager.get(properties.get(PROPERTY_RETRY_TOPIC), group)
         return not _is_usable(data) or is_true(data.compiled_expression, properties, asked.rules)
-
-
-class MissingPropertiesError(ValueError):
-    """A retry message came without any property; 4.8.0 fails with a NullPointerException."""
-
-    java_name = "NullPointerException"
 
 
 def _is_usable(data: ConsumerFilterData | None) -> TypeGuard[ConsumerFilterData]:

@@ -95,13 +95,11 @@ class BrokerStartup:
         self,
         config: ServeConfig,
         *,
-        choose: Callable[[str, int], int] | None = None,
         on_broker: Callable[[Broker], None] | None = None,
     ) -> None:
         """`on_broker` gets the broker with what its folder held, before anybody can connect."""
         self.config = config
         self._on_broker = on_broker
-        self._choose = choose or (lambda _label, n: random.randrange(n))
         self._runtime = SocketRuntime()
         self._name_server: SocketServer | None = None
         self._broker_server: SocketServer | None = None
@@ -151,7 +149,7 @@ class BrokerStartup:
         )
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
-        self.broker = Broker(settings, self._open_store(settings), now=now, choose=self._choose)
+        self.broker = Broker(settings, self._open_store(settings), now=now, choose=lambda _, n: random.randrange(n))
         self.extras = extras = register_extras(self.broker)
         extras.configuration.others.update(config.others)
         if config.settings_file is not None:

@@ -182,12 +182,11 @@ class SeededChooser(Chooser):
 
 
 class ScheduledChooser(Chooser):
-    """Replays a schedule; points it does not name take option 0 (or what ``otherwise`` answers)."""
+    """Replays a schedule; points it does not name take option 0."""
 
-    def __init__(self, schedule: Schedule, otherwise: Chooser | None = None) -> None:
+    def __init__(self, schedule: Schedule) -> None:
         super().__init__()
         self._taken: Mapping[int, tuple[str, int]] = schedule.taken
-        self._otherwise = otherwise
 
     def pick(self, number: int, label: str, n: int) -> int:
         """The written option.
@@ -197,7 +196,7 @@ class ScheduledChooser(Chooser):
         """
         entry = self._taken.get(number)
         if entry is None:
-            return self._otherwise.pick(number, label, n) if self._otherwise else 0
+            return 0
         written, option = entry
         if written != label or option >= n:
             raise ScheduleMismatchError(

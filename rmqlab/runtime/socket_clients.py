@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.events import Observer
     from rmqlab.protocol.command import RemotingCommand, SerializeType
     from rmqlab.runtime.sockets import Hook
 
@@ -45,12 +44,10 @@ class SocketClients:
         *,
         serialize_type: SerializeType | None = None,
         hook: Hook | None = None,
-        observe: Observer | None = None,
     ) -> None:
         self.namesrv_addr = namesrv_addr
         self._serialize_type = serialize_type
         self._hook = hook
-        self._observe = observe
         self._ip = _own_address(namesrv_addr)
         self._unique_ids = UniqueIdMaker(self._ip, os.getpid(), id(self) & 0xFFFFFFFF)
         self._runtimes: list[SocketRuntime] = []
@@ -87,7 +84,7 @@ class SocketClients:
         if self._serialize_type is not None:
             runtime.serialize_type = self._serialize_type
         self._runtimes.append(runtime)
-        instance = MQClientManager(runtime, self._unique_ids, self._observe).get_or_create(config)
+        instance = MQClientManager(runtime, self._unique_ids).get_or_create(config)
         ClientAnswers(instance)
         return instance
 

@@ -1,4 +1,4 @@
-"""What this machine tells: its clock, its memory and disks, how many files a process may open."""
+"""What this machine tells: its clock, its memory and disks; and how many files a process may open."""
 
 from __future__ import annotations
 
@@ -45,24 +45,14 @@ def disk_used(path: Path) -> float:
     return (usage.total - usage.free) / usage.total if usage.total else -1.0
 
 
-def allow_many_connections(wanted: int = WANTED_FILES) -> None:
-    """Raise the soft limit of open files as far as the system lets us, at most to `wanted`; never lower it."""
+def allow_many_connections() -> None:
+    """Raise the soft limit of open files as far as the system lets us, at most to `WANTED_FILES`; never lower it."""
     try:
         import resource
     except ImportError:  # no such limit on this system
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    target = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    target = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < target:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
-
-
-def most_files() -> int:
-    """Return how many files and connections this process may have open."""
-    try:
-        import resource
-    except ImportError:  # no such limit on this system
-        return WANTED_FILES
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft

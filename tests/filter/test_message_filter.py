@@ -12,7 +12,6 @@ from rmqlab.filter.message_filter import (
     ConsumerFilterData,
     ExpressionForRetryMessageFilter,
     ExpressionMessageFilter,
-    MissingPropertiesError,
 )
 from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.filter.sql92.errors import JavaError
@@ -206,7 +205,7 @@ class TestRetryTopics:
 
     @pytest.mark.row("F-66")
     def test_without_properties_it_fails_as_in_java(self):
-        with pytest.raises(MissingPropertiesError, match="%RETRY%G"):
+        with pytest.raises(ValueError, match="%RETRY%G"):
             self.retry_filter({}).is_matched_by_commit_log(None, None)
 
     @pytest.mark.row("F-66")

@@ -86,11 +86,9 @@ class ParseCache:
     The oldest unused one goes first. `hits` and `misses` count.
     """
 
-    def __init__(self, version: Version = DEFAULT_VERSION, size: int = CACHE_SIZE) -> None:
-        self.version = version
+    def __init__(self) -> None:
         self.hits = 0
         self.misses = 0
-        self._size = size
         self._results: OrderedDict[str, CompiledSql92 | MQFilterException] = OrderedDict()
 
     def __len__(self) -> int:
@@ -105,11 +103,11 @@ class ParseCache:
         if result is None:
             self.misses += 1
             try:
-                result = compile_sql92(expression, self.version)
+                result = compile_sql92(expression)
             except MQFilterException as refusal:
                 result = refusal
             self._results[expression] = result
-            if len(self._results) > self._size:
+            if len(self._results) > CACHE_SIZE:
                 self._results.popitem(last=False)
         else:
             self.hits += 1

@@ -7,10 +7,6 @@ from typing import ClassVar
 from rmqlab.errors import BadInput
 
 PARSER_PACKAGE = "org.apache.rocketmq.filter.parser."
-CAST_BOOLEAN_TO_STRING = (
-    "class java.lang.Boolean cannot be cast to class java.lang.String "
-    "(java.lang.Boolean and java.lang.String are in module java.base of loader 'bootstrap')"
-)
 
 
 class JavaError(Exception):
@@ -66,8 +62,12 @@ def number_format_error(text: str) -> JavaError:
     return JavaError("java.lang.NumberFormatException", text)
 
 
-def class_cast_error(text: str = CAST_BOOLEAN_TO_STRING) -> JavaError:
+def class_cast_error() -> JavaError:
     """The `ClassCastException` of 4.8.0 when a Boolean meets a String."""
+    text = (
+        "class java.lang.Boolean cannot be cast to class java.lang.String "
+        "(java.lang.Boolean and java.lang.String are in module java.base of loader 'bootstrap')"
+    )
     return JavaError("java.lang.ClassCastException", text)
 
 

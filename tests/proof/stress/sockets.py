@@ -21,7 +21,7 @@ from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-from rmqlab.runtime.system import allow_many_connections, most_files
+from rmqlab.runtime.system import WANTED_FILES, allow_many_connections
 from tests.proof.real.clusters import OurCluster
 from tests.proof.stress.frame_fuzz import mutated, recorded_requests
 from tests.proof.stress.load import QUEUES, TOPIC, Producer, connected
@@ -255,3 +255,13 @@ def _pull(opaque: int, queue_id: int) -> bytes:
     command = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
     command.opaque = opaque
     return command.encode()
+
+
+def most_files() -> int:
+    """Return how many files and connections this process may have open."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this system
+        return WANTED_FILES
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft
