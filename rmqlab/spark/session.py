@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, find_java, home_from_wheel
-from rmqlab.spark.class_archive import with_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -80,8 +79,6 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
     all_settings: dict[str, str] = {**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})}
-    if address and not connect and (options := with_archive(all_settings.get(_DRIVER_OPTIONS, ""))):
-        all_settings[_DRIVER_OPTIONS] = options
     builder = builder.config(map={**all_settings})
     try:
         with _our_interrupt():

@@ -1,32 +1,23 @@
-"""The options of a read of a store directory, and the filters that Spark hands over; `store_source` describes them."""
+"""The options of a read of a store directory; `store_source` describes them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    LessThan,
-    LessThanOrEqual,
-)
 from pyspark.sql.pandas.types import to_arrow_type
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.commit_log_files import store_directory
 from rmqlab.spark.files.log_reader import LogReader
-from rmqlab.spark.files.record_columns import BATCH_ROWS, PROPERTY_PREFIX, TYPES, RecordFilter
+from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, TYPES, RecordFilter
 from rmqlab.spark.files.store_tables import SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
 COMMIT_LOG: Final = "commitlog"
@@ -38,46 +29,6 @@ _MIN_PARTITIONS: Final = 4
 
 class StoreOptionError(BadInput):
     """An option of the data source that cannot be used."""
-
-
-class Pushed:
-    """The conjunction of the filters taken so far; what it lets pass is at least what they let pass."""
-
-    def __init__(self) -> None:
-        self._sets: dict[str, set[Any]] = {}
-        self._bounds = {"physicalOffset": [0, LONG_MAX], "storeTimestamp": [LONG_MIN, LONG_MAX]}
-
-    def take(self, one: Filter) -> None:
-        """Take a filter over if it is one on topic, queue, store time or physical offset."""
-        name, value = ".".join(getattr(one, "attribute", ())), getattr(one, "value", None)
-        if isinstance(one, EqualTo | In) and name in {"topic", "queueId"}:
-            values = {value} if isinstance(one, EqualTo) else set(value or ())
-            self._sets[name] = self._sets.get(name, values) & values
-        elif name in self._bounds and isinstance(value, int):
-            bounds = self._bounds[name]
-            if isinstance(one, EqualTo | GreaterThan | GreaterThanOrEqual):
-                bounds[0] = max(bounds[0], value + isinstance(one, GreaterThan))
-            if isinstance(one, EqualTo | LessThan | LessThanOrEqual):
-                bounds[1] = min(bounds[1], value - isinstance(one, LessThan))
-
-    @property
-    def low(self) -> int:
-        """The first commit log offset wanted."""
-        return self._bounds["physicalOffset"][0]
-
-    @property
-    def high(self) -> int | None:
-        """The offset behind the last one wanted; None for all."""
-        end = self._bounds["physicalOffset"][1]
-        return None if end == LONG_MAX else end + 1
-
-    def records(self) -> RecordFilter:
-        """Return the filter of the records."""
-        topics, queues = self._sets.get("topic"), self._sets.get("queueId")
-        since, until = self._bounds["storeTimestamp"]
-        if topics == set() or queues == set():
-            since, until = 1, 0
-        return RecordFilter(tuple(sorted(topics or ())), tuple(sorted(queues or ())), since, until)
 
 
 class Options:
@@ -95,13 +46,13 @@ class Options:
             TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
         )
         self.split_bytes = _number(known, "splitBytes")
-        self.min_partitions = _number(known, "minPartitions") or _MIN_PARTITIONS
-        self.batch_rows = _number(known, "batchRows") or BATCH_ROWS
         self.hash_slots = _number(known, "hashSlotNum")
         self.max_bytes = _number(known, "maxBytesPerTrigger")
         self.check_crc = known.get("crc", "true").lower() != "false"
-        self.push_filters = known.get("pushfilters", "false").lower() == "true"
         self.wanted = _wanted(known)
+        self.low = _limit(known, "fromOffset") or 0
+        last = _limit(known, "untilOffset")
+        self.high = None if last is None else last + 1
         self.starting = known.get("startingoffset", "earliest").lower()
         if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
             raise StoreOptionError(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
@@ -134,11 +85,11 @@ class Options:
 
     def split_size(self, total: int) -> int:
         """Return about how many bytes a task should read of `total`."""
-        return self.split_bytes or max(_LEAST_SPLIT, -(-total // self.min_partitions))
+        return self.split_bytes or max(_LEAST_SPLIT, -(-total // _MIN_PARTITIONS))
 
     def log_reader(self) -> LogReader:
         """Return what reads the commit log."""
-        return LogReader(self.columns, self.wanted.records(), self.check_crc, self.batch_rows)
+        return LogReader(self.columns, self.wanted, self.check_crc)
 
 
 def _number(known: Mapping[str, str], name: str) -> int | None:
@@ -154,24 +105,24 @@ def _list(known: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in known.get(name, "").split(",") if one.strip())
 
 
-def _wanted(known: Mapping[str, str]) -> Pushed:
-    """Return the filters that the options ask for."""
-    made = Pushed()
-    if topics := _list(known, "topics"):
-        made.take(In(("topic",), topics))
-    if queues := _list(known, "queues"):
-        if not all(one.isdecimal() for one in queues):
-            raise StoreOptionError(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
-        made.take(In(("queueId",), tuple(int(one) for one in queues)))
-    for name, column, kind in (
-        ("since", "storeTimestamp", GreaterThanOrEqual),
-        ("until", "storeTimestamp", LessThanOrEqual),
-        ("fromOffset", "physicalOffset", GreaterThanOrEqual),
-        ("untilOffset", "physicalOffset", LessThanOrEqual),
-    ):
-        text = known.get(name.lower())
-        if text is not None:
-            if not text.isdecimal():
-                raise StoreOptionError(f"{name} {text!r}: a number from 0 on is needed")
-            made.take(kind((column,), int(text)))
-    return made
+def _limit(known: Mapping[str, str], name: str) -> int | None:
+    text = known.get(name.lower())
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise StoreOptionError(f"{name} {text!r}: a number from 0 on is needed")
+    return int(text)
+
+
+def _wanted(known: Mapping[str, str]) -> RecordFilter:
+    """Return the records that the options ask for."""
+    queues = _list(known, "queues")
+    if not all(one.isdecimal() for one in queues):
+        raise StoreOptionError(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
+    since, until = _limit(known, "since"), _limit(known, "until")
+    return RecordFilter(
+        _list(known, "topics"),
+        tuple(map(int, queues)),
+        LONG_MIN if since is None else since,
+        LONG_MAX if until is None else until,
+    )

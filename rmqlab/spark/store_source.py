@@ -7,11 +7,9 @@ to the files that its first query found: load anew for those that a broker has m
 For the commit log, `columns`: names with commas between (or a schema given to Spark); only what is asked for is
 decoded, and Spark does not tell a Python source what a query needs. `topics` and `queues`, with commas between,
 `since` and `until` (store times, epoch ms), `fromOffset` and `untilOffset` (commit log offsets), ends included: other
-records are left out while decoding, damaged parts never. `splitBytes`, the size of a task's part; `minPartitions`;
-`crc`, false to leave bodies unchecked; `batchRows`. With `pushFilters` true Spark hands over a query's own filters on
-topic, queueId, storeTimestamp and physicalOffset. That is for a frame that one query uses once: Spark 4.3 keeps such
-filters with the frame, and its next query would miss rows. For a stream, `startingOffset`: `earliest`, `latest` or a
-commit log offset; `maxBytesPerTrigger`.
+records are left out while decoding, damaged parts never. A query's own filters are Spark's: Spark 4.3 would apply those
+that a Python source takes to the frame's next query too. `splitBytes`, the size of a task's part; `crc`, false to leave
+bodies unchecked. For a stream, `startingOffset`: `earliest`, `latest` or a commit log offset; `maxBytesPerTrigger`.
 """
 
 from __future__ import annotations
@@ -39,11 +37,10 @@ except ImportError:  # PySpark 4.1 has no limits of a read
     SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
 FORMAT: Final = "rocketmq"
@@ -51,8 +48,7 @@ _PIECE: Final = 64 << 20
 
 
 def register(session: SparkSession) -> None:
-    """Make the format known to `session`, classic or Connect, and let Spark hand filters to it."""
-    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    """Make the format known to `session`, classic or Connect."""
     session.dataSource.register(RocketMQStore)
 
 
@@ -77,14 +73,14 @@ class RocketMQStore(DataSource):
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
             return PlainTable(options)
-        return PushingLogTable(options) if options.push_filters else LogTable(options)
+        return LogTable(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return a reader for a stream, of the commit log alone."""
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
             raise StoreOptionError(f"table {options.table!r}: only {COMMIT_LOG!r} can be read as a stream")
-        if (options.wanted.low, options.wanted.high) != (0, None):
+        if (options.low, options.high) != (0, None):
             raise StoreOptionError("a stream begins at startingOffset, and has no fromOffset or untilOffset")
         return LogStream(options)
 
@@ -112,7 +108,7 @@ class LogTable(DataSourceReader):
         """Return the ranges to read."""
         files = log_files(self._options.root)
         split = self._options.split_size(sum(file.size for file in files))
-        return _pieces(log_ranges(files, split, self._options.wanted.low, self._options.wanted.high))
+        return _pieces(log_ranges(files, split, self._options.low, self._options.high))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
@@ -120,16 +116,6 @@ class LogTable(DataSourceReader):
         if part is not None:
             yield from self._options.log_reader().read(part)
         freeze_loaded()
-
-
-class PushingLogTable(LogTable):
-    """Reads the commit log and applies Spark's filters on topic, queue, store time and physical offset."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Take over what can be; Spark applies all of them once more, so rows about damage need no rule here."""
-        for one in filters:
-            self._options.wanted.take(one)
-            yield one
 
 
 class PlainTable(DataSourceReader):

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.class_archive import with_archive
 from rmqlab.spark.session import PACKAGE, provide_java
+from tests.proof.class_archive import with_archive
 from tests.proof.spark_servers import HOST, ConnectServer, StandaloneCluster
 
 if TYPE_CHECKING:

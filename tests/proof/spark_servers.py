@@ -17,8 +17,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from rmqlab.spark.class_archive import with_archive
 from rmqlab.spark.session import MODULES, PACKAGE, SparkMissingError, provide_java, require_modules
+from tests.proof.class_archive import with_archive
 
 if TYPE_CHECKING:
     from types import TracebackType

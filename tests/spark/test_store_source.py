@@ -13,11 +13,10 @@ from tests.proof.log_maker import LogMaker
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from rmqlab.spark import read_store
-from rmqlab.spark.store_options import Options, Pushed, StoreOptionError
-from rmqlab.spark.store_source import LogStream, LogTable, PlainTable, PushingLogTable, RocketMQStore, register
+from rmqlab.spark.store_options import Options, StoreOptionError
+from rmqlab.spark.store_source import LogStream, LogTable, PlainTable, RocketMQStore, register
 
 
 @pytest.fixture(scope="session")
@@ -108,25 +107,6 @@ def test_options_that_cannot_be_used_are_told(recorded, options, problem):
         Options({"path": str(recorded), **options})
 
 
-def test_pushed_filters_narrow_what_is_read():
-    pushed = Pushed()
-    for one in (
-        EqualTo(("topic",), "A"),
-        In(("queueId",), (1, 2)),
-        GreaterThan(("physicalOffset",), 10),
-        LessThanOrEqual(("physicalOffset",), 20),
-        GreaterThanOrEqual(("storeTimestamp",), 5),
-        LessThan(("storeTimestamp",), 9),
-        EqualTo(("tags",), "x"),
-    ):
-        pushed.take(one)
-    records = pushed.records()
-    assert (pushed.low, pushed.high) == (11, 21)
-    assert (records.topics, records.queues, records.since, records.until) == (("A",), (1, 2), 5, 8)
-    pushed.take(EqualTo(("topic",), "B"))
-    assert pushed.records().since > pushed.records().until
-
-
 COLUMNS = "topic,queueId,storeTimestamp,physicalOffset"
 
 
@@ -140,16 +120,14 @@ def mixed(tmp_path):
 
 
 def test_a_frame_gives_each_query_its_own_rows(spark, mixed):
-    """Spark 4.3 keeps filters that a Python source took with the frame, for its next query too."""
-    store, log = mixed
+    """Spark 4.3 keeps filters that a Python source takes with the frame, for its next query too: ours takes none."""
+    store, _ = mixed
     frame = read_store(spark, store, columns=COLUMNS.split(","))
     first = frame.where("topic = 'A' and queueId = 0")
     assert first.count() == 30
     assert frame.count() == 120
     assert frame.where("topic = 'B'").count() == 60
     assert first.unionByName(frame.where("topic = 'B'")).count() == 90
-    pushed = read_store(spark, store, columns=COLUMNS.split(","), pushFilters=True)
-    assert pushed.where(f"queueId = 1 and physicalOffset < {log.offsets[60]}").count() == 15
 
 
 @pytest.mark.parametrize(
@@ -184,31 +162,6 @@ def test_offsets_as_options_cut_what_tasks_read(mixed):
     assert found == log.offsets[10:21]
     with pytest.raises(StoreOptionError, match="a stream begins at startingOffset"):
         RocketMQStore(given).streamReader(RocketMQStore(given).schema())
-
-
-def test_filters_on_offsets_topic_queue_and_time_read_less(tmp_path):
-    log = LogMaker(4096)
-    for number in range(120):
-        log.add("AB"[number % 2], queue=number % 4, stored=1_000 + number)
-    store = str(log.write(tmp_path))
-
-    def read(*filters):
-        table = PushingLogTable(Options({"path": store, "columns": COLUMNS}))
-        assert list(table.pushFilters(list(filters))) == list(filters)
-        parts = table.partitions()
-        rows = [row for part in parts for batch in table.read(part) for row in batch.to_pylist()]
-        return rows, sum(part.part.high - part.part.low for part in parts)
-
-    whole, size = read()
-    assert (len(whole), size) == (120, len(log.files) * 4096)
-    low, high = log.offsets[40], log.offsets[60]
-    rows, less = read(GreaterThanOrEqual(("physicalOffset",), low), LessThan(("physicalOffset",), high))
-    assert [row["physicalOffset"] for row in rows] == log.offsets[40:60]
-    # No task gets a byte outside.
-    assert less == high - low
-    assert len(read(EqualTo(("topic",), "A"))[0]) == 60
-    assert len(read(In(("queueId",), (1,)))[0]) == 30
-    assert len(read(GreaterThan(("storeTimestamp",), 1_099))[0]) == 20
 
 
 def test_a_stream_reads_what_is_written_while_it_runs_and_nothing_twice(spark, tmp_path):

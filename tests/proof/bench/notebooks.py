@@ -12,10 +12,10 @@ from time import perf_counter
 from typing import Final
 
 from rmqlab.checkout import folder
-from rmqlab.spark.class_archive import make_archive
 from rmqlab.spark.session import SETTING
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.start import process
+from tests.proof.class_archive import make_archive
 
 LIMIT_S: Final = 120
 # The longest ones first, or one of them runs alone at the end. The first two need no Connect server: one starts a

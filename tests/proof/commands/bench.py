@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
@@ -12,6 +13,7 @@ from tests.proof.bench.filters import MESSAGES, filter_benchmarks
 from tests.proof.bench.notebooks import NOTEBOOK_BENCHMARKS
 from tests.proof.bench.store import STORE_BYTES, store_benchmarks
 from tests.proof.bench.sweeps import SWEEP_BENCHMARKS
+from tests.proof.class_archive import use_archive
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -64,6 +66,8 @@ def run(args: Namespace) -> int:
             print(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})", file=out)
         write_json({one.name: {"about": one.about, "unit": one.unit} for one in selected}, args.json)
         return 0
+    if any(one in on_spark for one in selected):
+        use_archive(os.environ)
     results: list[BenchResult] = []
     for benchmark in selected:
         result = run_benchmark(benchmark, args.runs)

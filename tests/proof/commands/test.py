@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
 from rmqlab.commands.output import write_json
+from tests.proof.class_archive import use_archive
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -74,6 +75,8 @@ def run(args: Namespace) -> int:
     else:
         everything = [*NAMED_PLUGINS, "-p", "nbval.plugin", *PARALLEL, "tests", *notebooks()]
         chosen = [*NOTEBOOKS, *(args.rest or everything)]
+    if find_spec("pyspark") is not None and not args.fast:
+        use_archive(os.environ)
     tally = Tally()
     with _class_archive(wanted=not (args.rest or args.fast)):
         status = int(pytest.main(chosen, plugins=[tally]))
@@ -88,7 +91,7 @@ def _class_archive(*, wanted: bool) -> Iterator[None]:
         yield
         return
     nowhere = subprocess.DEVNULL
-    with subprocess.Popen([sys.executable, "-m", "rmqlab.spark.class_archive"], stdout=nowhere, stderr=nowhere) as made:
+    with subprocess.Popen([sys.executable, "-m", "tests.proof.class_archive"], stdout=nowhere, stderr=nowhere) as made:
         try:
             yield
         finally:

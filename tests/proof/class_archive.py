@@ -2,8 +2,9 @@
 
 A driver needs some eight thousand classes before its first job and spends half of its start on them. The archive is for
 one Java and one Spark: some 200 MB in the virtual environment that has this Spark, so that they go together (without
-one, or if RMQLAB_CACHE is set, where the real broker's jars are kept). It is made only when asked for, by
-`python -m rmqlab.spark.class_archive`, `./lab test`, the benchmark of the notebooks. Without it all is as it was.
+one, or if RMQLAB_CACHE is set, where the real broker's jars are kept). `./lab test` and the benchmark of the notebooks
+make it. Every JVM that Spark's launcher starts uses it where SPARK_SUBMIT_OPTS says so: `use_archive` sets it, and
+`python -m tests.proof.class_archive` makes the archive and prints what to set.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
-from rmqlab.java_runtime import cache_folder
+from rmqlab.java_runtime import cache_folder, find_java, home_from_wheel
+from rmqlab.spark.session import PACKAGE, notebook_session, provide_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, MutableMapping
 
-MAKE: Final = "RMQLAB_CLASS_ARCHIVE"  # set in the process that makes it: where to
-_QUIET: Final = "-Xlog:cds*=off"  # what does not fit is passed over without a word
+MAKE: Final = "--make"  # the argument of the process that makes it
+SETTING: Final = "SPARK_SUBMIT_OPTS"
+_QUIET: Final = "-Xlog:cds*=off"  # what does not fit, or is not there yet, is passed over without a word
 _LONGEST_S: Final = 300
 
 
@@ -46,37 +49,38 @@ def _folder() -> Path:
     return Path(sys.prefix) / "share" / "rmqlab" if virtual else cache_folder()
 
 
-def archive_options(environ: Mapping[str, str]) -> list[str]:
-    """The options that let a JVM of `environ`'s JAVA_HOME use the archive; none if there is no archive."""
-    if made := environ.get(MAKE):
-        return [f"-XX:ArchiveClassesAtExit={made}", "-Xlog:disable"]
-    home = environ.get("JAVA_HOME")
-    path = archive_path(Path(home)) if home else None
+def archive_options(java: Path) -> list[str]:
+    """The options that let a JVM of this home use the archive, if there is one when it starts."""
+    path = archive_path(java)
     # An option is split at spaces
-    if path is None or not path.is_file() or " " in str(path):
-        return []
-    return [f"-XX:SharedArchiveFile={path}", _QUIET]
+    return [] if " " in str(path) else [f"-XX:SharedArchiveFile={path}", _QUIET]
 
 
 def with_archive(options: str) -> str:
-    """`options` of a JVM that this process starts, with those of the archive."""
-    return " ".join([options, *archive_options(os.environ)]).strip()
+    """`options` of a JVM of the home that JAVA_HOME names, with those of the archive."""
+    return " ".join([options, *archive_options(Path(os.environ["JAVA_HOME"]))]).strip()
+
+
+def use_archive(environ: MutableMapping[str, str]) -> None:
+    """Let every JVM that Spark's launcher starts with `environ` use the archive; without a Java nothing is set."""
+    java = find_java(environ) or home_from_wheel(Path(sys.prefix))
+    if java is not None:
+        environ[SETTING] = " ".join([*environ.get(SETTING, "").split(), *archive_options(java)])
 
 
 def make_archive() -> Path | None:
     """Make the archive, if there is none, in a process of its own (some 20 s): its path, or None if Java makes none."""
-    from rmqlab.spark.session import PACKAGE, provide_java
-
     path = archive_path(provide_java(os.environ))
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     with suppress(OSError, subprocess.SubprocessError), atomic_write(path) as part:
-        environ = {**os.environ, MAKE: str(part), "PYTHONPATH": os.pathsep.join(known)}
-        subprocess.run(
-            [sys.executable, "-m", "rmqlab.spark.class_archive"],
-            env=environ, capture_output=True, check=True, timeout=_LONGEST_S, cwd=PACKAGE.parent,
+        environ = {**os.environ, SETTING: f"-XX:ArchiveClassesAtExit={part} -Xlog:disable"}
+        subprocess.run(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-m", "tests.proof.class_archive", MAKE],
+            env={**environ, "PYTHONPATH": os.pathsep.join(known)},
+            capture_output=True, check=True, timeout=_LONGEST_S, cwd=PACKAGE.parent,
         )  # fmt: skip
     return path if path.is_file() else None
 
@@ -88,8 +92,6 @@ def _each(batches: Iterator[Any]) -> Iterator[Any]:
 def _train() -> None:
     """Do what audits, sweeps and views do, small, so that their classes are loaded; wait until the JVM has ended."""
     from pyspark.sql import functions as F  # noqa: N812
-
-    from rmqlab.spark.session import notebook_session
 
     spark = notebook_session("local[2]")
     gateway = spark.sparkContext._gateway  # noqa: SLF001
@@ -113,7 +115,8 @@ def _train() -> None:
 
 
 if __name__ == "__main__":
-    if MAKE in os.environ:
+    if MAKE in sys.argv:
         _train()
     else:
-        sys.stdout.write(f"{make_archive() or 'this Java makes no archive'}\n")
+        made = make_archive()
+        sys.stdout.write(f"{SETTING}='{with_archive('')}'\n" if made else "this Java makes no archive\n")

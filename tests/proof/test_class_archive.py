@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark import class_archive as module
-from rmqlab.spark.class_archive import archive_options, archive_path, make_archive, with_archive
 from rmqlab.spark.session import provide_java
+from tests.proof import class_archive as module
+from tests.proof.class_archive import SETTING, archive_options, archive_path, make_archive, use_archive, with_archive
 
 
 @pytest.fixture
@@ -20,22 +20,28 @@ def cache(tmp_path, monkeypatch):
     """A cache of this test's own, and a Java home."""
     monkeypatch.setenv("RMQLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
-    monkeypatch.delenv(module.MAKE, raising=False)
     (tmp_path / "cache").mkdir()
     return tmp_path / "cache"
 
 
-def test_a_jvm_uses_the_archive_if_there_is_one(cache, monkeypatch):
+def test_a_jvm_is_told_where_the_archive_is(cache, monkeypatch):
     java = Path(os.environ["JAVA_HOME"])
-    assert archive_options(os.environ) == []
-    assert with_archive("-Xmx1g") == "-Xmx1g"
-    archive_path(java).touch()
-    assert with_archive("-Xmx1g") == f"-Xmx1g -XX:SharedArchiveFile={archive_path(java)} -Xlog:cds*=off"
-    assert archive_options({}) == []
+    told = f"-XX:SharedArchiveFile={archive_path(java)} -Xlog:cds*=off"
+    assert with_archive("-Xmx1g") == f"-Xmx1g {told}"
+    monkeypatch.setattr(module, "find_java", lambda environ: java)
+    environ = {SETTING: "-Da=b"}
+    use_archive(environ)
+    assert environ == {SETTING: f"-Da=b {told}"}
     monkeypatch.setenv("RMQLAB_CACHE", f"{cache} two")
-    Path(f"{cache} two").mkdir()
-    archive_path(java).touch()
-    assert archive_options(os.environ) == [], "Spark splits options at spaces"
+    assert archive_options(java) == [], "Spark splits options at spaces"
+
+
+def test_without_a_java_nothing_is_set(monkeypatch):
+    monkeypatch.setattr(module, "find_java", lambda environ: None)
+    monkeypatch.setattr(module, "home_from_wheel", lambda prefix: None)
+    environ = {}
+    use_archive(environ)
+    assert environ == {}
 
 
 def test_it_goes_with_the_virtual_environment_that_has_this_spark(tmp_path, cache, monkeypatch):
@@ -58,16 +64,22 @@ def test_another_java_has_another_archive(tmp_path, cache):
     assert archive_path(homes[0]) != before[0]
 
 
+def made_at(environ):
+    """Where a JVM of this environment would leave the archive."""
+    option = environ[SETTING].split()[0]
+    return Path(option.removeprefix("-XX:ArchiveClassesAtExit="))
+
+
 def test_what_cannot_be_made_leaves_nothing_behind(cache, monkeypatch):
     def fails(command, *, env, **_):
-        Path(env[module.MAKE]).write_text("half")
+        made_at(env).write_text("half")
         raise subprocess.CalledProcessError(1, command)
 
-    monkeypatch.setattr("rmqlab.spark.session.provide_java", lambda environ: Path(environ["JAVA_HOME"]))
+    monkeypatch.setattr(module, "provide_java", lambda environ: Path(environ["JAVA_HOME"]))
     monkeypatch.setattr(subprocess, "run", fails)
     assert make_archive() is None
     assert list(cache.iterdir()) == []
-    monkeypatch.setattr(subprocess, "run", lambda command, *, env, **_: Path(env[module.MAKE]).write_text("whole"))
+    monkeypatch.setattr(subprocess, "run", lambda command, *, env, **_: made_at(env).write_text("whole"))
     made = make_archive()
     assert made is not None
     assert made.read_text() == "whole"
@@ -75,10 +87,12 @@ def test_what_cannot_be_made_leaves_nothing_behind(cache, monkeypatch):
     assert list(cache.iterdir()) == [made]
 
 
-def test_a_jvm_passes_over_what_is_no_archive_without_a_word(tmp_path, cache):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_jvm_passes_over_what_is_no_archive_without_a_word(cache, there):
     java = provide_java({"PATH": os.environ["PATH"]})
-    archive_path(java).write_text("no archive")
-    options = archive_options({"JAVA_HOME": str(java)})
+    if there:
+        archive_path(java).write_text("no archive")
+    options = archive_options(java)
     assert len(options) == 2
     told = subprocess.run(
         [java / "bin" / "java", *options, "-XshowSettings:none", "-version"], capture_output=True, text=True, check=True
