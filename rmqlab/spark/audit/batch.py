@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,3 +109,9 @@ class BatchFilter:
                 known = np.ones(len(batch), np.bool_)
             batch.answers[self, "client"] = known
         return known
+
+
+@cache
+def batch_filter(topic: str, kind: str, expression: str) -> BatchFilter:
+    """The filter of a subscription, compiled once in each worker."""
+    return BatchFilter(topic, kind, expression)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rmqlab.lab.fates import Fate
-from rmqlab.spark.audit.batch import Batch, BatchFilter
+from rmqlab.spark.audit.batch import Batch, BatchFilter, batch_filter
 from rmqlab.spark.audit.fate_codes import (
     CHANGED,
     CODE,
@@ -74,7 +74,6 @@ class FateInference:
     telling: int = NO
     reset: tuple[int, ...] = ()
     at_first: bool = True
-    _filters: dict[tuple[str, str], BatchFilter] = field(default_factory=dict)
     _owners: Owners = field(init=False)
 
     def __post_init__(self) -> None:
@@ -320,18 +319,4 @@ class FateInference:
         return [(ALWAYS, *texts.pop())] if self.complete and len(texts) == 1 else []
 
     def _filter(self, kind: str, expression: str) -> BatchFilter:
-        known = self._filters.get((kind, expression))
-        if known is None:
-            known = self._filters[kind, expression] = BatchFilter(self.topic, kind, expression)
-        return known
-
-    def __getstate__(self) -> tuple[object, ...]:
-        """Leave the compiled filters behind: each worker compiles its own."""
-        return tuple(getattr(self, one.name) for one in fields(self) if not one.name.startswith("_"))
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        """Restore from `__getstate__`."""
-        for one, value in zip(fields(self), state, strict=False):
-            setattr(self, one.name, value)
-        self._filters = {}
-        self.__post_init__()
+        return batch_filter(self.topic, kind, expression)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +30,9 @@ if TYPE_CHECKING:
 
 GONE: Final = "the record is gone: only its queue names it"
 Numbers = NDArray[np.int64]
+Entries = NDArray[np.void]
+_ENTRY: Final = np.dtype([(name, np.int64) for name in ("offset", "size", "code", "topic", "queue", "queue_offset")])
 _END: Final = (1 << 63) - 1
-
-
-class _Entries(NamedTuple):
-    """Entries of all queues in the order of the log; `topic` is a place in `topics`."""
-
-    topics: list[str]
-    offset: Numbers
-    size: Numbers
-    code: Numbers
-    topic: Numbers
-    queue: Numbers
-    queue_offset: Numbers
 
 
 class QueueCheck:
@@ -50,8 +40,9 @@ class QueueCheck:
 
     def __init__(self, root: str | Path, part: LogRange) -> None:
         """Read the entries, before any record is: what a broker writes meanwhile has none yet."""
-        self._entries = _read(Path(root), *_bounds(root, part))
-        self._seen = np.zeros(len(self._entries.offset), np.bool_)
+        self._topics, self._entries = _read(Path(root), *_bounds(root, part))
+        self._offsets = np.ascontiguousarray(self._entries["offset"])
+        self._seen = np.zeros(len(self._entries), np.bool_)
 
     def differing(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         """Yield physicalOffset, size, topic, queueId, queueOffset and reason of records that their queue names else.
@@ -59,38 +50,38 @@ class QueueCheck:
         `batch` has sound records and damaged parts; a damaged part is told apart by its `corrupt`, has no topic, and
         is left to `named`.
         """
-        entries = self._entries
-        if not len(entries.offset):
+        if not len(self._entries):
             return
         offsets = batch["physicalOffset"].to_numpy()
-        place = np.minimum(np.searchsorted(entries.offset, offsets), len(entries.offset) - 1)
+        place = np.minimum(np.searchsorted(self._offsets, offsets), len(self._offsets) - 1)
+        entries = self._entries[place]
         sound = batch["topic"].is_valid().to_numpy(zero_copy_only=False)
-        known = (entries.offset[place] == offsets) & sound
+        known = (entries["offset"] == offsets) & sound
         self._seen[place[known]] = True
         topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
         names = topics.dictionary.to_pylist()
-        number = np.array([entries.topics.index(one) if one in entries.topics else -1 for one in names] + [-1])
+        number = np.array([self._topics.index(one) if one in self._topics else -1 for one in names] + [-1])
         codes = np.array([string_hash(one) for one in tags.dictionary.to_pylist()] + [0], np.int64)
         topic = number[topics.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)]
         code = codes[tags.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)]
         # An address into the extension, or the time of a delayed delivery, is no hash code.
-        hashed = entries.code[place] > MAX_ADDR
-        if SCHEDULE_TOPIC in entries.topics:
-            hashed &= entries.topic[place] != entries.topics.index(SCHEDULE_TOPIC)
+        hashed = entries["code"] > MAX_ADDR
+        if SCHEDULE_TOPIC in self._topics:
+            hashed &= entries["topic"] != self._topics.index(SCHEDULE_TOPIC)
         same = (
-            (entries.topic[place] == topic)
-            & (entries.queue[place] == _numbers(batch, "queueId"))
-            & (entries.queue_offset[place] == _numbers(batch, "queueOffset"))
-            & (entries.size[place] == _numbers(batch, "size"))
+            (entries["topic"] == topic)
+            & (entries["queue"] == _numbers(batch, "queueId"))
+            & (entries["queue_offset"] == _numbers(batch, "queueOffset"))
+            & (entries["size"] == _numbers(batch, "size"))
         )
-        for row in np.flatnonzero(known & ~(same & (~hashed | (entries.code[place] == code)))):
-            what = "another tag" if same[row] else f"{entries.size[place[row]]} bytes and this place"
+        for row in np.flatnonzero(known & ~(same & (~hashed | (entries["code"] == code)))):
+            what = "another tag" if same[row] else f"{entries['size'][row]} bytes and this place"
             yield {**self._named(int(place[row])), "reason": f"its queue says {what}"}
 
     def named(self, offset: int) -> dict[str, Any]:
         """Return the topic, queueId and queueOffset of the damaged record at `offset`, {} if no queue names it."""
-        place = int(np.searchsorted(self._entries.offset, offset))
-        if place == len(self._seen) or self._entries.offset[place] != offset:
+        place = int(np.searchsorted(self._offsets, offset))
+        if place == len(self._seen) or self._offsets[place] != offset:
             return {}
         self._seen[place] = True
         found = self._named(place)
@@ -102,13 +93,13 @@ class QueueCheck:
             yield {**self._named(int(place)), "reason": GONE}
 
     def _named(self, place: int) -> dict[str, Any]:
-        entries = self._entries
+        offset, size, _, topic, queue, queue_offset = self._entries[place].tolist()
         return {
-            "physicalOffset": int(entries.offset[place]),
-            "size": int(entries.size[place]),
-            "topic": entries.topics[entries.topic[place]],
-            "queueId": int(entries.queue[place]),
-            "queueOffset": int(entries.queue_offset[place]),
+            "physicalOffset": offset,
+            "size": size,
+            "topic": self._topics[topic],
+            "queueId": queue,
+            "queueOffset": queue_offset,
         }
 
 
@@ -129,9 +120,10 @@ def _bounds(root: str | Path, part: LogRange) -> tuple[int, int]:
     return low, high
 
 
-def _read(root: Path, low: int, high: int) -> _Entries:
-    columns: list[list[Numbers]] = [[] for _ in range(6)]
+def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
+    """Return the topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
     topics: list[str] = []
+    found = [np.zeros(0, _ENTRY)]
     for path in _queue_files(root / "consumequeue"):
         try:
             if os.path.getsize(path) < ENTRY.itemsize:  # noqa: PTH202
@@ -145,25 +137,15 @@ def _read(root: Path, low: int, high: int) -> _Entries:
             if topic not in topics:
                 topics.append(topic)
             some = data[begin:end]
-            first = int(path.name) // ENTRY.itemsize
-            wanted = (some["size"] > 0) & (some["offset"] >= low) & (some["offset"] < high)
-            count = int(wanted.sum())
-            for column, values in zip(
-                columns,
-                (
-                    some["offset"][wanted],
-                    some["size"][wanted],
-                    some["code"][wanted],
-                    np.full(count, topics.index(topic)),
-                    np.full(count, int(path.parts[-2])),
-                    np.arange(first + begin, first + end)[wanted],
-                ),
-                strict=True,
-            ):
-                column.append(values.astype(np.int64))
-    whole = [np.concatenate(column) if column else np.zeros(0, np.int64) for column in columns]
-    order = np.argsort(whole[0], kind="stable")
-    return _Entries(topics, *(column[order] for column in whole))
+            wanted = np.flatnonzero((some["size"] > 0) & (some["offset"] >= low) & (some["offset"] < high))
+            mine = np.empty(len(wanted), _ENTRY)
+            for name in ("offset", "size", "code"):
+                mine[name] = some[name][wanted]
+            mine["topic"], mine["queue"] = topics.index(topic), int(path.parts[-2])
+            mine["queue_offset"] = int(path.name) // ENTRY.itemsize + begin + wanted
+            found.append(mine)
+    entries = np.concatenate(found)
+    return topics, entries[np.argsort(entries["offset"], kind="stable")]
 
 
 def _queue_files(folder: Path) -> Iterator[Path]:

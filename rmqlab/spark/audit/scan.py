@@ -62,7 +62,6 @@ _COLUMNS: Final = (
     "physicalOffset", "size", "topic", "queueId", "queueOffset", "tags", "keys", "uniqKey", "offsetMsgId",
     "storeTimestamp", "sysFlag", "corrupt",
 )  # fmt: skip
-_MANY: Final = 1 << 22
 _DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
 _DAMAGED_ROWS: Final = 10_000
 _UNQUEUED: Final = (TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE)
@@ -151,12 +150,7 @@ def _count(cells: Counter[_Cell], inference: FateInference, batch: Batch, inferr
     cell = np.zeros(len(batch), np.int64)
     for part, size in zip(parts, sizes, strict=True):
         cell = cell * size + part
-    if np.prod(sizes) <= _MANY:
-        counts = np.bincount(cell)
-        found = np.flatnonzero(counts)
-        numbers = counts[found]
-    else:
-        found, numbers = np.unique(cell, return_counts=True)
+    found, numbers = np.unique(cell, return_counts=True)
     places = np.unravel_index(found, sizes)
     for queue, tag, minute, fate, certainty, asked, why, number in zip(
         *(one.tolist() for one in (*places, numbers)), strict=True
