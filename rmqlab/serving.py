@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
@@ -127,15 +128,15 @@ class ServedBroker:
         """Start, and return when clients can connect. Raises `BadInput` when a port or the store cannot be had."""
         if self._thread is not None:
             raise ServeError("this broker runs already")
-        started = threading.Event()
-        failure: list[BaseException] = []
-        self._thread = threading.Thread(target=self._run, args=(started, failure), name="rmqlab serve", daemon=True)
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=asyncio.run, args=(self._main(ready),), name="rmqlab serve", daemon=True)
         self._thread.start()
-        started.wait()
-        if failure:
+        try:
+            ready.result()
+        except BaseException:
             self._thread.join()
             self._thread = None
-            raise failure[0]
+            raise
         return self
 
     def stop(self) -> None:
@@ -148,27 +149,23 @@ class ServedBroker:
             raise ServeError(f"the broker did not stop within {STOP_SECONDS:g} s")
         self._thread = self._startup = None
 
-    def _run(self, started: threading.Event, failure: list[BaseException]) -> None:
-        async def main() -> None:
-            self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            startup = BrokerStartup(self._config, on_broker=self._observe)
-            await startup.start()
-            self._startup = startup
-            started.set()
-            try:
-                await self._stop.wait()
-            finally:
-                if self._clients is not None:
-                    await self._clients.shutdown()
-                    self._clients = None
-                await startup.stop()
-
+    async def _main(self, ready: Future[None]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        startup = BrokerStartup(self._config, on_broker=self._observe)
         try:
-            asyncio.run(main())
+            await startup.start()
         except BaseException as error:  # noqa: BLE001 - whoever started the thread raises it
-            failure.append(error)
+            ready.set_exception(error)
+            return
+        self._startup = startup
+        ready.set_result(None)
+        try:
+            await self._stop.wait()
         finally:
-            started.set()
+            if self._clients is not None:
+                await self._clients.shutdown()
+                self._clients = None
+            await startup.stop()
 
     def _observe(self, broker: Broker) -> None:
         self._turns.clear()

@@ -27,7 +27,7 @@ from rmqlab.lab.recorded_events import (
     TapSent,
     Unplaced,
 )
-from rmqlab.lab.replay.frames import LineKind, read_recording
+from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.batch import decode_messages
@@ -94,7 +94,7 @@ def _align(told: dict[str, _Recorded], lines: Iterable[RecordedLine]) -> None:
             if event["ev"] == "sent"}  # fmt: skip
     zeros: dict[str, float] = {}
     for line in lines:
-        if line.kind is not LineKind.FRAME or line.command is None or not line.command.is_response:
+        if line.command is None or not line.command.is_response:
             continue
         found = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
         if found is not None:
@@ -228,7 +228,7 @@ def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, E
     asked: dict[tuple[int, int], tuple[float, RemotingCommand]] = {}
     for line in lines:
         command = line.command
-        if line.kind is not LineKind.FRAME or command is None:
+        if command is None:
             continue
         if line.to_broker and not command.is_response and command.code in _SENDS:
             asked[line.conn, command.opaque] = line.t, command

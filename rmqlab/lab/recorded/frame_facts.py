@@ -104,7 +104,7 @@ class FrameReader:
             if not any(other is account and name == who for other, name in self._clients.values()):
                 for group in list(account.groups):
                     self._leave(account, line.t, who, group)
-        if line.kind is not LineKind.FRAME or line.command is None:
+        if line.command is None:
             return
         command = line.command
         if command.is_response:

@@ -249,8 +249,6 @@ class SamplePhases:
     def answer(self, channel: RecordedChannel, exchange: Exchange, now: int) -> RemotingCommand | None:
         """Answer a request for rates with a phase that explains the recorded answer, and keep such phases only."""
         broker, command, expected = self._broker, exchange.command, exchange.expected
-        if command is None:
-            return None
         first: RemotingCommand | None = None
         found: tuple[RemotingCommand, list[tuple[int, int]]] | None = None
         for low, high in self._pieces(now):

@@ -8,12 +8,13 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.exchange import CALLS, LOG, Exchange, ExchangeState
+from rmqlab.lab.replay.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState
 from rmqlab.lab.replay.recorded_clock import LOOK_LASTS_MS
 from rmqlab.lab.replay.recorded_log import RecordedLog
 from rmqlab.lab.replay.replay_context import SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.lab.replay.read_requests import ReadRequests
     from rmqlab.lab.replay.replay_context import ReplayContext
-    from rmqlab.protocol.command import RemotingCommand
 
 LOOK_BEFORE_MS, LOOK_AFTER_MS = 60.0, 40.0
 """How far before and after its estimate a look of the hold service may be."""
@@ -59,7 +59,7 @@ class ChangeRequests:
         for change in self._context.pending:
             if change.line.conn == line.conn:
                 domains |= change.domains - {LOG}
-        self.see(Exchange(line, domains=frozenset(domains)))
+        self.see(Exchange(line, RemotingCommand.request(CLOSE), frozenset(domains)))
 
     def advance(self, t: float) -> None:
         """Come to the moment `t`: what has been put off for too long happens first, in the order of time."""
@@ -175,7 +175,7 @@ class ChangeRequests:
         if change.expected is None:
             context.unanswered.append(change)
         got: RemotingCommand | None = None
-        if change.command is None:
+        if change.code == CLOSE:
             broker.on_channel_close(context.channel(change), context.now)
         else:
             earliest = context.clock.epoch_ms(change.line.t)

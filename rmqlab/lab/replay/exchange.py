@@ -9,7 +9,7 @@ from enum import Enum, auto
 from math import inf
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
-from rmqlab.lab.replay.frames import LineKind, RecordedLine
+from rmqlab.lab.replay.frames import RecordedLine
 from rmqlab.protocol.bodies import LockBatchRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -66,7 +66,7 @@ class ExchangeState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A request, or a connection that closes, and what becomes of it. Times are ms of the recording.
+    """A request, or a connection that closes (code `CLOSE`), and what becomes of it. Times are ms of the recording.
 
     Recorded: `line`, `command`, the answer `expected` and when it was seen, the commit log offset `put_at` that the
     answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull.
@@ -74,8 +74,8 @@ class Exchange:
     """
 
     line: RecordedLine
-    command: RemotingCommand | None = None
-    domains: frozenset[Domain] = frozenset()
+    command: RemotingCommand
+    domains: frozenset[Domain]
     queue: tuple[str, int] = ("", 0)
     expected: RemotingCommand | None = None
     answered_at: float = inf
@@ -92,12 +92,12 @@ class Exchange:
     @property
     def code(self) -> int:
         """The request code, `CLOSE` for a closing connection."""
-        return CLOSE if self.command is None else self.command.code
+        return self.command.code
 
     @property
     def opaque(self) -> int:
         """The number that pairs request and answer on a connection."""
-        return 0 if self.command is None else self.command.opaque
+        return self.command.opaque
 
     @property
     def was_shed(self) -> bool:
@@ -137,7 +137,7 @@ class Exchange:
     @property
     def fields(self) -> Mapping[str, str | None]:
         """The request's header fields as text."""
-        return (None if self.command is None else self.command.ext_fields) or {}
+        return self.command.ext_fields or {}
 
     @property
     def suspend_ms(self) -> int | None:
@@ -175,7 +175,7 @@ def pair(lines: Iterable[RecordedLine]) -> Exchanges:
     under_way: dict[tuple[int, int], Exchange] = {}
     for line in lines:
         command = line.command
-        if line.kind is not LineKind.FRAME or command is None:
+        if command is None:
             continue
         key = line.conn, command.opaque
         if line.to_broker and not command.is_response:

@@ -100,8 +100,6 @@ class NamesrvReplay:
             self._ask(request)
 
     def _ask(self, request: Exchange) -> None:
-        if request.command is None:
-            return
         now = self._clock.epoch_ms(request.line.t)
         connection = self._connections.setdefault(request.line.conn, LocalChannel("127.0.0.1:0"))
         request.got = self._server.handle(connection, request.command, now)

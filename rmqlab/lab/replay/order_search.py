@@ -161,7 +161,7 @@ def _is_tie(choice: OrderChoice) -> bool:
 
 
 def _subscriptions(change: Exchange) -> list[SubscriptionData]:
-    if change.command is None or change.code != RequestCode.HEART_BEAT:
+    if change.code != RequestCode.HEART_BEAT:
         return []
     try:
         data = HeartbeatData.decode(change.command.body or b"")

@@ -109,8 +109,6 @@ class ReadRequests:
         context, broker = self._context, self._context.broker
         channel, command = context.channel(read), read.command
         got: RemotingCommand | None
-        if command is None:
-            return False
         if read.code in SAMPLED:
             got = context.phases.answer(channel, read, context.now)
         elif read.code != RequestCode.PULL_MESSAGE:
@@ -157,7 +155,7 @@ class ReadRequests:
         """Let our broker hold a pull, since when its frame was seen or as its recorded time-out says."""
         context, broker = self._context, self._context.broker
         hold_ms = context.clock.hold_ms(read)
-        if read.command is None or hold_ms is None:
+        if hold_ms is None:
             return
         broker.handle(context.channel(read), read.command, context.clock.epoch_ms(read.line.t))
         read.state, read.got = ExchangeState.HELD, None
@@ -212,8 +210,6 @@ class ReadRequests:
     def _still(self, read: Exchange) -> bool:
         """Tell whether a read asked before a change would be answered alike after it."""
         context = self._context
-        if read.command is None:
-            return True
         if read.code == RequestCode.PULL_MESSAGE:
             got = context.broker.look_at_pull(context.channel(read), read.command, context.now)
             if read.pull is not None:

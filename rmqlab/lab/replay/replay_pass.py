@@ -63,7 +63,7 @@ class ReplayPass:
             context.channels[line.conn] = RecordedChannel(line.conn, address, context.broker.outgoing)
         if line.kind is LineKind.CLOSE:
             self.changes.see_close(line)
-        elif line.kind is LineKind.FRAME and command is not None:
+        elif command is not None:
             if line.number in self.exchanges.by_request:
                 self._see_request(self.exchanges.by_request[line.number])
             elif line.number in self.exchanges.by_answer:
@@ -75,7 +75,7 @@ class ReplayPass:
 
     def _see_request(self, exchange: Exchange) -> None:
         expected = exchange.expected
-        if expected is not None and exchange.command is not None and exchange.was_shed:
+        if expected is not None and exchange.was_shed:
             self.context.uses[Tolerated.SHED] += 1
             shed = RemotingCommand.response(expected.code, expected.remark)
             self.context.settle(exchange, shed.reply_to(exchange.command))
@@ -139,8 +139,7 @@ class ReplayPass:
                 line = RecordedLine(0, t, LineKind.FRAME, conn)
                 self._differs(line, command, "frame", NOTHING, dict(command.all_ext_fields() or {}))
         for exchange in self.exchanges.by_request.values():
-            request = exchange.command
-            if exchange.expected is not None or exchange.got is None or request is None or request.is_oneway:
+            if exchange.expected is not None or exchange.got is None or exchange.command.is_oneway:
                 continue
             # the look that ended a held pull may have been that much later
             late = 0.0 if exchange.run is None else LOOK_AFTER_MS
