@@ -10,7 +10,8 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig, default_settings
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.scenario import parse_scenario
-from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
+from rmqlab.lab.scenario_steps import ClientSettings
+from rmqlab.lab.simulate import Simulation, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
-from rmqlab.lab.simulate import ClientSettings, Simulation, simulate
+from rmqlab.lab.scenario_steps import ClientSettings
+from rmqlab.lab.simulate import Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import SeededChooser, Timing
