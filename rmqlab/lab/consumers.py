@@ -15,7 +15,7 @@ from rmqlab.client.client_config import LitePullConsumerConfig, PushConsumerConf
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.lab.fates import FinalState, GroupMember
+from rmqlab.lab.fates import GroupMember
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.runtime.scheduler import VirtualTask
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.lab.facts import FactLog
+    from rmqlab.lab.fates import Owners
     from rmqlab.lab.run_recorder import RunRecorder
     from rmqlab.message.message import MessageExt
     from rmqlab.rules import Rules
@@ -91,16 +92,16 @@ def client_of(
     return DefaultMQPushConsumer(group, instance, _listener(step, instance.runtime, recorder), config)
 
 
-def final_state(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRecorder) -> FinalState:
+def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRecorder) -> Owners:
     """Who has which queue, and the next offset that each would pull."""
-    state = FinalState()
+    owners: Owners = {}
     asked = {(fact.source, fact["topic"], fact["queue"]): fact["next"] for fact in facts.of("pull_result")}
     for who, consumer in consumers.items():
         for queue in consumer.client.rebalance_impl.process_queue_table:
             topic = recorder.short(queue.topic)
-            owners = state.owners.setdefault((consumer.step.group, topic, queue.queue_id), {})
-            owners[who] = asked.get((who, topic, queue.queue_id), 0)
-    return state
+            place = consumer.step.group, topic, queue.queue_id
+            owners.setdefault(place, {})[who] = asked.get((who, topic, queue.queue_id), 0)
+    return owners
 
 
 async def poll_for_ever(consumer: Consumer, recorder: RunRecorder) -> None:

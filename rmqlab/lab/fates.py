@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rmqlab.lab.facts import Fact
 
 _Queue = tuple[str, str, int]  # group, topic, queue id
+Owners = dict[_Queue, dict[str, int]]
+"""Who has each queue in the end, and the next offset that each would pull."""
 
 
 class Fate(StrEnum):
@@ -138,19 +140,11 @@ def _filter(kind: str, expression: str) -> Filter:
     return Filter.of(None, expression, kind)
 
 
-@dataclass(slots=True)
-class FinalState:
-    """How a run ended: committed offsets by (group, topic, queue) and each owner's next offset by (topic, queue)."""
-
-    committed: dict[_Queue, int] = field(default_factory=dict)
-    owners: dict[_Queue, dict[str, int]] = field(default_factory=dict)
-
-
 class FateClassifier:
     """Sorts the facts of a run by message, then decides each fate."""
 
-    def __init__(self, facts: Iterable[Fact], state: FinalState) -> None:
-        self._state = state
+    def __init__(self, facts: Iterable[Fact], owners: Owners) -> None:
+        self._owners = owners
         self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
         self._consumed: dict[tuple[str, str | None], list[Fact]] = defaultdict(list)
         self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
@@ -238,7 +232,7 @@ class FateClassifier:
         for fact in self._passed[queue]:
             if fact["offset"] > message.offset and member is None:
                 return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.get("client"))
-        owners = self._state.owners.get(queue, {})
+        owners = self._owners.get(queue, {})
         mine = {who: at for who, at in owners.items() if member in {None, who}}
         for who, position in mine.items():
             if position > message.offset:

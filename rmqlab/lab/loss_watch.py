@@ -22,7 +22,7 @@ from rmqlab.events import (
 )
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.fates import Fate, FateClassifier, FinalState, GroupMember, MessageFate, SendRecord
+from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded_events import Consumed
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.system import epoch_ms
@@ -174,9 +174,9 @@ class LossWatch:
                 got = Consumed(*place, reconsume=0, message_id=message.message_id, group=group, success=True)
                 facts.append(Fact(message.t, client, got))
         # what an owner has pulled and not committed is not passed
-        state = FinalState(owners={queue: {client: 0} for queue, client in self._owners.items()})
+        owners = {queue: {client: 0} for queue, client in self._owners.items()}
         members = [one for one in (*self._members.values(), *self._gone) if one.group == group]
-        return FateClassifier(facts, state).fates(sent, members)
+        return FateClassifier(facts, owners).fates(sent, members)
 
     def lost(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[LostMessage]:
         """Return the lost ones among them, each with its certainty."""

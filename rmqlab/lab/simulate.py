@@ -9,8 +9,8 @@ from rmqlab.client.client_error import MQClientError
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
-from rmqlab.lab.consumers import final_state
-from rmqlab.lab.fates import FateClassifier, FinalState
+from rmqlab.lab.consumers import owners_of
+from rmqlab.lab.fates import FateClassifier
 from rmqlab.lab.fault_steps import RestartBroker
 from rmqlab.lab.gauges import GaugeSampler
 from rmqlab.lab.partial_order_reduction import STEP, PartialOrderReduction
@@ -23,6 +23,7 @@ from rmqlab.runtime.schedule import Schedule
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
+    from rmqlab.lab.fates import Owners
     from rmqlab.runtime.schedule import Chooser, Timing
     from rmqlab.runtime.virtual import VirtualNode
 
@@ -58,7 +59,7 @@ class Simulation(ScenarioSteps):
             self.cluster.write_files_now_and_then()
         self.done = False
         self.under_way: str | None = None
-        self._final: FinalState | None = None
+        self._owners: Owners | None = None  # when all was done, before the consumers were shut down
         lanes = self.world.lanes
         if lanes is not None:
             broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
@@ -89,17 +90,17 @@ class Simulation(ScenarioSteps):
 
     def finish(self) -> Run:
         """Decide the fates as things stand now."""
-        facts, state = self.cluster.facts, self._final or final_state(self.consumers, self.cluster.facts, self.recorder)
-        ledger = FateClassifier(facts, state)
+        facts = self.cluster.facts
+        owners = owners_of(self.consumers, facts, self.recorder) if self._owners is None else self._owners
         return Run(
             self.scenario,
             self.recorder.events,
             facts,
-            ledger.fates(self.recorder.sent, self.members),
+            FateClassifier(facts, owners).fates(self.recorder.sent, self.members),
             Schedule.of(self.world.chooser.made, self.scenario.id, self.world.timing),
             self.world.chooser.made,
             self.world.scheduler.steps,
-            state.owners,
+            owners,
             self._queues(),
             self.under_way,
         )
@@ -133,7 +134,7 @@ class Simulation(ScenarioSteps):
 
     async def _end(self, node: VirtualNode) -> None:
         """Note how things stand, then shut everybody down."""
-        self._final = final_state(self.consumers, self.cluster.facts, self.recorder)
+        self._owners = owners_of(self.consumers, self.cluster.facts, self.recorder)
         await node.sleep(OBSERVER_STOPS_MS)
         for consumer in sorted(self.consumers.values(), key=lambda consumer: not consumer.pushes):
             await self._awake(consumer.step.who)

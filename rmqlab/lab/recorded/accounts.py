@@ -131,7 +131,7 @@ def _account(account: _Recorded) -> Run:
         )  # fmt: skip
     account.facts.sort(key=lambda fact: fact.t)
     sent = sent_messages(account.scenario, account.events)
-    fates = FateClassifier(account.facts, account.state).fates(sent, _members_of_events(account))
+    fates = FateClassifier(account.facts, account.owners).fates(sent, _members_of_events(account))
     return Run(account.scenario, account.events, FactLog(account.facts), fates, Schedule(account.scenario.id))
 
 
@@ -180,7 +180,7 @@ def tap_account(folder: Path) -> Run:
     sent = [message for message, _ in sends if message is not None]
     members = _members_of_frames(told)
     facts = sorted([*told.facts, *told.given], key=lambda fact: fact.t)
-    fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.state).fates(sent, members)]
+    fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.owners).fates(sent, members)]
     events = [event for _, event in sends] + [
         _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
     ]

@@ -25,7 +25,7 @@ from rmqlab.events import (
 )
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.fates import FinalState
+from rmqlab.lab.fates import Owners
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -68,7 +68,7 @@ class FrameAccount:
     reached: dict[tuple[str, str, int], int] = field(default_factory=dict)  # by (group, topic, queue): the offset after
     own: dict[tuple[str, str], dict[str, SubscriptionData]] = field(default_factory=dict)  # by (who, group)
     held: dict[tuple[str, str, str], set[int]] = field(default_factory=lambda: defaultdict(set))
-    state: FinalState = field(default_factory=FinalState)
+    owners: Owners = field(default_factory=dict)
     zero: float = 0.0
 
     def short(self, name: object) -> str:
@@ -178,7 +178,7 @@ class FrameReader:
                 if (group, topic) == (pull.group, pull.topic) and pull.queue in queues:
                     queues.discard(pull.queue)
                     account.fact(t, who, Rebalance(who, group, topic, sorted(queues)))
-                    account.state.owners.get((group, topic, pull.queue), {}).pop(who, None)
+                    account.owners.get((group, topic, pull.queue), {}).pop(who, None)
         mine.add(pull.queue)
         account.fact(t, pull.who, Rebalance(pull.who, pull.group, pull.topic, sorted(mine)))
 
@@ -186,7 +186,7 @@ class FrameReader:
         for (holder, held_by, topic), queues in list(account.held.items()):
             if (holder, held_by) == (who, group):
                 for queue in queues:
-                    account.state.owners.get((group, topic, queue), {}).pop(who, None)
+                    account.owners.get((group, topic, queue), {}).pop(who, None)
                 del account.held[holder, held_by, topic]
         if account.own.pop((who, group), None) is not None:
             account.fact(t, BROKER, Unregister(group, who))
@@ -197,7 +197,7 @@ class FrameReader:
         following = (answer.all_ext_fields() or {}).get("nextBeginOffset")
         if answer.code not in ANSWERED or following is None:
             return
-        account.state.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
+        account.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
         found = {} if answer.code != ResponseCode.SUCCESS else {
             message.queue_offset: message for message in decode_records(answer.body or b"")
         }  # fmt: skip
