@@ -14,10 +14,10 @@ from nbformat.v4 import new_code_cell, new_notebook
 from rmqlab import cli
 from rmqlab.commands import VERBS
 from rmqlab.commands.output import write_json
-from rmqlab.lessons.notebooks import write
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from tests.proof.commands import notebook as notebook_verb
+from tests.proof.notebook_files import write
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,14 @@ from dataclasses import fields
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.lab.evidence import line, lines, way_of
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
 from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_keys
-from rmqlab.lessons.mutants import MUTANTS, hunted
+from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import broken_order, must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.invariants import violations
@@ -209,13 +210,18 @@ HUNTED = ("amber", "basalt", "coral", "dune", "ember")
 def bug_hunt(answer: Any) -> str:
     """For each of ``HUNTED`` the name of the rule that is wrong in it."""
     known = [one.name for one in fields(Rules) if callable(getattr(DEFAULT_RULES, one.name))]
-    names_the_wrong_rules(answer, {name: MUTANTS[name].wrong for name in HUNTED}, known, _violation)
+    names_the_wrong_rules(answer, {name: WRONG[name] for name in HUNTED}, known, _violation)
     return f"You found all {len(HUNTED)} by what they do."
+
+
+def hunted(rules: Rules = DEFAULT_RULES) -> Run:
+    """The eight messages as in the hunt: B starts a minute after A, and has the lower client id."""
+    return EightMessages(client_ids={"A": f"{CLIENT_IP}@5307", "B": f"{CLIENT_IP}@4902"}, rules=rules).run()
 
 
 def _violation(name: str, said: str) -> CheckFailed:
     """The first thing that a broken lab does and 4.8.0 never does."""
-    violation = next(iter(violations(reading := RunView(hunted(name))).values()))[0]
+    violation = next(iter(violations(reading := RunView(hunted(broken(name)))).values()))[0]
     return CheckFailed(
         "Not all names are right. Put each broken lab beside the sound one: what differs first?",
         problem=f"{name} does not have a wrong {said}. Look here: {violation.text}.",

@@ -9,7 +9,7 @@ from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed, needs_keys
-from rmqlab.lessons.mutants import MUTANTS, OF_FILTERS, broken
+from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.message.java import string_hash, trim
 from rmqlab.rules import DEFAULT_RULES
@@ -87,7 +87,7 @@ def hunt(answer: Any) -> str:
     needs_keys(answer, HUNTED)
     for name in HUNTED:
         _found(name, answer[name])
-    return f"You found all three: {', '.join(f'{name} in {next(iter(_wrong(name)))}' for name in HUNTED)}."
+    return f"You found all three: {', '.join(f'{name} in {next(iter(WRONG[name]))}' for name in HUNTED)}."
 
 
 def _found(name: str, given: Any) -> None:
@@ -108,18 +108,13 @@ def _found(name: str, given: Any) -> None:
             HINTS["hunt"], rule=TWO_CHECKS, problem=f"{name}: with {text!r} the tag {tag!r} {ends[0]} in both.",
             picture=_picture(broken(name), text, [tag]),
         )  # fmt: skip
-    if rule not in _wrong(name):
+    if rule not in WRONG[name]:
         raise CheckFailed(
             "Your message shows that something is wrong. Which of the rules would give another answer there?",
             rule=f"{TWO_CHECKS} {NO_TAG}",
             problem=f"{name}: the tag {tag!r} {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be.",
             picture=_picture(broken(name), text, [tag]),
         )
-
-
-def _wrong(name: str) -> Sequence[str]:
-    """The rules that are replaced."""
-    return list(OF_FILTERS[name] if name in OF_FILTERS else MUTANTS[name].wrong)
 
 
 def _end(rules: Rules, text: str, tag: str | None) -> str:

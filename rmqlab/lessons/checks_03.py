@@ -16,7 +16,7 @@ from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
 from rmqlab.filter.sql92.doctor import hint as hint_of
 from rmqlab.lessons.check import CheckFailed, needs_function, needs_keys
-from rmqlab.lessons.mutants import OF_FILTERS, broken
+from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.rule_judge import in_a_sentence
 from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
@@ -187,7 +187,7 @@ def hunt(answer: Any) -> str:
     needs_keys(answer, HUNTED)
     for name in HUNTED:
         _found(name, answer[name])
-    return f"You found all three: {', '.join(f'{name} in {next(iter(OF_FILTERS[name]))}' for name in HUNTED)}."
+    return f"You found all three: {', '.join(f'{name} in {next(iter(WRONG[name]))}' for name in HUNTED)}."
 
 
 def _found(name: str, given: Any) -> None:
@@ -205,7 +205,7 @@ def _found(name: str, given: Any) -> None:
     if ends[0] == ends[1]:
         problem = f"{name}: for {text} a message with {_told(message)} {ends[0]} in both."
         raise CheckFailed(HINTS["hunt"], rule=VALUES, problem=problem, picture=picture)
-    if rule not in OF_FILTERS[name]:
+    if rule not in WRONG[name]:
         raise CheckFailed(
             "Your message shows that something is wrong. Who drops it in 4.8.0, and who drops it here?",
             rule=VALUES, picture=picture,

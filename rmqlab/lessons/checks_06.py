@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules
-from rmqlab.lessons.mutants import OF_GROUPS, broken
+from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.clock_lanes import clock_lane
@@ -150,7 +150,7 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
 
 def hunt(answer: Any) -> str:
     """Each broken broker's name, and the name of the rule that is wrong."""
-    names_the_wrong_rules(answer, {name: OF_GROUPS[name] for name in HUNTED}, SUSPECTS, _other_story)
+    names_the_wrong_rules(answer, {name: WRONG[name] for name in HUNTED}, SUSPECTS, _other_story)
     return f"{', '.join(HUNTED)}: both found."
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_function
-from rmqlab.lessons.mutants import OF_GROUPS, broken
+from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import broken_order
 from rmqlab.lessons.rule_judge import called
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -135,7 +135,7 @@ def newcomer(answer: Any) -> str:
 
 def hunt(answer: Any) -> str:
     """Each broken broker's name, and the name of the rule that is wrong."""
-    names_the_wrong_rules(answer, {name: OF_GROUPS[name] for name in HUNTED}, SUSPECTS, _other_ribbons)
+    names_the_wrong_rules(answer, {name: WRONG[name] for name in HUNTED}, SUSPECTS, _other_ribbons)
     return f"{', '.join(HUNTED)}: both found."
 
 

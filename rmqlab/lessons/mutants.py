@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab.rules import DEFAULT_RULES, is_notified, update_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from rmqlab.lab.run import Run
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Held, Rules, Table
 
@@ -36,18 +34,6 @@ class HiddenRule:
     def __repr__(self) -> str:
         """No more than that it is one."""
         return "<perhaps the wrong one: look at what it does>"
-
-
-class Mutant(NamedTuple):
-    """A wrong rule: what replaces which rules, and the invariant that it ``breaks``."""
-
-    name: str
-    wrong: Mapping[str, Any]
-    breaks: str
-
-    def rules(self) -> Rules:
-        """The rules of 4.8.0 but for the wrong one."""
-        return SOUND.replace(**self.wrong)
 
 
 def _older_version_wins(held: Held, told: Iterable[SubscriptionData]) -> Table:
@@ -72,47 +58,6 @@ def _last_member_first(current_cid: str, mq_all: Sequence[Any], cid_all: Sequenc
     return SOUND.allocate(current_cid, mq_all, sorted(cid_all, reverse=True))
 
 
-MUTANTS = {
-    one.name: one
-    for one in (
-        Mutant("amber", {"client_keeps": lambda _, tag: tag is not None}, "client-checks-its-own-tags"),
-        Mutant("basalt", {"update_subscription": _older_version_wins}, "older-version-is-ignored"),
-        Mutant(
-            "coral",
-            {"offset_after_nothing_kept": lambda offset, waiting: offset if waiting else None},
-            "offsets-move-past-dropped-messages",
-        ),
-        Mutant("dune", {"is_latest": lambda held, pull: held == pull}, "newer-slot-serves-everybody"),
-        Mutant("ember", {"allocate": _last_member_first}, "client-ids-decide-ownership"),
-        Mutant(
-            "flint",
-            {"tags_code": lambda tag: SOUND.tags_code(tag and tag.lower())},
-            "broker-compares-tag-codes",
-        ),
-        Mutant("garnet", {"stamp_sub_version": lambda old, _: old}, "queue-change-stamps-anew"),
-        Mutant("hazel", {"update_subscription": _equal_version_wins}, "equal-version-keeps-the-slot"),
-        Mutant("iris", {"is_notified": _new_tags_notify}, "new-tags-notify-nobody"),
-        Mutant(
-            "jade",
-            {"next_offset": lambda offset, looked_at, found: offset + (looked_at if found else 0)},
-            "next-offset-passes-dropped-entries",
-        ),
-    )
-}
-
-
-# Wrong rules of the later hunts: no invariant of the eight messages knows them.
-OF_FILTERS: Mapping[str, Mapping[str, Any]] = {
-    "moss": {"client_keeps": lambda held, tag: not held.tags_set or SOUND.tags_code(tag) in held.code_set},
-    "lapis": {
-        "is_matched_by_consume_queue": lambda held, code: not code or SOUND.is_matched_by_consume_queue(held, code)
-    },
-    "onyx": {"is_matched_by_commit_log": lambda value: value is not False},
-    "quartz": {"is_matched_by_commit_log": lambda value: value is not None},
-    "topaz": {"client_keeps": lambda held, tag: tag in held.tags_set or held.sub_string == "*"},
-}
-
-
 def _newcomers_are_not_told(held: Held, updated: Held, joined: bool) -> bool:
     return not joined and is_notified(held, updated, joined)
 
@@ -127,7 +72,26 @@ def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str])
     return list(mq_all[start : start - len(mq_all) // -len(cid_all)])
 
 
-OF_GROUPS: Mapping[str, Mapping[str, Any]] = {
+# The rules that are replaced, by the name of what is broken; each name up to jade breaks one invariant of its own.
+WRONG: Mapping[str, Mapping[str, Any]] = {
+    "amber": {"client_keeps": lambda _, tag: tag is not None},
+    "basalt": {"update_subscription": _older_version_wins},
+    "coral": {"offset_after_nothing_kept": lambda offset, waiting: offset if waiting else None},
+    "dune": {"is_latest": lambda held, pull: held == pull},
+    "ember": {"allocate": _last_member_first},
+    "flint": {"tags_code": lambda tag: SOUND.tags_code(tag and tag.lower())},
+    "garnet": {"stamp_sub_version": lambda old, _: old},
+    "hazel": {"update_subscription": _equal_version_wins},
+    "iris": {"is_notified": _new_tags_notify},
+    "jade": {"next_offset": lambda offset, looked_at, found: offset + (looked_at if found else 0)},
+    # Those of the later hunts: no invariant of the eight messages knows them.
+    "moss": {"client_keeps": lambda held, tag: not held.tags_set or SOUND.tags_code(tag) in held.code_set},
+    "lapis": {
+        "is_matched_by_consume_queue": lambda held, code: not code or SOUND.is_matched_by_consume_queue(held, code)
+    },
+    "onyx": {"is_matched_by_commit_log": lambda value: value is not False},
+    "quartz": {"is_matched_by_commit_log": lambda value: value is not None},
+    "topaz": {"client_keeps": lambda held, tag: tag in held.tags_set or held.sub_string == "*"},
     "kelp": {"is_expired": lambda now, last, expired_ms: now - last > expired_ms // 6},
     "larch": {"is_notified": _newcomers_are_not_told},
     "nettle": {"allocate": _no_remainder},
@@ -145,23 +109,8 @@ def broken(name: str) -> Rules:
     Raises:
         BadInput: no such rules; the text names those there are.
     """
-    known = {**OF_FILTERS, **OF_GROUPS, **{one.name: one.wrong for one in MUTANTS.values()}}
-    if name not in known:
-        raise BadInput(f"no broken rules {name!r}{did_you_mean(name, known)}; there are: {', '.join(sorted(known))}")
-    wrong = SOUND.replace(**known[name])
+    if name not in WRONG:
+        raise BadInput(f"no broken rules {name!r}{did_you_mean(name, WRONG)}; there are: {', '.join(sorted(WRONG))}")
+    wrong = SOUND.replace(**WRONG[name])
     callables = {one.name: rule for one in fields(wrong) if callable(rule := getattr(wrong, one.name))}
     return wrong.replace(**{field: HiddenRule(rule) for field, rule in callables.items()})
-
-
-def hunted(name: str | None = None) -> Run:
-    """Run the eight messages on the named broken broker, or on a sound one (None): same starts, same messages.
-
-    B starts a minute after A, and has the lower client id.
-
-    Raises:
-        BadInput: no such broken broker; the text names those there are.
-    """
-    if name is not None and name not in MUTANTS:
-        raise BadInput(f"no broken broker {name!r}; there are: {', '.join(MUTANTS)}")
-    rules = SOUND if name is None else MUTANTS[name].rules()
-    return EightMessages(client_ids={"A": f"{CLIENT_IP}@5307", "B": f"{CLIENT_IP}@4902"}, rules=rules).run()

@@ -1,4 +1,4 @@
-"""Notebooks as files: run, and cleaned of everything that differs from one machine or moment to the next."""
+"""Notebooks as files: read, run, and made into pages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
-PARAMETERS = "parameters"
-INJECTED = "injected-parameters"
 TIMEOUT_S = 600
 # On a telephone what is wide scrolls in its own cell, and the cells' numbers make room.
 NARROW = """
@@ -48,79 +43,20 @@ def read(path: Path) -> Notebook:
     return notebook
 
 
-def write(path: Path, notebook: Notebook) -> None:
-    """Write it as Jupyter does."""
-    import nbformat
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nbformat.from_dict(notebook), path)
-
-
-def execute(
-    notebook: Notebook, folder: Path, parameters: Mapping[str, object] | None = None, **options: Any
-) -> Notebook:
-    """Run all cells in a new kernel whose current folder is ``folder``; ``parameters`` follow the tagged cell.
+def execute(notebook: Notebook, folder: Path, **options: Any) -> Notebook:
+    """Run all cells of a copy in a new kernel whose current folder is ``folder``.
 
     `options` go to nbclient (`allow_errors=True`). Raises nbclient's `CellExecutionError` for a cell that fails.
     """
     import nbformat
     from nbclient import NotebookClient
 
-    notebook = nbformat.from_dict(with_parameters(notebook, parameters or {}))
     client = NotebookClient(
-        notebook, kernel_name="python3", timeout=TIMEOUT_S, store_widget_state=False, record_timing=False,
+        nbformat.from_dict(notebook), kernel_name="python3", timeout=TIMEOUT_S, store_widget_state=False, record_timing=False,
         resources={"metadata": {"path": str(folder)}}, extra_arguments=["--log-level=ERROR"], **options,
     )  # fmt: skip
     done: Notebook = client.execute()
     return done
-
-
-def with_parameters(notebook: Notebook, parameters: Mapping[str, object]) -> Notebook:
-    """A copy in which a cell with other values follows the cell tagged ``parameters``, as papermill does it.
-
-    Raises:
-        BadInput: there is no such cell.
-    """
-    import copy
-
-    import nbformat
-
-    notebook = copy.deepcopy(notebook)
-    if not parameters:
-        return notebook
-    for index, cell in enumerate(notebook["cells"]):
-        if PARAMETERS in tags(cell):
-            source = "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
-            injected = nbformat.v4.new_code_cell(source, metadata={"tags": [INJECTED]})
-            notebook["cells"].insert(index + 1, injected)
-            return notebook
-    raise BadInput(f"no cell is tagged {PARAMETERS!r}: the notebook takes no parameters")
-
-
-def tags(cell: Mapping[str, Any]) -> list[str]:
-    """The tags of a cell."""
-    found: list[str] = cell.get("metadata", {}).get("tags", [])
-    return found
-
-
-def clean(notebook: Notebook) -> Notebook:
-    """A copy without times, widget state, versions and random ids; where a widget was, its text stays."""
-    import copy
-
-    notebook = copy.deepcopy(notebook)
-    notebook["metadata"] = {"kernelspec": dict(KERNEL), "language_info": {"name": "python"}}
-    for cell in notebook["cells"]:
-        cell["metadata"] = {"tags": tags(cell)} if tags(cell) else {}
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop(WIDGET, None)
-            if "metadata" in output:
-                output["metadata"] = {}
-    return notebook
-
-
-def renew(path: Path) -> None:
-    """Run a notebook where it lies and write it back, clean."""
-    write(path, clean(execute(read(path), path.parent)))
 
 
 def page(notebook: Notebook, title: str) -> str:

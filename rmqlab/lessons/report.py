@@ -6,6 +6,7 @@ import json
 import re
 from html import escape
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -73,7 +74,7 @@ def linked(pages: dict[str, str]) -> dict[str, str]:
             if target.scheme or target.netloc:
                 return link[0]
             path = unquote(target.path)
-            name = _normal(PurePosixPath(page).parent / re.sub(r"\.(ipynb|md)$", ".html", path)) if path else page
+            name = normpath(PurePosixPath(page).parent / re.sub(r"\.(ipynb|md)$", ".html", path)) if path else page
             fragment = unquote(target.fragment)
             if name not in pages or (fragment and fragment not in places[name]):
                 return link["before"]
@@ -84,16 +85,6 @@ def linked(pages: dict[str, str]) -> dict[str, str]:
         return aimed
 
     return {name: _HREF.sub(of(name), text) for name, text in pages.items()}
-
-
-def _normal(path: PurePosixPath) -> str:
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts:
-            parts.pop()
-        else:
-            parts.append(part)
-    return "/".join(parts)
 
 
 def _texts() -> list[Path]:

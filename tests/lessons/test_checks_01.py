@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.lessons.check import checks
 from rmqlab.lessons.checks_01 import HUNTED, played, predicted, unfair
-from rmqlab.lessons.mutants import MUTANTS
+from rmqlab.lessons.mutants import WRONG
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ FATES = {
     "dropped by the broker": ["MsgStr1", "MsgStr3", "MsgStr5", "MsgStr7"],
     "dropped by a client": ["MsgStr0", "MsgStr4"],
 }
-BUGS = {name: next(iter(MUTANTS[name].wrong)) for name in HUNTED}
+BUGS = {name: next(iter(WRONG[name])) for name in HUNTED}
 
 
 def every_queue(current_cid, mq_all, cid_all):

@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from rmqlab.errors import BadInput
 from rmqlab.lessons import notebooks
 from tests.proof import exercises
+from tests.proof.notebook_files import write
 
 SOLVED = """\
 before = 1
@@ -89,7 +90,7 @@ def test_notebook_without_a_solution_is_refused():
 
 def test_generate_writes_beside_the_solutions(tmp_path):
     path = tmp_path / "solutions" / "07_tasks.ipynb"
-    notebooks.write(path, solved_notebook())
+    write(path, solved_notebook())
     (written,) = exercises.generate(tmp_path)
     assert written == tmp_path / "exercises" / "07_tasks.ipynb"
     exercise = notebooks.read(written)

@@ -7,10 +7,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons.notebooks import write
 from tests.proof.catalogue.catalogues import WIDTH, problems, update
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import texts_of
+from tests.proof.notebook_files import write
 
 CELL = "Read `lab.run` in [the rules](rules.md): 30 s, four queues."
 GOOD = "见[规则](rules.md)中的 `lab.run`：30 s，4 个队列。"

@@ -82,8 +82,8 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
 def _write(args: Namespace, notebooks: Path) -> int:
     from nbclient.exceptions import CellExecutionError
 
-    from rmqlab.lessons.notebooks import renew
     from tests.proof.exercises import generate
+    from tests.proof.notebook_files import renew
 
     written: list[Path] = []
     for path in args.execute or ():

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING
-from rmqlab.lessons.notebooks import write
 from tests.proof.learner_copy import in_language, learners
+from tests.proof.notebook_files import write
 from tests.proof.site.playgrounds import CORE, EPOCH, fetch, pyodide, tree
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.checkout import ROOT
 from rmqlab.lessons import notebooks
 from tests.proof.catalogue.lessons import marked_up, translated
+from tests.proof.notebook_files import write
 from tests.proof.site import api_page, decoder_page, rules_page, verbs_page
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         if ".ipynb_checkpoints" not in path.parts:
             lesson = notebooks.read(path)
             told = translated(lesson, path.stem.removesuffix("_tasks"), language)
-            notebooks.write(target / path.relative_to(ROOT), shown(with_places(told, lesson)))
+            write(target / path.relative_to(ROOT), shown(with_places(told, lesson)))
     for path in (ROOT / "notebooks" / "glossary.md", ROOT / "data" / "articles" / "README.md"):
         _copy(path, target / path.relative_to(ROOT))
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):

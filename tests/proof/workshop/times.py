@@ -7,7 +7,8 @@ import platform
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lessons.notebooks import KERNEL, TIMEOUT_S, read
+from rmqlab.lessons.notebooks import TIMEOUT_S, read
+from tests.proof.notebook_files import KERNEL
 from tests.proof.workshop.submissions import table
 
 if TYPE_CHECKING:
