@@ -5,7 +5,6 @@ The file tells what is wrong, so read it after the hunt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.rules import DEFAULT_RULES, is_notified, update_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Held, Rules, Table

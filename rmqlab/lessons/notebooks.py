@@ -52,8 +52,9 @@ def execute(notebook: Notebook, folder: Path, **options: Any) -> Notebook:
     from nbclient import NotebookClient
 
     client = NotebookClient(
-        nbformat.from_dict(notebook), kernel_name="python3", timeout=TIMEOUT_S, store_widget_state=False, record_timing=False,
-        resources={"metadata": {"path": str(folder)}}, extra_arguments=["--log-level=ERROR"], **options,
+        nbformat.from_dict(notebook), kernel_name="python3", timeout=TIMEOUT_S, store_widget_state=False,
+        record_timing=False, resources={"metadata": {"path": str(folder)}}, extra_arguments=["--log-level=ERROR"],
+        **options,
     )  # fmt: skip
     done: Notebook = client.execute()
     return done

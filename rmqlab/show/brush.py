@@ -70,64 +70,35 @@ def in_rows(widths: Sequence[float], left: float, right: float) -> list[tuple[in
     return places
 
 
-class Sheet:
-    """What was drawn so far, in layers: a higher one covers a lower one, and the later covers the earlier."""
+class Brush:
+    """Draws on an empty sheet; every length is in inches, y grows downwards, line widths and letters are in points.
+
+    A drawing has layers: a higher one covers a lower one, and in a layer the later covers the earlier.
+    """
 
     def __init__(self, width: float, height: float) -> None:
-        """`width` and `height` are inches."""
-        self.says: str | None = None
+        """`width` and `height` of the sheet."""
+        self._says: str | None = None
         self._drawing = drawsvg.Drawing(_px(width), _px(height), font_family=FONTS)
         self._patterns: dict[str, drawsvg.Pattern] = {}
         self._drawing.append(drawsvg.Rectangle(0, 0, _px(width), _px(height), fill=WHITE))
 
-    def add(self, layer: float, element: drawsvg.DrawingBasicElement) -> None:
-        """Put an element on a layer; what the sheet ``says`` now is shown under the pointer."""
-        if self.says is not None:
-            element.append_title(self.says)
-        self._drawing.append(element, z=layer)
-
-    def pattern(self, hatch: str, colour: str) -> drawsvg.Pattern:
-        """The fill that draws ``hatch``, which is named by the characters it looks like, in ``colour``."""
-        name = f"hatch-{ord(hatch[0])}-{colour.removeprefix('#')}"
-        if name not in self._patterns:
-            end, middle = HATCH_PX, HATCH_PX / 2
-            found = drawsvg.Pattern(end, end, patternUnits="userSpaceOnUse", id=name)
-            up, down = (0.0, end, end, 0.0), (0.0, 0.0, end, end)
-            upright, flat = (middle, 0.0, middle, end), (0.0, middle, end, middle)
-            kinds: dict[str, list[tuple[float, ...]]] = {
-                "/": [up],
-                "\\": [down],
-                "x": [up, down],
-                "|": [upright],
-                "-": [flat],
-            }
-            lines = kinds.get(hatch[0], [])
-            for ends in lines:
-                found.append(drawsvg.Line(*ends, stroke=colour, stroke_width=1.2))
-            if not lines:
-                found.append(drawsvg.Circle(middle, middle, 1.3, fill=colour))
-            self._patterns[name] = found
-        return self._patterns[name]
-
     def svg(self) -> str:
-        """The whole as SVG text."""
+        """What was drawn so far, as SVG text."""
         return f"{self._drawing.as_svg(header='')}\n"
 
-
-class Brush:
-    """Draws on a sheet; every length is in inches, y grows downwards, line widths and letters are in points."""
-
-    def __init__(self, sheet: Sheet, *, top: float = 0) -> None:
-        """`top` is where y = 0 lies on the sheet."""
-        self.sheet = sheet
-        self.top = top
+    def _add(self, layer: float, element: drawsvg.DrawingBasicElement) -> None:
+        """Put an element on a layer; it says under the pointer what `saying` says now."""
+        if self._says is not None:
+            element.append_title(self._says)
+        self._drawing.append(element, z=layer)
 
     @contextmanager
     def saying(self, text: str) -> Iterator[None]:
         """What is drawn inside says ``text`` when the pointer rests on it."""
-        before, self.sheet.says = self.sheet.says, translate(text)
+        before, self._says = self._says, translate(text)
         yield
-        self.sheet.says = before
+        self._says = before
 
     def text(
         self,
@@ -149,10 +120,10 @@ class Brush:
             left = x - {"left": 0, "center": wide / 2, "right": wide}[ha]
             self.block(left, y - high / 2, wide, high, ground, layer=4.5)
         letters = size * PX_PER_PT
-        self.sheet.add(
+        self._add(
             5,
             drawsvg.Text(
-                text, _round(letters), _px(x), _round(_px(self.top + y) + CENTRE * letters), fill=colour,
+                text, _round(letters), _px(x), _round(_px(y) + CENTRE * letters), fill=colour,
                 text_anchor=ANCHORS[ha], font_weight="bold" if bold else None,
                 font_family=MONOSPACE if monospace else None, style="white-space:pre" if "  " in text else None,
             ),
@@ -179,13 +150,13 @@ class Brush:
         corner: float = 0,
     ) -> None:
         """A filled rectangle whose upper left corner is (x, y); ``corner`` is the radius of its corners."""
-        place = (_px(x), _px(self.top + y), _px(width), _px(height))
+        place = (_px(x), _px(y), _px(width), _px(height))
         style: dict[str, Any] = {} if edge is None else {"stroke": edge, "stroke_width": _round(edge_width * PX_PER_PT)}
         if corner:
             style["rx"] = _px(corner)
-        self.sheet.add(layer, drawsvg.Rectangle(*place, fill=colour, stroke_dasharray=_dashes(dashed), **style))
+        self._add(layer, drawsvg.Rectangle(*place, fill=colour, stroke_dasharray=_dashes(dashed), **style))
         if hatch:
-            self.sheet.add(layer, drawsvg.Rectangle(*place, fill=self.sheet.pattern(hatch, hatch_colour)))
+            self._add(layer, drawsvg.Rectangle(*place, fill=self._pattern(hatch, hatch_colour)))
 
     def chip(self, x: float, y: float, width: float, height: float, face: str = WHITE, edge: str | None = None) -> None:
         """A box with round corners, centred at (x, y)."""
@@ -193,14 +164,14 @@ class Brush:
 
     def arrow(self, start: Point, end: Point, colour: str = BLACK, *, dashed: bool = False) -> None:
         """An arrow from ``start`` to ``end``."""
-        (x1, y1), (x2, y2) = ((_px(x), _px(self.top + y)) for x, y in (start, end))
+        (x1, y1), (x2, y2) = ((_px(x), _px(y)) for x, y in (start, end))
         length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1e-6)
         along, across = (x2 - x1) / length, (y2 - y1) / length
         neck_x, neck_y = x2 - HEAD_PX * along, y2 - HEAD_PX * across
-        self.polyline([start, (neck_x / PX_PER_INCH, neck_y / PX_PER_INCH - self.top)], colour, dashed=dashed, layer=3)
+        self.polyline([start, (neck_x / PX_PER_INCH, neck_y / PX_PER_INCH)], colour, dashed=dashed, layer=3)
         wing_x, wing_y = -HEAD_HALF_PX * across, HEAD_HALF_PX * along
         corners = [x2, y2, neck_x + wing_x, neck_y + wing_y, neck_x - wing_x, neck_y - wing_y]
-        self.sheet.add(3, drawsvg.Lines(*map(_round, corners), close=True, fill=colour))
+        self._add(3, drawsvg.Lines(*map(_round, corners), close=True, fill=colour))
 
     def line(self, x: Point, y: Point, colour: str, width: float, *, dashed: bool = False) -> None:
         """A straight line under everything else, from the first of each pair to the second."""
@@ -211,14 +182,14 @@ class Brush:
     ) -> None:
         """A line through points."""
         style = {"stroke_width": _round(width * PX_PER_PT), "stroke_dasharray": _dashes(dashed)}
-        self.sheet.add(layer, drawsvg.Lines(*self._flat(points), fill="none", stroke=colour, **style))
+        self._add(layer, drawsvg.Lines(*self._flat(points), fill="none", stroke=colour, **style))
 
     def area(self, points: Sequence[Point], colour: str, *, layer: float = 1) -> None:
         """A filled shape with these corners."""
-        self.sheet.add(layer, drawsvg.Lines(*self._flat(points), close=True, fill=colour))
+        self._add(layer, drawsvg.Lines(*self._flat(points), close=True, fill=colour))
 
     def _flat(self, points: Sequence[Point]) -> list[float]:
-        return [one for x, y in points for one in (_px(x), _px(self.top + y))]
+        return [one for x, y in points for one in (_px(x), _px(y))]
 
     def spot(
         self,
@@ -231,30 +202,53 @@ class Brush:
         shape: Shape = "round",
     ) -> None:
         """A mark at (x, y), ``size`` points across."""
-        at_x, at_y, r = _px(x), _px(self.top + y), _round(size * PX_PER_PT / 2)
+        at_x, at_y, r = _px(x), _px(y), _round(size * PX_PER_PT / 2)
         line = {"stroke": edge or face, "stroke_width": 2}
         if shape == "round":
-            self.sheet.add(4, drawsvg.Circle(at_x, at_y, r, fill=face, **line))
+            self._add(4, drawsvg.Circle(at_x, at_y, r, fill=face, **line))
         elif shape == "cross":
             for turn in (1, -1):
                 ends = (at_x - r, at_y - turn * r, at_x + r, at_y + turn * r)
-                self.sheet.add(4, drawsvg.Line(*map(_round, ends), stroke=face, stroke_width=3))
+                self._add(4, drawsvg.Line(*map(_round, ends), stroke=face, stroke_width=3))
         elif shape == "bar":
-            self.sheet.add(4, drawsvg.Line(at_x, _round(at_y - r), at_x, _round(at_y + r), **line))
+            self._add(4, drawsvg.Line(at_x, _round(at_y - r), at_x, _round(at_y + r), **line))
         else:
             corners = {
                 "square": [(-r, -r), (r, -r), (r, r), (-r, r)], "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
                 "down": [(-r, -r), (r, -r), (0, r)],
             }[shape]  # fmt: skip
             points = [_round(one) for dx, dy in corners for one in (at_x + dx, at_y + dy)]
-            self.sheet.add(4, drawsvg.Lines(*points, close=True, fill=face, **line))
+            self._add(4, drawsvg.Lines(*points, close=True, fill=face, **line))
+
+    def _pattern(self, hatch: str, colour: str) -> drawsvg.Pattern:
+        """The fill that draws ``hatch``, which is named by the characters it looks like, in ``colour``."""
+        name = f"hatch-{ord(hatch[0])}-{colour.removeprefix('#')}"
+        if name not in self._patterns:
+            end, middle = HATCH_PX, HATCH_PX / 2
+            found = drawsvg.Pattern(end, end, patternUnits="userSpaceOnUse", id=name)
+            up, down = (0.0, end, end, 0.0), (0.0, 0.0, end, end)
+            upright, flat = (middle, 0.0, middle, end), (0.0, middle, end, middle)
+            kinds: dict[str, list[tuple[float, ...]]] = {
+                "/": [up],
+                "\\": [down],
+                "x": [up, down],
+                "|": [upright],
+                "-": [flat],
+            }
+            lines = kinds.get(hatch[0], [])
+            for ends in lines:
+                found.append(drawsvg.Line(*ends, stroke=colour, stroke_width=1.2))
+            if not lines:
+                found.append(drawsvg.Circle(middle, middle, 1.3, fill=colour))
+            self._patterns[name] = found
+        return self._patterns[name]
 
 
 def painted(width: float, height: float, draw: Callable[[Brush], None]) -> str:
     """SVG of what ``draw`` draws on an empty sheet of ``width`` by ``height`` inches."""
-    sheet = Sheet(width, height)
-    draw(Brush(sheet))
-    return sheet.svg()
+    brush = Brush(width, height)
+    draw(brush)
+    return brush.svg()
 
 
 def _px(inches: float) -> float:

@@ -10,7 +10,7 @@ from rmqlab.language import translate
 from rmqlab.show.brush import text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, ink, summary
-from rmqlab.show.pen import Pen, drawn
+from rmqlab.show.pen import Pen
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """What became of every message of a topic in a group, by queue and tag, with owners and offsets."""
     reading = RunView(run, group, topic)
-    svg = drawn(*size(reading), reading, (draw, 0))
-    return Picture(svg, title="What became of each message", alt=alt(reading), table=table(reading))
+    pen = Pen(*size(reading), reading)
+    draw(pen)
+    return Picture(pen.svg(), title="What became of each message", alt=alt(reading), table=table(reading))
 
 
 def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:

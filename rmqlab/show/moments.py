@@ -111,19 +111,27 @@ def slot_at(reading: RunView, t: float) -> str | None:
     return next((slot.expression for slot in reversed(reading.slots) if slot.t <= t), None)
 
 
-def _beats(reading: RunView) -> Iterator[Moment]:
+def telling_beats(reading: RunView) -> Iterator[tuple[Beat, Beat]]:
+    """All heartbeats that took the slot, and the first one of each consumer that another's kept out.
+
+    Each comes with the heartbeat that holds the slot afterwards.
+    """
     refused: set[str] = set()
     holder: Beat | None = None
     for beat in reading.beats:
         if beat.taken:
             holder = beat
-            verdict = f"slot := {short(beat.expression)}"
-        elif holder is not None and holder.who != beat.who and beat.who not in refused:
-            refused.add(beat.who)
-            older = "the same version" if beat.version == holder.version else "an older version"
-            verdict = f"{older}: ignored"
-        else:
+        elif holder is None or holder.who == beat.who or beat.who in refused:
             continue
+        else:
+            refused.add(beat.who)
+        yield beat, holder
+
+
+def _beats(reading: RunView) -> Iterator[Moment]:
+    for beat, holder in telling_beats(reading):
+        older = "the same version" if beat.version == holder.version else "an older version"
+        verdict = f"slot := {short(beat.expression)}" if beat.taken else f"{older}: ignored"
         text = f"heartbeat {short(beat.expression)}, version {seconds(beat.version)}"
         slot = beat.expression if beat.taken else _slot_after(reading, beat.order)
         yield Moment(beat.t, MomentKind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
 from rmqlab.show.figure import Picture
+from rmqlab.show.moments import telling_beats
 from rmqlab.show.palette import GREY, PALE, WHITE, ink
-from rmqlab.show.pen import Pen, drawn
+from rmqlab.show.pen import Pen
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -25,23 +26,10 @@ MAX_BEATS = 8  # in one picture
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
     reading = RunView(run, group, topic)
-    svg = drawn(*size(reading), reading, (draw, 0))
-    return Picture(svg, title="The group's one subscription in the broker", alt=alt(reading), table=table(reading))
-
-
-def shown(reading: RunView) -> list[Beat]:
-    """The heartbeats drawn: all that took the slot, and the first one of each consumer that another's kept out."""
-    found: list[Beat] = []
-    refused: set[str] = set()
-    holder: Beat | None = None
-    for beat in reading.beats:
-        if beat.taken:
-            holder = beat
-            found.append(beat)
-        elif holder is not None and holder.who != beat.who and beat.who not in refused:
-            refused.add(beat.who)
-            found.append(beat)
-    return found
+    pen = Pen(*size(reading), reading)
+    draw(pen)
+    title = "The group's one subscription in the broker"
+    return Picture(pen.svg(), title=title, alt=alt(reading), table=table(reading))
 
 
 def size(reading: RunView) -> tuple[float, float]:
@@ -51,7 +39,7 @@ def size(reading: RunView) -> tuple[float, float]:
 
 def draw(pen: Pen) -> None:
     """Draw lanes, heartbeats and the slot."""
-    beats = shown(pen.reading)[-MAX_BEATS:]
+    beats = [beat for beat, _ in telling_beats(pen.reading)][-MAX_BEATS:]
     column = min(MAX_COLUMN, (WIDTH - LEFT - 0.15) / max(len(beats), 1))
     lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(pen.reading.names)}
     ribbon = TOP + LANE * len(lanes)
@@ -98,7 +86,7 @@ def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float, column: 
 def alt(reading: RunView) -> str:
     """What a listener must know."""
     writers = [beat for beat in reading.beats if beat.taken]
-    ignored = [beat for beat in shown(reading) if not beat.taken]
+    ignored = [beat for beat, _ in telling_beats(reading) if not beat.taken]
     said = "; ".join(f"{beat.who} writes {beat.expression} with version {seconds(beat.version)}" for beat in writers)
     kept_out = "; ".join(f"{beat.who}'s heartbeat of {seconds(beat.version)} is ignored" for beat in ignored)
     last = writers[-1].expression if writers else "empty"

@@ -13,7 +13,7 @@ from rmqlab.show.brush import text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
 from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, ink, summary
-from rmqlab.show.pen import Pen, drawn
+from rmqlab.show.pen import Pen
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -72,28 +72,24 @@ def swimlane(
     lanes = LanePlaces(reading.names)
     height = TOP + BOTTOM + sum(HEADING + ROW * len(scene.moments) for scene in story)
     told = story if step is None else _until(story, step)
-
-    def draw(pen: Pen) -> None:
-        end = TOP + sum(HEADING + ROW * len(scene.moments) for scene in told)
-        _lanes(pen, lanes, told, height if step is None else end + BOTTOM)
-        y = TOP
-        for scene in told:
-            pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, layer=2)
-            pen.text(0.08, y + HEADING / 2, scene.title, size=10.5, ha="left", bold=True)
-            y += HEADING
-            for moment in scene.moments:
-                with pen.saying(_in_words(moment)):
-                    _moment(pen, lanes, moment, y + ROW / 2)
-                y += ROW
-        if step is not None:
-            pen.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
-
-    svg = drawn(lanes.width, height, reading, (draw, 0))
+    end = TOP + sum(HEADING + ROW * len(scene.moments) for scene in told)
+    pen = Pen(lanes.width, height, reading)
+    _lanes(pen, lanes, told, height if step is None else end + BOTTOM)
+    y = TOP
+    for scene in told:
+        pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, layer=2)
+        pen.text(0.08, y + HEADING / 2, scene.title, size=10.5, ha="left", bold=True)
+        y += HEADING
+        for moment in scene.moments:
+            with pen.saying(_in_words(moment)):
+                _moment(pen, lanes, moment, y + ROW / 2)
+            y += ROW
     alt = _alt(reading, told)
     if step is not None:
+        pen.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
         last = told[-1].moments[-1]
         alt = f"Moment {step}: {last.kind}, {last.text or last.at_broker}. {alt}"
-    return Picture(svg, title=title or f"Timeline of group {reading.group}", alt=alt, table=_table(told))
+    return Picture(pen.svg(), title=title or f"Timeline of group {reading.group}", alt=alt, table=_table(told))
 
 
 def _until(story: list[Scene], step: int) -> list[Scene]:
