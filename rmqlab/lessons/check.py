@@ -4,7 +4,7 @@ If not, it helps in three steps. The first reply is a hint: what to think about.
 `show="evidence"` what proves it. No step prints the answer, and nothing is raised for a wrong one: "Run All" goes on.
 
 A check runs the laboratory and judges by fates and by ``rmqlab.search.explorer.invariants``; no answer is written down.
-Inside, a check raises `CheckFailed`.
+Inside, a check raises `CheckFailed`. What a task hints at, and its rule, are data (data/tasks/NN.toml).
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.checkout import carried
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import translate
 from rmqlab.lessons.progress import note
@@ -38,6 +41,7 @@ ARTICLES = {
 }
 OPEN = "Your turn: put your answer where `...` stands."
 THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
+OF_TASK = "of-task"
 _ROWS = re.compile(r" ?[(（]((?:[SFH]-\d+(?:, |\.\.)?)+)[)）]")
 _ROW = re.compile(r"([SFH])-(\d+)(?:\.\.[SFH]-(\d+))?")
 _JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
@@ -48,21 +52,39 @@ class CheckFailed(AssertionError):
 
     `hint` is the first reply: what to think about, or which form an answer has. `rule` is a sentence, with its rows as
     in "(S-77, S-84)". `problem` (what is wrong in this answer), `lines` (events) and `picture` are the evidence. None
-    of them tells what the right answer is.
+    of them tells what the right answer is. Without a hint both are those of the task, or of one of its cases if `case`
+    names one; ``OF_TASK`` asks for the rule alone.
     """
 
     def __init__(
         self,
-        hint: str,
+        hint: str = "",
         *,
+        case: str = "",
         rule: str = "",
         problem: str = "",
         lines: Iterable[Line | str] = (),
         picture: Picture | None = None,
     ) -> None:
-        self.hint, self.rule, self.problem = hint, rule, problem
+        super().__init__()
+        self.hint, self.case, self.rule, self.problem = hint, case, rule, problem
         self.lines, self.picture = list(lines), picture
-        super().__init__("\n".join(filter(None, (hint, problem, rule, *map(str, self.lines)))))
+
+    def __str__(self) -> str:
+        """All that it says."""
+        return "\n".join(filter(None, (self.hint, self.problem, self.rule, *map(str, self.lines))))
+
+    def of_task(self, name: str) -> CheckFailed:
+        """Itself, with what the texts of the task say where it has no words of its own."""
+        if self.hint and self.rule != OF_TASK:
+            return self
+        task = task_texts(name.partition("-")[0])[name]
+        told = task | task.get(self.case, {})
+        self.hint = self.hint or told["hint"]
+        if self.rule in {"", OF_TASK}:
+            rule = told.get("rule", "")
+            self.rule = rule if isinstance(rule, str) else " ".join(rule)
+        return self
 
 
 def needs_keys(answer: object, names: Iterable[str], form: str = "", *, rule: str = "") -> None:
@@ -72,11 +94,26 @@ def needs_keys(answer: object, names: Iterable[str], form: str = "", *, rule: st
 
 
 def needs_function(
-    answer: object, form: str = "Give the function itself, not what it returns.", rule: str = ""
+    answer: object, form: str = "Give the function itself, not what it returns.", *, rule: str = ""
 ) -> None:
     """Raise `CheckFailed` unless the answer can be called; `form` says what to give."""
     if not callable(answer):
         raise CheckFailed(form, rule=rule)
+
+
+def rows_of(answer: Any) -> list[dict[str, Any]]:
+    """The rows of a Spark frame, a pandas frame, or a list of dicts.
+
+    Raises:
+        BadInput: the answer is none of these.
+    """
+    if hasattr(answer, "toPandas"):
+        answer = answer.toPandas()
+    if hasattr(answer, "to_dict"):
+        answer = answer.to_dict("records")
+    if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
+        raise BadInput("rows are a Spark frame, a pandas frame, or a list of dicts")
+    return answer
 
 
 def names_the_wrong_rules(
@@ -112,6 +149,12 @@ def checks(notebook: str) -> dict[str, Check]:
     return found
 
 
+@cache
+def task_texts(notebook: str) -> dict[str, dict[str, Any]]:
+    """What the tasks of a notebook hint at, and their rules, by the task's name; a rule may be several sentences."""
+    return tomllib.loads((carried("tasks") / f"{notebook}.toml").read_text(encoding="utf-8"))
+
+
 def judge(name: str, answer: object) -> str:
     """What was right about the answer to the exercise `name`.
 
@@ -126,6 +169,8 @@ def judge(name: str, answer: object) -> str:
         raise CheckFailed(OPEN)
     try:
         right = known[name](answer)
+    except CheckFailed as failed:
+        raise failed.of_task(name) from failed.__cause__
     except (BadInput, AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckFailed(f"That cannot be judged: {type(error).__name__}: {error}.") from error
     if inspect.isfunction(answer) and answer.__module__ == Rules.__module__:

@@ -8,7 +8,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, needs_keys
+from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_keys
 from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.message.java import string_hash, trim
@@ -23,28 +23,17 @@ if TYPE_CHECKING:
 
 KNOWN = frozenset({"Aa", "BB", "AaAa", "BBBB"})
 HUNTED = ("moss", "lapis", "flint")
-BY_CODE = "The broker looks the entry's hash code up in the subscription's set of codes (F-57, F-58)."
-BY_TEXT = "What the broker returns, the client compares as text (F-53, F-95)."
-NO_TAG = "A message without a tag has code 0, and * alone lets every code pass (F-56)."
-HASH = "s[0]·31^(n-1) + s[1]·31^(n-2) + … + s[n-1] in 32 bits: that is a tag's hash code (F-50, F-52)."
-TWO_CHECKS = f"{BY_CODE} {BY_TEXT}"
-HINTS = {
-    "collide": "Write out the hash of two letters: how much does each letter count?",
-    "broker": "Which three things let an entry pass? Remember the message whose code is not known.",
-    "client": "When does a client not look at all? What does it do with a message that has no tag?",
-    "hunt": "Compare with the rules of 4.8.0: send tags that collide, no tag, and tags that differ in one letter only.",
-}
 
 
 def collide(answer: Any) -> str:
     """Two tags of one's own with one hash code: a pair of texts."""
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(isinstance(one, str) for one in answer):
-        raise CheckFailed('Give two tags, ("first", "second").', rule=HASH)
+        raise CheckFailed('Give two tags, ("first", "second").', rule=OF_TASK)
     first, second = answer
     if first == second:
         raise CheckFailed("The two are the same tag.", rule="Two different tags may share a hash code (F-52).")
     if KNOWN & {first, second}:
-        raise CheckFailed("Aa, BB and their doubles are the lesson's. Find two of your own.", rule=HASH)
+        raise CheckFailed("Aa, BB and their doubles are the lesson's. Find two of your own.", rule=OF_TASK)
     for tag in answer:
         if not tag or trim(tag) != tag or "|" in tag:
             raise CheckFailed(
@@ -53,22 +42,22 @@ def collide(answer: Any) -> str:
     codes = [string_hash(tag) for tag in answer]
     if codes[0] != codes[1]:
         lines = [f"entry   {tag!r} has the code {code}" for tag, code in zip(answer, codes, strict=True)]
-        raise CheckFailed(HINTS["collide"], problem="Their hash codes differ.", rule=HASH, lines=lines)
+        raise CheckFailed(problem="Their hash codes differ.", lines=lines)
     return f"Both have the code {codes[0]}: the broker returns both for {first!r}, and the client drops {second!r}."
 
 
 def broker(answer: Any) -> str:
     """The broker's check, `is_matched_by_consume_queue(subscription, code)`, as a function."""
-    return _rule("is_matched_by_consume_queue", answer, "broker")
+    return _rule("is_matched_by_consume_queue", answer)
 
 
 def client(answer: Any) -> str:
     """The client's check, `client_keeps(subscription, tag)`, as a function."""
-    return _rule("client_keeps", answer, "client")
+    return _rule("client_keeps", answer)
 
 
-def _rule(field: str, answer: Any, name: str) -> str:
-    must_be_like(field, answer, [_four_messages()], HINTS[name])
+def _rule(field: str, answer: Any) -> str:
+    must_be_like(field, answer, [_four_messages()], order_hint="")
     return "It agrees with 4.8.0 in every case of the real broker, and in every order of the four messages."
 
 
@@ -104,17 +93,11 @@ def _found(name: str, given: Any) -> None:
     except BadInput as error:
         raise CheckFailed(f"{name}: nobody can subscribe {text!r}: {error}.") from error
     if ends[0] == ends[1]:
-        raise CheckFailed(
-            HINTS["hunt"], rule=TWO_CHECKS, problem=f"{name}: with {text!r} the tag {tag!r} {ends[0]} in both.",
-            picture=_picture(broken(name), text, [tag]),
-        )  # fmt: skip
+        problem = f"{name}: with {text!r} the tag {tag!r} {ends[0]} in both."
+        raise CheckFailed(problem=problem, picture=_picture(broken(name), text, [tag]))
     if rule not in WRONG[name]:
-        raise CheckFailed(
-            "Your message shows that something is wrong. Which of the rules would give another answer there?",
-            rule=f"{TWO_CHECKS} {NO_TAG}",
-            problem=f"{name}: the tag {tag!r} {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be.",
-            picture=_picture(broken(name), text, [tag]),
-        )
+        problem = f"{name}: the tag {tag!r} {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be."
+        raise CheckFailed(case="rule-is-sound", problem=problem, picture=_picture(broken(name), text, [tag]))
 
 
 def _end(rules: Rules, text: str, tag: str | None) -> str:

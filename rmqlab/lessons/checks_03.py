@@ -15,7 +15,7 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
 from rmqlab.filter.sql92.doctor import hint as hint_of
-from rmqlab.lessons.check import CheckFailed, needs_function, needs_keys
+from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_function, needs_keys
 from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.rule_judge import in_a_sentence
 from rmqlab.protocol.subscription_data import SQL92
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 THROWS = "throws"
 FORM = '("a > 3", {"a": "5"}, "client_keeps")'
 HUNTED = ("onyx", "quartz", "topaz")
-PARTS = "Texts are compared as they stand; numbers are read as the literal's type says (F-16, F-21)."
-VALUES = "Only true matches: false, null and what throws do not (F-25, F-65). Then the client looks at tags (F-95)."
-HINTS = {
-    "compare": "Take small texts, and work out by hand: no text, no digits, a sign, a number just out of range.",
-    "repair": "Say aloud what the broker does for a message without the property, and for one that is no number.",
-    "hunt": "A condition comes to true, false or null. Send one message for each value, and one with a tag.",
-}
 _VECTOR = re.compile(r"([A-Za-z_]\w*) > (-?\d+)")
 
 Message = dict[str, str]
@@ -83,7 +76,7 @@ def _recorded() -> Iterator[ComparisonCase]:
 
 def compare(answer: Any) -> str:
     """`property > number` as a function of the property's text and the number."""
-    needs_function(answer, "Give a function with 2 parameters: text, number.", PARTS)
+    needs_function(answer, "Give a function with 2 parameters: text, number.", rule=OF_TASK)
     for one in comparisons():
         try:
             said = answer(one.text, one.number)
@@ -100,7 +93,7 @@ def compare(answer: Any) -> str:
 
 def _wrong_comparison(one: ComparisonCase, said: str) -> CheckFailed:
     given = "no property a" if one.text is None else f"a = {one.text!r}"
-    return CheckFailed(HINTS["compare"], rule=PARTS, problem=f"a > {one.number} with {given}: {said}")
+    return CheckFailed(problem=f"a > {one.number} with {given}: {said}")
 
 
 class Repair(NamedTuple):
@@ -170,8 +163,8 @@ def _one_repair(name: str, wanted: Repair, expression: object) -> None:
         told = f"{name}: the broker refuses it. {refusal}{f' ({meant})' if meant else ''}"
         raise CheckFailed(told, rule=rule) from None
     if compiled.ignored:
-        raise CheckFailed(HINTS["repair"], rule=rule, picture=_tree(text, None),
-                          problem=f"{name}: the broker ignores {compiled.ignored!r} in silence.")  # fmt: skip
+        problem = f"{name}: the broker ignores {compiled.ignored!r} in silence."
+        raise CheckFailed(rule=rule, problem=problem, picture=_tree(text, None))
     for row in product(*wanted.values.values()):
         message = {key: value for key, value in zip(wanted.values, row, strict=True) if value is not None}
         if compiled.matches(message) != wanted.means(message):
@@ -179,7 +172,7 @@ def _one_repair(name: str, wanted: Repair, expression: object) -> None:
             wrong = (
                 f"{told} passes, and should not." if compiled.matches(message) else f"{told} should pass, and does not."
             )
-            raise CheckFailed(HINTS["repair"], rule=rule, picture=_tree(text, message), problem=wrong)
+            raise CheckFailed(rule=rule, problem=wrong, picture=_tree(text, message))
 
 
 def hunt(answer: Any) -> str:
@@ -204,13 +197,10 @@ def _found(name: str, given: Any) -> None:
     picture = _tree(text, message)
     if ends[0] == ends[1]:
         problem = f"{name}: for {text} a message with {_told(message)} {ends[0]} in both."
-        raise CheckFailed(HINTS["hunt"], rule=VALUES, problem=problem, picture=picture)
+        raise CheckFailed(problem=problem, picture=picture)
     if rule not in WRONG[name]:
-        raise CheckFailed(
-            "Your message shows that something is wrong. Who drops it in 4.8.0, and who drops it here?",
-            rule=VALUES, picture=picture,
-            problem=f"{name}: the message {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be.",
-        )  # fmt: skip
+        problem = f"{name}: the message {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be."
+        raise CheckFailed(case="rule-is-sound", problem=problem, picture=picture)
 
 
 def _end(rules: Rules, text: str, message: Message) -> str:

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 MESSAGES, GROUPS = 100, 8
 STAGES: Final = ("decode", "bitmap", "write unit", "read unit", "check bits", "layer 2, off", "layer 2, on")
-WORK: Final = (
-    "With the switch every group's expression is evaluated at dispatch, and again on pull for what passes (F-82)."
-)
-PARTS: Final = "With the switch: the bitmap, writing, reading and checking its bits, and layer 2 on what passes (F-91)."
-RANGE: Final = "A range decides only if all of it lies on one side of 1 (F-92)."
 WITH, WITHOUT = "with the switch", "without the switch"
 Cell = tuple[float, int, str]
 
@@ -62,12 +57,7 @@ def count(answer: Any) -> str:
         for switch, number in zip((False, True), said, strict=True):
             if number != sum(evaluations(condition, GROUPS, MESSAGES, switch=switch)):
                 way = WITH if switch else WITHOUT
-                raise CheckFailed(
-                    "When is an expression evaluated, and for which groups? Count one message first.",
-                    rule=WORK,
-                    problem=f"{name}, {way}: not {number} evaluations.",
-                    lines=_other_case(),
-                )
+                raise CheckFailed(problem=f"{name}, {way}: not {number} evaluations.", lines=_other_case())
     return "All four counts are what the broker did."
 
 
@@ -130,11 +120,7 @@ def ratio(answer: Any) -> str:
     for ns in runs:
         found = called(answer, ns)
         if not isinstance(found, int | float) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
-            raise CheckFailed(
-                "Go through the seven stages: which are done with the switch, and which without it?",
-                rule=PARTS,
-                problem=f"for {dict(zip(STAGES, ns, strict=True))} your function gives {found!r}.",
-            )
+            raise CheckFailed(problem=f"for {dict(zip(STAGES, ns, strict=True))} your function gives {found!r}.")
     return f"All {len(runs)} measured processes."
 
 
@@ -147,11 +133,7 @@ def advise(answer: Any) -> str:
         found = called(answer, list(ratios))
         if found != verdict(ratios):
             told = ", ".join(f"{one:.2f}" for one in ratios)
-            raise CheckFailed(
-                "Look at the lowest and the highest ratio, and at 1.",
-                rule=RANGE,
-                problem=f"for the ratios {told} your function gives {found!r}.",
-            )
+            raise CheckFailed(problem=f"for the ratios {told} your function gives {found!r}.")
     return f"All {len(cases)} cases."
 
 
@@ -166,12 +148,8 @@ def hunt(answer: Any) -> str:
     right, theirs = ([rule(ns) for ns in stored("java")[cell]] for rule in (_all_parts, COLLEAGUES[answer["who"]]))
     if verdict(right) == verdict(theirs):
         ranges = {"all parts": right, answer["who"]: theirs}
-        raise CheckFailed(
-            "Compare each function with the stages it reads. Where is a stage large that one of them leaves out?",
-            rule=PARTS,
-            problem=f"{answer['who']} says {verdict(theirs)!r} there, and that is right.",
-            lines=[f"{name} {min(one):.2f} to {max(one):.2f}" for name, one in ranges.items()],
-        )
+        lines = [f"{name} {min(one):.2f} to {max(one):.2f}" for name, one in ranges.items()]
+        raise CheckFailed(problem=f"{answer['who']} says {verdict(theirs)!r} there, and that is right.", lines=lines)
     return f"{answer['who']} says {verdict(theirs)!r}; with all parts it is {verdict(right)!r}."
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules
+from rmqlab.lessons.check import OF_TASK, CheckFailed, names_the_wrong_rules
 from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.clock_lanes import clock_lane
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.lab.run import Run
     from rmqlab.show.figure import Picture
 
@@ -23,11 +24,6 @@ PERIODS = ("heartbeat_period_ms", "channel_expired_ms", "scan_period_ms", "rebal
 TRIALS = 12
 HUNTED = ("kelp", "larch")
 SUSPECTS = ("update_channel", "update_subscription", "is_notified", "is_expired", "allocate")
-BY_HAND = "Try your function by hand: no silence, a very long one, one that is just as long as the expiry."
-WORST = "From the last heartbeat it takes up to the expiry, a scan and a rebalance (H-46, H-48)."
-LOST = "Beats lost in a row leave the last one that was heard (n + 1) periods old (H-41)."
-COST = "Each client sends a heartbeat in each period (H-51)."
-TELLS = "A broken rule shows in what the group does: who is forgotten when, and who is told when (H-30, H-37, H-41)."
 
 
 def group(rules: Rules = DEFAULT_RULES, *, wait_ms: int = 0, second_ms: int = 500, at_ms: int = 45_000) -> Lab:
@@ -55,9 +51,9 @@ def marks(lab: Lab) -> list[Row]:
 def is_expired(answer: Any) -> str:
     """A function (now, last_update_timestamp, channel_expired_ms): whether a scan forgets the member."""
     try:
-        must_be_like("is_expired", answer, [_gone()], BY_HAND, _forgotten_in_time, order_hint="")
+        must_be_like("is_expired", answer, [_gone()], _forgotten_in_time)
     except CheckFailed as failed:
-        if failed.hint == BY_HAND and failed.problem and callable(answer):
+        if not failed.hint:  # a case by hand
             failed.picture = _picture(DEFAULT_RULES.replace(is_expired=answer), gone="gives False" in failed.problem)
         raise
     return "It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes."
@@ -105,18 +101,15 @@ def periods(answer: Any) -> str:
         raise CheckFailed("Periods are whole numbers of ms, 1,000 or more.")
     if CLIENTS * 1_000 / beat > MOST_BEATS:
         problem = f"{CLIENTS * 1_000 / beat:,.0f} heartbeats a second are more than {MOST_BEATS:,}."
-        raise CheckFailed("What does the broker hear in a second?", rule=COST, problem=problem)
+        raise CheckFailed(case="cost", problem=problem)
     for wait_ms in range(0, scan, max(scan // 4, 1)):
         lab = group(answer, wait_ms=wait_ms)
         lab.lose_heartbeat("A", LOST_IN_A_ROW)
         lab.run(ms=expiry + (LOST_IN_A_ROW + 2) * beat)
         if len({one.t for one in lab.rebalances().where(who="A", held=False)}) > 1:
-            raise CheckFailed(
-                "A lives. What becomes of it while heartbeats are lost?",
-                rule=LOST,
-                problem=f"{LOST_IN_A_ROW} lost heartbeats in a row cost A its place.",
-                picture=clock_lane(marks(lab), title="A's heartbeats get lost", limit_ms=expiry),
-            )
+            problem = f"{LOST_IN_A_ROW} lost heartbeats in a row cost A its place."
+            picture = clock_lane(marks(lab), title="A's heartbeats get lost", limit_ms=expiry)
+            raise CheckFailed(case="lost", problem=problem, picture=picture)
     runs = [_silence(answer, number) for number in range(TRIALS)]
     worst, lab = max(runs, key=lambda one: one[0])
     bound = (expiry + scan + rebalance) / 1_000
@@ -125,9 +118,7 @@ def periods(answer: Any) -> str:
             f"From A's last heartbeat until B has its queues: {worst:.1f} s in one of {TRIALS} runs, at worst more."
         )
         picture = clock_lane(marks(lab), title="A's machine goes", limit_ms=expiry, start=-20_000)
-        raise CheckFailed(
-            "Add up the worst case: what must pass, one after the other?", rule=WORST, problem=problem, picture=picture
-        )
+        raise CheckFailed(case="worst", problem=problem, picture=picture)
     return f"The longest of {TRIALS} runs is {worst:.1f} s; {CLIENTS * 1_000 / beat:,.0f} heartbeats a second."
 
 
@@ -158,7 +149,7 @@ def _other_story(name: str, said: str) -> CheckFailed:
     lab, sound = story(broken(name)), story(DEFAULT_RULES)
     return CheckFailed(
         f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
-        rule=TELLS,
+        rule=OF_TASK,
         problem=f"{name}: it is not {said}.",
         lines=_difference(marks(sound), marks(lab)),
         picture=clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000),
@@ -188,5 +179,4 @@ def _difference(sound: list[Row], found: list[Row]) -> list[str]:
     return []
 
 
-Check = Callable[[Any], str]
-CHECKS: dict[str, Check] = {"06-rule": is_expired, "06-periods": periods, "06-hunt": hunt}
+CHECKS: dict[str, Callable[[Any], str]] = {"06-rule": is_expired, "06-periods": periods, "06-hunt": hunt}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_function
+from rmqlab.lessons.check import OF_TASK, CheckFailed, names_the_wrong_rules, needs_function
 from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import broken_order
 from rmqlab.lessons.rule_judge import called
@@ -25,9 +25,6 @@ FAIR_FROM, FAIR = 60, 2  # from so many queues on nobody has more than twice the
 IDS, QUEUES, LEAST = ("10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"), 8, 2
 HUNTED = ("olive", "poppy")
 SUSPECTS = ("allocate", "is_notified", "is_expired", "stamp_sub_version", "compute_pull_from_where")
-ALONE = "Each member computes alone, from the same sorted lists, and nobody checks the sum (H-46, H-47)."
-IDS_DECIDE = "The order of the ids decides whose block a newcomer takes from; the default sees nothing else (H-47)."
-TELLS = "A wrong rule shows in what the group does: who owns what, and who is told when (H-30, H-47)."
 
 
 def own_strategy(answer: Any) -> str:
@@ -39,11 +36,7 @@ def own_strategy(answer: Any) -> str:
             _owned_once(shares, ids, count)
             if count >= FAIR_FROM and max(map(len, shares.values())) > FAIR * count / len(ids):
                 sizes = ", ".join(f"{who} {len(share)}" for who, share in shares.items())
-                raise CheckFailed(
-                    "Count the queues of each member: nobody may have more than twice the fair share.",
-                    rule=ALONE,
-                    problem=f"{count} queues, members {', '.join(ids)}: {sizes}.",
-                )
+                raise CheckFailed(case="fair", problem=f"{count} queues, members {', '.join(ids)}: {sizes}.")
             for leaver in ids if len(ids) > 1 else ():
                 _only_its_own_move(answer, ids, leaver, count)
     rules = DEFAULT_RULES.replace(allocate=answer)
@@ -76,8 +69,7 @@ def _owned_once(shares: Mapping[str, Sequence[int]], ids: Sequence[str], count: 
         who = owners[wrong[0]] if wrong else ""
         told = who.replace("+", " and ") or "nobody"
         raise CheckFailed(
-            "Put the shares of all members side by side. Is each queue there exactly once?",
-            rule=ALONE,
+            case="once",
             problem=f"{count} queues, members {', '.join(ids)}: queue {wrong[0] if wrong else '?'} belongs to {told}.",
             picture=_picture("every member computes", owners, owners) if count <= NUMBERS[1] else None,
         )
@@ -90,8 +82,7 @@ def _only_its_own_move(answer: Any, ids: Sequence[str], leaver: str, count: int)
     if moved:
         told = f"{leaver} leaves, and queue {moved[0]} of {before[moved[0]]} moves"
         raise CheckFailed(
-            "Let one member leave. Which queues move, and whose were they?",
-            rule=ALONE,
+            case="leaver",
             problem=f"{count} queues, members {', '.join(ids)}: {told}.",
             picture=_picture(f"{leaver} leaves", before, after) if count <= NUMBERS[1] else None,
         )
@@ -124,12 +115,8 @@ def newcomer(answer: Any) -> str:
     before, after = owners(IDS), owners([*IDS, answer])
     moved = sum(one != other for one, other in zip(before, after, strict=True))
     if moved > LEAST:
-        raise CheckFailed(
-            "Where do the members' blocks begin and end, before and after? Where must the newcomer's block lie?",
-            rule=IDS_DECIDE,
-            problem=f"{moved} queues move.",
-            picture=_picture(f"{answer} joins", before, after, "the default"),
-        )
+        picture = _picture(f"{answer} joins", before, after, "the default")
+        raise CheckFailed(problem=f"{moved} queues move.", picture=picture)
     return f"{moved} of {QUEUES} queues move: as few as the newcomer needs."
 
 
@@ -142,7 +129,7 @@ def hunt(answer: Any) -> str:
 def _other_ribbons(name: str, said: str) -> CheckFailed:
     return CheckFailed(
         f"{name}: compare its ribbons with the sound ones: owners, and the ticks of who is told.",
-        rule=TELLS,
+        rule=OF_TASK,
         problem=f"{name}: it is not {said}.",
         picture=story(broken(name)).ribbons(),
     )

@@ -10,7 +10,7 @@ from rmqlab.filter.consistency import tell_apart
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, needs_function
+from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_function
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import replay_schedule
@@ -23,15 +23,7 @@ if TYPE_CHECKING:
 
 TASK_GAP_S: Final = 12
 FEW, ALL, SEEDS = 60, 2_000, 4  # runs: for a first look, for every order, by chance
-STAMPS = "The slot belongs to the highest version, that is to the last member that stamped (S-77, S-84, S-86)."
-FEWEST = "A schedule is the shorter, the fewer of its choices are not the usual ones; the usual order has none."
-MEANING = "Nothing is lost in any order only if all members ask for the same messages (S-03, S-07)."
-REFUSED = "A pull whose version is higher than the slot's is refused, so its messages wait (S-66)."
 SHAPE = "Give the function itself: it takes (held, told) and answers with a dict, as update_subscription does."
-WHOSE = "Whose version must be the highest, and which single frame could come late to make it so?"
-SAME = "When do two different texts ask for the same messages?"
-ORDER = "Which fact about two heartbeats is the same in every order, and whoever starts first?"
-SYMPTOM = "Try each rule with A first, then with B first. Look at the fates: which messages wait?"
 
 
 def meet(
@@ -56,15 +48,15 @@ def meet(
 def first_starter_wins(answer: Any) -> str:
     """A schedule as text, with which A, who starts 12 s before B, has the slot."""
     if not isinstance(answer, str):
-        raise CheckFailed("Give the schedule as text: one JSON object.", rule=FEWEST)
+        raise CheckFailed(case="form")
     told = replay_schedule(meet(gap_s=TASK_GAP_S).scenario(), Schedule.from_json(answer))
     outcome = told.run.outcome()
     if outcome.bodies_of("B") or not outcome.bodies_of("A"):
         problem = f"It ends with: {outcome.words}."
-        raise CheckFailed(WHOSE, problem=problem, rule=STAMPS, lines=blame(told.run))
+        raise CheckFailed(problem=problem, lines=blame(told.run))
     if len(told.deviations) > 1:
         problem = f"{len(told.deviations)} choices are unusual; one is enough."
-        raise CheckFailed(WHOSE, problem=problem, rule=FEWEST, lines=[one.text for one in told.deviations])
+        raise CheckFailed(case="fewest", problem=problem, lines=[one.text for one in told.deviations])
     return f"One unusual choice, and A has the slot: {told.deviations[0].text}."
 
 
@@ -76,21 +68,20 @@ def _of_texts(a: str, b: str, budget: int) -> Exploration:
 def harmless(answer: Any) -> str:
     """Two different tag expressions, for A and B, with which no order of frames loses a message of tagA or tagB."""
     if not isinstance(answer, tuple | list) or len(answer) != 2 or not all(isinstance(one, str) for one in answer):
-        raise CheckFailed('Give two texts, such as ("tagA", "tagB").', rule=MEANING)
+        raise CheckFailed('Give two texts, such as ("tagA", "tagB").', rule=OF_TASK)
     a, b = answer
     if a == b:
-        raise CheckFailed("The two texts are the same. A tool that reads texts shall see a difference.", rule=MEANING)
+        raise CheckFailed("The two texts are the same. A tool that reads texts shall see a difference.", rule=OF_TASK)
     for budget in (FEW, ALL):
         found = _of_texts(a, b, budget)
         losing = [one for one in found.outcomes if one.lost]
         if losing:
             shortest = min(losing, key=lambda one: len(one.schedule.taken))
-            raise CheckFailed(
-                SAME, problem=f"Some order loses {', '.join(shortest.lost)}.", rule=MEANING, lines=shortest.blame(),
-                picture=shortest.story("The shortest schedule that loses"),
-            )  # fmt: skip
+            problem = f"Some order loses {', '.join(shortest.lost)}."
+            picture = shortest.story("The shortest schedule that loses")
+            raise CheckFailed(problem=problem, lines=shortest.blame(), picture=picture)
     if not any(one.outcome.consumed for one in found.outcomes):
-        raise CheckFailed(SAME, problem="Nobody asks for anything, so nothing can be lost.", rule=MEANING)
+        raise CheckFailed(problem="Nobody asks for anything, so nothing can be lost.")
     apart = tell_apart(build("T", a, "TAG"), build("T", b, "TAG"))
     proof = " The two let the same messages pass." if apart.same else ""
     return f"{_schedules(found):,} schedules, and none loses a message.{proof}"
@@ -120,7 +111,7 @@ def wrong_rule(answer: Callable[..., Any]) -> str:
             lab = meet(first, queues=2, rules=rules, seed=seed)
             if {fate.fate for fate in lab.fates()} != {Fate.WAITING}:
                 problem = f"{first[0]} first, with this rule: {lab.outcome().words}."
-                raise CheckFailed(SYMPTOM, problem=problem, rule=REFUSED, picture=lab.swimlane())
+                raise CheckFailed(problem=problem, picture=lab.swimlane())
     return f"Every message waits, whoever starts first, in {2 * (1 + SEEDS)} runs."
 
 
@@ -134,10 +125,10 @@ def own_rule(answer: Callable[..., Any]) -> str:
                 ends.setdefault(one.words, one)
                 if len(ends) > 1:
                     problem = f"Two orders end otherwise: {'; or '.join(ends)}."
-                    raise CheckFailed(ORDER, problem=problem, rule=STAMPS, lines=one.blame(), picture=one.story())
+                    raise CheckFailed(problem=problem, lines=one.blame(), picture=one.story())
                 if not one.outcome.consumed or _fates(one, Fate.WAITING):
                     problem = f"{first[0]} first: {', '.join(_fates(one, Fate.WAITING))} wait for ever."
-                    raise CheckFailed(ORDER, problem=problem, rule=REFUSED, picture=one.story())
+                    raise CheckFailed(case="waits", problem=problem, picture=one.story())
     if not all(one.exhausted for one in found.values()):
         raise BadInput(f"after {ALL} runs the search is not at its end; give a simpler rule")
     (words,) = ends

@@ -16,7 +16,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.recorded.accounts import recorded_accounts
 from rmqlab.lab.recorded.store import RECORDED
-from rmqlab.lessons.check import CheckFailed, needs_keys
+from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_keys
 
 if TYPE_CHECKING:
     from rmqlab.lab.results import LabResult
@@ -27,10 +27,6 @@ PLANNED: Final = "H_p-audit-010"
 SPLIT: Final = {"A": "tagA", "B": "tagB"}
 TAGS: Final = ("tagA", "tagB")
 HELD_MS: Final = 15_000  # how long a pull may be held
-ASKED = "A message is lost for a group if some member asked for it, an offset passed it, and no listener got it (S-82)."
-STAGE = "The broker drops by the group's subscription, a client by its own (S-82)."
-AGAIN = "Sent to its topic, a message reaches every group: those that have it get it twice (S-02)."
-SAME = "All members of a group must ask for the same: the broker keeps one subscription, the newest (S-77)."
 
 
 def lost(answer: Any) -> str:
@@ -39,26 +35,16 @@ def lost(answer: Any) -> str:
     given, known = _texts(answer["ids"]), _ids(SEARCHED)
     right = {known[one.queue, one.offset] for one in _lost(SEARCHED)}
     if given - set(known.values()):
-        raise CheckFailed("Some of these messages are of another topic.", rule=ASKED)
+        raise CheckFailed(case="topic")
     if right - given:
-        raise CheckFailed(
-            "Messages are missing. Who of the two members asked for them?",
-            rule=ASKED,
-            problem=f"{len(given & right)} of your messages are lost ones, and there are more.",
-        )
+        problem = f"{len(given & right)} of your messages are lost ones, and there are more."
+        raise CheckFailed(case="missing", problem=problem)
     if given - right:
-        raise CheckFailed(
-            "Some of these messages reached a listener of the group.",
-            rule=ASKED,
-            problem=f"{len(given - right)} of your {len(given)} messages are not lost.",
-        )
+        raise CheckFailed(case="arrived", problem=f"{len(given - right)} of your {len(given)} messages are not lost.")
     stages = {"client" if one.fate is Fate.DROPPED_BY_CLIENT else "broker" for one in _lost(SEARCHED)}
     if answer["by"] not in stages:
-        raise CheckFailed(
-            "The ids are right. Which of the two dropped them? Ask what each member of the group asked for.",
-            rule=STAGE,
-            problem=f"The broker held {_held(SEARCHED)!r} for the group while the messages came.",
-        )
+        problem = f"The broker held {_held(SEARCHED)!r} for the group while the messages came."
+        raise CheckFailed(case="by", problem=problem)
     return f"{len(right)} messages, all dropped by the {answer['by']}."
 
 
@@ -68,23 +54,16 @@ def plan(answer: Any) -> str:
     account, ids = _account(PLANNED), _ids(PLANNED)
     gone = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
     given = _texts(answer["messages"])
-    for hint, wrong in (
-        ("Some lost messages are left out.", set(gone) - given),
-        ("Some of these messages are not lost by this group.", given - set(gone)),
-    ):
+    for case, wrong in (("missing", set(gone) - given), ("arrived", given - set(gone))):
         if wrong:
-            raise CheckFailed(hint, rule=AGAIN, problem=f"That is so for {len(wrong)} messages.")
+            raise CheckFailed(case=case, problem=f"That is so for {len(wrong)} messages.")
     places = {(one.queue, one.offset) for one in gone.values()}
     group = PLANNED.partition("_")[0]
     twice = sum(
         (one.queue, one.offset) in places and one.group != group and one.fate is Fate.DELIVERED for one in account.fates
     )
     if answer["duplicates"] != twice:
-        raise CheckFailed(
-            "The messages are right. How many of them has the topic's other group already?",
-            rule=AGAIN,
-            problem=f"{answer['duplicates']!r} is not that number.",
-        )
+        raise CheckFailed(case="twice", problem=f"{answer['duplicates']!r} is not that number.")
     return f"{len(gone)} messages to send again; sent to the topic, {twice} of them reach another group twice."
 
 
@@ -116,7 +95,7 @@ def repair(answer: Any) -> str:
     for tag in TAGS:
         if not any(one == "*" or tag in one for one in asked.values()):
             raise CheckFailed(
-                f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=SAME
+                f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=OF_TASK
             )
     sent = {event["body"]: event["t"] for event in result.run.events if event["ev"] == "sent"}
     changed = [event["t"] for event in result.run.events if event["ev"] == "subscribed"]
@@ -124,12 +103,7 @@ def repair(answer: Any) -> str:
     late = [one for one in result.fates() if one.lost and sent[one.body] > begun + HELD_MS]
     if late:
         told = [f"{one.body} ({one.tag}, queue {one.queue}): {one.fate}, by {one.culprit}" for one in late[:3]]
-        raise CheckFailed(
-            "Messages are still lost. Do both filters, the broker's and the owner's, now agree?",
-            rule=SAME,
-            problem=f"A asks for {asked['A']}, B for {asked['B']}.",
-            lines=told,
-        )
+        raise CheckFailed(problem=f"A asks for {asked['A']}, B for {asked['B']}.", lines=told)
     soon = sum(one.lost and sent[one.body] >= begun for one in result.fates())
     return f"Nothing is lost any more; {soon} were, just after the change."
 

@@ -9,8 +9,7 @@ from math import ceil
 from typing import Any, Final
 
 from rmqlab.checkout import folder
-from rmqlab.errors import BadInput
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.check import OF_TASK, CheckFailed, rows_of
 
 SCENARIO, TOPIC = "p-audit-006", "T_p-audit-006"
 PLACE = "cluster, 2 workers"
@@ -24,35 +23,22 @@ NEEDED: Final = {
     "JupyterLab": False,
     "RocketMQ's jars": False,
 }
-DIVIDED = "The data is divided among the workers; the session and the first job are not."
-SHIPPED = "The session ships the package to the workers; what it imports, Java and the files must be there."
-JOINED = "A message is lost if no event says that it arrived; a LEFT JOIN keeps it, and gives NULL for the event."
-HINTS = {
-    "query": "Which messages find no event? Mind the topic of the messages, and the id of the events.",
-    "size": "Which part of the time can be divided among workers, and which cannot?",
-    "needs": "What can the session bring along, and what must be there before it comes?",
-}
 
 
 def query(answer: Any) -> str:
     """Rows of queueId, sent and lost, one for each queue of ``TOPIC``."""
-    if hasattr(answer, "toPandas"):
-        answer = answer.toPandas()
-    if hasattr(answer, "to_dict"):
-        answer = answer.to_dict("records")
-    if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
-        raise BadInput("rows are a Spark frame, a pandas frame, or a list of dicts")
-    if not answer or not {"queueId", "sent", "lost"} <= set(answer[0]):
+    rows = rows_of(answer)
+    if not rows or not {"queueId", "sent", "lost"} <= set(rows[0]):
         raise CheckFailed("Give one row for each queue, with the columns queueId, sent and lost.")
     sent, arrived = _recorded()
-    found = {int(row["queueId"]): (int(row["sent"]), int(row["lost"])) for row in answer}
-    if len(found) != len(answer) or set(found) != set(sent):
-        raise CheckFailed(HINTS["query"], rule=JOINED, problem=f"Your rows are of queues {sorted(found)}.")
+    found = {int(row["queueId"]): (int(row["sent"]), int(row["lost"])) for row in rows}
+    if len(found) != len(rows) or set(found) != set(sent):
+        raise CheckFailed(problem=f"Your rows are of queues {sorted(found)}.")
     for queue, (count, lost) in sorted(found.items()):
         if count != sent[queue]:
-            raise CheckFailed(HINTS["query"], rule=JOINED, problem=f"Queue {queue}: {count} were not sent.")
+            raise CheckFailed(problem=f"Queue {queue}: {count} were not sent.")
         if lost != sent[queue] - arrived[queue]:
-            raise CheckFailed(HINTS["query"], rule=JOINED, problem=f"Queue {queue}: {lost} were not lost.")
+            raise CheckFailed(problem=f"Queue {queue}: {lost} were not lost.")
     total = sum(lost for _, lost in found.values())
     return f"{total} of {sum(sent.values())} lost, and each queue lost some."
 
@@ -77,12 +63,12 @@ def size(answer: Any) -> str:
     fixed, data = measured()
     least = ceil(data / (LIMIT_S - fixed))
     if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
-        raise CheckFailed("Give a whole number of workers.", rule=DIVIDED)
+        raise CheckFailed("Give a whole number of workers.", rule=OF_TASK)
     if answer < least:
         lines = [f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes"]
-        raise CheckFailed(HINTS["size"], problem=f"{answer} are too few.", rule=DIVIDED, lines=lines)
+        raise CheckFailed(problem=f"{answer} are too few.", lines=lines)
     if answer > least * TOO_MANY:
-        raise CheckFailed(HINTS["size"], problem=f"{answer} are more than a third too many.", rule=DIVIDED)
+        raise CheckFailed(problem=f"{answer} are more than a third too many.")
     return f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes; {least} would just do."
 
 
@@ -98,16 +84,12 @@ def needs(answer: Any) -> str:
     """Which of ``NEEDED`` must be on each worker before a session comes: a set of names."""
     given = set(answer) if isinstance(answer, set | list | tuple | frozenset) else None
     if given is None or not given <= set(NEEDED):
-        raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", rule=SHIPPED)
+        raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", rule=OF_TASK)
     for name, needed in NEEDED.items():
         if needed and name not in given:
-            raise CheckFailed(
-                HINTS["needs"], problem="Something is missing: without it no task runs there.", rule=SHIPPED
-            )
+            raise CheckFailed(problem="Something is missing: without it no task runs there.")
         if name in given and not needed:
-            raise CheckFailed(
-                HINTS["needs"], problem="No worker needs all of that before the session comes.", rule=SHIPPED
-            )
+            raise CheckFailed(problem="No worker needs all of that before the session comes.")
     return "These three. The package comes with the session, the notebook stays with you."
 
 

@@ -9,7 +9,7 @@ from rmqlab.checkout import folder
 from rmqlab.diagnosis.doctor import doctor
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
-from rmqlab.lessons.check import OPEN, CheckFailed
+from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed, needs_function
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import lint
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 
 VERSIONS: Final = ("4.8.0", "5.3.3")
 COUNTED: Final = ("5.3.3", "Wider")
-AGREE = "Members agree on a topic when each of them subscribes it and their tags are the same set (S-07, S-08)."
-DROPPED = "An entry is lost when some member asks for it, and the slot or its queue's owner drops it (S-82, S-83)."
-HINTS = {
-    "disagree": "When do two members want the same? Think of order, spaces, *, and of a member without the topic.",
-    "mend": "What must both members ask for? When does the broker hear of it?",
-    "lost": "Who drops an entry: the slot, or the owner of its queue? Which entries does nobody ask for?",
-}
 ROUNDS: Final = 3
 Members = dict[str, dict[str, str]]
 SMALL: Final[tuple[Members, ...]] = (
@@ -51,18 +44,17 @@ def recorded(version: str) -> Diagnosis:
 
 def disagree(answer: Any) -> str:
     """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
-    if not callable(answer):
-        raise CheckFailed("Give a function of one argument, the members.", rule=AGREE)
+    needs_function(answer, "Give a function of one argument, the members.", rule=OF_TASK)
     numbers = count(1)
     for where, members in _cases():
         right, given = _disagreeing(members), answer({client: dict(asked) for client, asked in members.items()})
         if given is ...:
             raise CheckFailed(OPEN)
         if not isinstance(given, set | frozenset):
-            raise CheckFailed("Return a set of topics.", rule=AGREE)
+            raise CheckFailed("Return a set of topics.", rule=OF_TASK)
         if set(given) != right:
             problem = f"Case {next(numbers)}, {where}: {members}: your rule gives {sorted(given) or 'no topic'}."
-            raise CheckFailed(HINTS["disagree"], rule=AGREE, problem=problem)
+            raise CheckFailed(problem=problem)
         next(numbers)
     return (
         f"It agrees with rmqlab.lint in {next(numbers) - 1} groups, real ones of {' and '.join(VERSIONS)} among them."
@@ -97,20 +89,19 @@ def _disagreeing(members: Members) -> set[str]:
 def lost(answer: Any) -> str:
     """How many entries of the group `Wider` on the real 5.3.3 were asked for and dropped: a whole number."""
     if isinstance(answer, bool) or not isinstance(answer, int):
-        raise CheckFailed("Give a whole number.", rule=DROPPED)
+        raise CheckFailed("Give a whole number.", rule=OF_TASK)
     version, name = COUNTED
     judged = next(group for group in recorded(version).groups if group.group == name)
     if answer != judged.lost:
         read = sum(passed.read for passed in recorded(version).look.groups[name].passed.values())
         more = "too many" if answer > (judged.lost or 0) else "too few"
-        raise CheckFailed(HINTS["lost"], rule=DROPPED, problem=f"{answer} of {read} entries are {more}.")
+        raise CheckFailed(problem=f"{answer} of {read} entries are {more}.")
     return "The owner that asks for one tag drops the others, in its own queues."
 
 
 def mend(answer: Any) -> str:
     """A function that takes the lab of the group `Article`, and does steps after which nothing is lost any more."""
-    if not callable(answer):
-        raise CheckFailed("Give a function of one argument, the lab.", rule=AGREE)
+    needs_function(answer, "Give a function of one argument, the lab.", rule=OF_TASK)
     lab = recorded("4.8.0").lab("Article")
     if answer(lab) is ...:
         raise CheckFailed(OPEN)
@@ -126,7 +117,7 @@ def mend(answer: Any) -> str:
     if gone:
         lines = [f"{fate.body} {fate.tag}, queue {fate.queue}: {fate.fate}" for fate in gone[:3]]
         problem = f"{len(gone)} of {len(after)} messages that were sent afterwards did not arrive."
-        raise CheckFailed(HINTS["mend"], rule=AGREE, problem=problem, lines=lines)
+        raise CheckFailed(problem=problem, lines=lines)
     return f"All {len(after)} messages that were sent afterwards arrived."
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.scenario import Scenario
 
 BUDGET = 2_000
+ORDERS = "Your rule must hold in every order of the frames. Which two could arrive the other way round?"
 _KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
 _KINDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "list[T]": (list,), "Table": (dict,)}
 OUTCOMES = "outcomes"
@@ -43,22 +44,21 @@ def must_be_like(
     field: str,
     mine: Any,
     labs: Sequence[HasScenario],
-    hint: str,
     wanted: Wanted = OUTCOMES,
     *,
-    order_hint: str | None = None,
+    order_hint: str = ORDERS,
 ) -> None:
-    """Judge a learner's rule by cases, then by every order; `order_hint` is the hint of the second (as the first's).
+    """Judge a learner's rule by cases, then by every order; `order_hint` is the hint of the second ("": the task's).
 
     Raises:
         CheckFailed: a case, or an order, in which it is not like the rule of 4.8.0 named `field`.
     """
     if mine is getattr(DEFAULT_RULES, field):  # no order can tell it from itself
         raise CheckFailed(THEIRS)
-    failed = differs_in_a_case(field, mine, hint=hint)
+    failed = differs_in_a_case(field, mine)
     if failed is None:
         rules = DEFAULT_RULES.replace(**{field: mine})
-        failed = broken_order(labs, rules, wanted, hint=hint if order_hint is None else order_hint)
+        failed = broken_order(labs, rules, wanted, hint=order_hint)
     if failed is not None:
         raise failed
 
@@ -68,7 +68,7 @@ def broken_order(
     rules: Rules,
     wanted: Wanted = OUTCOMES,
     *,
-    hint: str = "",
+    hint: str = ORDERS,
     budget: int = BUDGET,
 ) -> CheckFailed | None:
     """Try every order of what the `labs` did under a learner's `rules`; the smallest lab comes first.
@@ -80,7 +80,6 @@ def broken_order(
     Raises:
         ValueError: there are more orders than `budget` runs can try; the text says so.
     """
-    say = hint or "Your rule must hold in every order of the frames. Which two could arrive the other way round?"
     fields = [
         one.name for one in dataclasses.fields(rules) if getattr(rules, one.name) != getattr(DEFAULT_RULES, one.name)
     ]
@@ -88,7 +87,7 @@ def broken_order(
     for lab in labs:
         failed = _in_lab(lab, rules, fields, wanted, budget)
         if failed is not None:
-            failed.hint, failed.rule = say, _rule_of(wanted) or text
+            failed.hint, failed.rule = hint, _rule_of(wanted) or text
             return failed
     return None
 
@@ -113,17 +112,17 @@ def _in_lab(lab: HasScenario, rules: Rules, fields: list[str], wanted: Wanted, b
     for run in _runs(search, budget):  # those with fewer unusual choices first
         text = says(run)
         if stopped:
-            return CheckFailed("", problem=stopped[0])
+            return CheckFailed(problem=stopped[0])
         if text is not None:
             return _story(scenario, run, mine, text)
         reached.add(run.outcome())
     if stopped:
-        return CheckFailed("", problem=stopped[0])
+        return CheckFailed(problem=stopped[0])
     if not search.exhausted:
-        return CheckFailed("", problem=f"Your rule leads to more orders than {budget} runs can try.")
+        return CheckFailed(problem=f"Your rule leads to more orders than {budget} runs can try.")
     missing = len(known - reached)
     if missing:
-        return CheckFailed("", problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
+        return CheckFailed(problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
     return None
 
 
@@ -164,7 +163,7 @@ def _story(scenario: Scenario, run: Run, cluster: ClusterConfig, text: str) -> C
     usual = [f"unusual  {one.text}" for one in told.deviations] or ["This is the usual order."]
     picture = story_picture(told, "The shortest order in which your rule goes wrong")
     lines = [*usual, *blame(told.run), f"schedule  {run.schedule.to_json()}"]
-    return CheckFailed("", problem=f"{text}.", lines=lines, picture=picture)
+    return CheckFailed(problem=f"{text}.", lines=lines, picture=picture)
 
 
 def _ending(known: set[Outcome], run: Run) -> str | None:

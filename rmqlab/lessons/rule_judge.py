@@ -22,7 +22,7 @@ ENDS = "Does every way through it end in return?"
 
 
 def differs_in_a_case(
-    field: str, mine: object, cases: Iterable[Case | tuple[Any, ...]] | None = None, *, hint: str = ""
+    field: str, mine: object, cases: Iterable[Case | tuple[Any, ...]] | None = None
 ) -> CheckFailed | None:
     """Compare a learner's rule with that of ``RULES`` on `cases`: by default small ones, then those of the real jars.
 
@@ -32,7 +32,6 @@ def differs_in_a_case(
     >>> print(differs_in_a_case("is_expired", lambda now, last, expiry: now - last >= expiry).problem)
     now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True.
     """
-    say = hint or f"Take small inputs of {field}, and work out by hand what comes out."
     real = getattr(DEFAULT_RULES, field)
     failed = _no_rule(real, mine, field)
     if failed is not None:
@@ -46,7 +45,7 @@ def differs_in_a_case(
                 f"{name}={in_words(value)}"
                 for name, value in zip(inspect.signature(real).parameters, args, strict=True)
             )
-            return CheckFailed(say, rule=rule_text(field), problem=f"{given}: {problem}")
+            return CheckFailed(rule=rule_text(field), problem=f"{given}: {problem}")
     return None
 
 

@@ -215,4 +215,4 @@ def test_a_rule_that_is_none():
 def test_the_rule_itself_is_refused_before_any_order_is_tried(monkeypatch):
     monkeypatch.setattr(order_judge, "broken_order", lambda *_, **__: pytest.fail("an order was tried"))
     with pytest.raises(CheckFailed, match=r"the rule of 4\.8\.0 itself"):
-        order_judge.must_be_like("update_subscription", RULES.update_subscription, [], "hint")
+        order_judge.must_be_like("update_subscription", RULES.update_subscription, [])

@@ -11,7 +11,7 @@ from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.show import fate_grid, slot_timeline
-from rmqlab.show.moments import MomentKind, scenes
+from rmqlab.show.moments import MomentKind, scenes, telling_beats
 from rmqlab.show.stack import stacked
 from rmqlab.show.swimlane import LanePlaces, swimlane
 
@@ -71,7 +71,7 @@ def test_narrow_grid_has_short_labels():
 @pytest.mark.row("S-77", "S-78", "S-84")
 def test_slot_shows_who_took_it_and_who_was_ignored(run):
     reading = RunView(run)
-    assert [(beat.who, beat.expression, beat.taken) for beat in slot_timeline.shown(reading)] == [
+    assert [(beat.who, beat.expression, beat.taken) for beat, _ in telling_beats(reading)] == [
         ("A", "tagA", True), ("A", "tagA", True), ("B", "tagB", True), ("A", "tagA", True), ("B", "tagB", True),
         ("A", "tagA", False),
     ]  # fmt: skip

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polib  # type: ignore[import-untyped]
 
@@ -25,7 +26,7 @@ from tests.proof.site.readme import CHINESE, in_chinese
 from tests.proof.site.words import texts_of_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 LANGUAGES = {"zh": "zh_CN"}
@@ -94,9 +95,21 @@ def _package(root: Path) -> list[Entry]:
     for path in [*paths, *(one for one in others if one.exists())]:
         for text in texts_of(path.read_text(encoding="utf-8")):
             found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
+    for path in sorted((root / "data" / "tasks").glob("*.toml")):
+        for told in _strings(tomllib.loads(path.read_text(encoding="utf-8"))):
+            found.setdefault(told, []).append(path.relative_to(root).as_posix())
     for told in _rules() if (root / "rmqlab" / "rules.py").exists() else ():
         found.setdefault(told, []).append("rmqlab/rules.py")
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
+
+
+def _strings(told: Any) -> Iterator[str]:
+    """The texts in what a file of tasks has."""
+    if isinstance(told, str):
+        yield told
+    else:
+        for one in told.values() if isinstance(told, dict) else told:
+            yield from _strings(one)
 
 
 def _rules() -> list[str]:
