@@ -87,12 +87,6 @@ def encode_messages(messages: Iterable[Message]) -> bytes:
     return b"".join(map(encode_message, messages))
 
 
-def decode_message(data: Data, offset: int = 0) -> tuple[Message, int]:
-    """Return the message at `offset` of a batch body and where it ends; raise `RecordError` if the bytes end before."""
-    flag, body, properties, end = _read(data, offset)
-    return Message("", body, flag, string_to_properties(from_utf8(properties))), end
-
-
 def _read(data: Data, offset: int) -> tuple[int, bytes, bytes, int]:
     """Return flag, body and properties at `offset`, and where they end."""
     where = f"batch body at byte {offset}"
@@ -113,12 +107,12 @@ def _read(data: Data, offset: int) -> tuple[int, bytes, bytes, int]:
 
 
 def decode_messages(data: Data) -> list[Message]:
-    """Return the messages of a batch body, without topics; raise `RecordError` as `decode_message`."""
+    """Return the messages of a batch body, without topics; raise `RecordError` if the bytes end before one does."""
     messages = []
     position = 0
     while position < len(data):
-        message, position = decode_message(data, position)
-        messages.append(message)
+        flag, body, properties, position = _read(data, position)
+        messages.append(Message("", body, flag, string_to_properties(from_utf8(properties))))
     return messages
 
 

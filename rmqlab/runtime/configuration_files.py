@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 
 if TYPE_CHECKING:
@@ -45,12 +46,11 @@ def rewrite_properties(path: Path, text: str) -> None:
 
     4.8.0 says nothing to whoever changed a setting when its file cannot be written: the change holds, and is logged.
     """
-    part = path.with_name(f"{path.name}.tmp")
     try:
         if path.is_file():
             path.with_name(f"{path.name}.bak").write_bytes(path.read_bytes())
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         logger.warning("%s: a changed setting is in force, but not in its file: %s", path, error.strerror)
 
@@ -72,11 +72,10 @@ def read_rules(path: Path) -> object:
 
 def write_rules(path: Path, rules: dict[str, Any]) -> None:
     """Put other rules into the file, whole or not at all. Raises AclFileError."""
-    part = path.with_name(f"{path.name}.part")
     try:
-        part.touch(mode=0o600)  # it holds secrets
-        part.write_text(_yaml().safe_dump(rules, sort_keys=False), encoding="utf-8")
-        part.replace(path)
+        with atomic_write(path) as part:
+            part.touch(mode=0o600)  # it holds secrets
+            part.write_text(_yaml().safe_dump(rules, sort_keys=False), encoding="utf-8")
     except OSError as error:
         raise AclFileError(f"{path}: {error.strerror}") from error
 

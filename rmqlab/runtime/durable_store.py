@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
@@ -22,7 +23,7 @@ from rmqlab.store.recovery import Recovery, RecoveryReport
 from rmqlab.store.store_status import DISK_FULL_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -125,9 +126,10 @@ class DurableStore:
         every("persist offsets", offsets, self._persisting("consumerOffset.json"))
         every("persist filters", FLUSH_FILTERS_MS, self._persisting("consumerFilter.json"))
         every("persist delays", config.flush_delay_offset_interval, self._persisting("delayOffset.json"))
-        every("write index", WRITE_INDEX_MS, lambda _: self._write_index())
-        every("dispatch again", RETRY_DISPATCH_MS, self._dispatch_again)
-        every("disk space", DISK_CHECK_MS, lambda _: self._note_disk_space(), 1_000)
+        every("write index", WRITE_INDEX_MS, self._write_index)
+        if not self._is_buffered:  # else what waits for its commit waits on
+            every("dispatch again", RETRY_DISPATCH_MS, self._dispatch)
+        every("disk space", DISK_CHECK_MS, self._note_disk_space, 1_000)
         every("clean files", config.clean_resource_interval, self._clean, FIRST_CLEAN_MS)
 
     def stop(self) -> None:
@@ -224,11 +226,9 @@ class DurableStore:
             return
 
         def flush() -> None:
-            try:
+            with _logged("flush"):
                 self._folder.segments.flush(directory, least_pages)
                 then()
-            except (SegmentError, OSError) as error:
-                logger.error("flush: %s", error)  # noqa: TRY400
 
         self._flushing[directory] = self._executor.submit(flush)
 
@@ -280,33 +280,33 @@ class DurableStore:
         except SegmentError as error:
             logger.error("commit: %s", error)  # noqa: TRY400
             self._store.running_flags.set(DISK_FULL_BIT)
-        self._dispatch()
+        self._dispatch(now)
 
-    def _dispatch(self) -> None:
+    def _dispatch(self, _now: int) -> None:
+        """Dispatch what is behind: just committed, or kept from the queues by a full disk."""
         if self._store.dispatch_behind_bytes() > 0:
             self._store.dispatch()
 
-    def _dispatch_again(self, now: int) -> None:
-        """Dispatch what a full disk kept from the queues; what waits for its commit waits on."""
-        if not self._is_buffered:
-            self._dispatch()
+    def _write_index(self, _now: int) -> None:
+        if self._index is not None:
+            with _logged("index"):
+                self._index.write()
 
-    def _write_index(self) -> None:
-        if self._index is None:
-            return
-        try:
-            self._index.write()
-        except SegmentError as error:
-            logger.error("index: %s", error)  # noqa: TRY400
-
-    def _note_disk_space(self) -> None:
+    def _note_disk_space(self, _now: int) -> None:
         self._store.clean_service.note_disk_space(self._used(self._folder.root))
 
     def _clean(self, now: int) -> None:
-        try:
+        with _logged("deleting old files"):
             self._store.clean_service.run(now, time.localtime(now / 1000).tm_hour, self._used(self._folder.root))
-        except SegmentError as error:
-            logger.error("deleting old files: %s", error)  # noqa: TRY400
+
+
+@contextmanager
+def _logged(what: str) -> Iterator[None]:
+    """Log what the disk refuses; the next time may be better."""
+    try:
+        yield
+    except (SegmentError, OSError) as error:
+        logger.error("%s: %s", what, error)  # noqa: TRY400
 
 
 def uses_store_pool(config: MessageStoreConfig) -> bool:

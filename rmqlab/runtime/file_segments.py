@@ -17,6 +17,7 @@ from rmqlab.store.index_file import DIRECTORY as INDEX
 from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, StoredSegment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MAX_OPEN_FILES = 2_000
@@ -91,10 +92,8 @@ class FileSegment:
         """Forget what lies at `size` and behind: zeros are there then, and no older bytes. Raises SegmentError."""
         self.commit()
         if size < self.size:
-            try:
+            with _named(self.path):
                 self._blank_from(size)
-            except OSError as error:
-                raise SegmentError(f"{self.path}: {error.strerror}") from error
         self.size = size
         self.flushed = min(self.flushed, size)
 
@@ -102,10 +101,8 @@ class FileSegment:
         """Delete the file, and its folder when that is empty now. Raises SegmentError."""
         self.close()
         self._files.dirty.discard(self)
-        try:
+        with _named(self.path):
             self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise SegmentError(f"{self.path}: {error.strerror}") from error
         with contextlib.suppress(OSError):
             self.path.parent.rmdir()
 
@@ -159,16 +156,11 @@ class FileSegments:
         segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
         if directory != "commitlog" and not all(map(is_file_name, directory.split("/"))):
             raise SegmentCreateError(f"{directory!r}: no folder in the store can have this name")
-        try:
+        with _named(path, SegmentCreateError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
-            try:
-                os.ftruncate(fd, capacity)
-            finally:
-                os.close(fd)
+            with path.open("wb") as file:
+                os.ftruncate(file.fileno(), capacity)
             sync_folder(path.parent)
-        except OSError as error:
-            raise SegmentCreateError(f"{path}: {error.strerror}") from error
         return segment
 
     @staticmethod
@@ -198,12 +190,10 @@ class FileSegments:
                     "it was when the file was made"
                 )
             segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
-            try:
+            with _named(path):
                 if state.st_size < capacity:
                     os.ftruncate(segment.fd(), capacity)
                 segment.size = segment.flushed = end_of_data(segment.fd(), state.st_size)
-            except OSError as error:
-                raise SegmentError(f"{path}: {error.strerror}") from error
             found.append(StoredSegment(int(path.name), segment, state.st_mtime_ns // 1_000_000))
         return found
 
@@ -253,6 +243,15 @@ class FileSegments:
             segment.close()
 
 
+@contextlib.contextmanager
+def _named(path: Path, failure: type[SegmentError] = SegmentError) -> Iterator[None]:
+    """Tell which file it is that the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(f"{path}: {error.strerror}") from error
+
+
 def is_file_name(name: str) -> bool:
     """Tell whether a name stands for one file or folder right where it is put."""
     if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
@@ -265,18 +264,12 @@ def is_file_name(name: str) -> bool:
 
 def _sync_file(path: Path) -> None:
     """Bring a file to disk, opened for this once: its owner may close it on another thread. Raises SegmentError."""
-    try:
+    with _named(path), contextlib.suppress(FileNotFoundError):
         fd = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SegmentError(f"{path}: {error.strerror}") from error
-    try:
-        _fdatasync(fd)
-    except OSError as error:
-        raise SegmentError(f"{path}: {error.strerror}") from error
-    finally:
-        os.close(fd)
+        try:
+            _fdatasync(fd)
+        finally:
+            os.close(fd)
 
 
 def sync_folder(folder: Path) -> None:

@@ -5,8 +5,6 @@ A frame is a 4-byte length, a 4-byte word (serialisation and header length), the
 
 from __future__ import annotations
 
-import struct
-
 FRAME_MAX_LENGTH = 16 * 1024 * 1024
 """4.8.0 `com.rocketmq.remoting.frameMaxLength`, in bytes, the length itself included."""
 HEADER_MAX_LENGTH = 256 * 1024
@@ -14,8 +12,7 @@ HEADER_MAX_LENGTH = 256 * 1024
 UNREAD_MAX_BYTES = 512 * 1024 * 1024
 """Ours: bytes of unfinished frames that all connections of a server may hold together."""
 
-_LENGTH_BYTES = 4
-_LENGTHS = struct.Struct(">iI")
+_WORD = 4
 
 
 class BadFrame(Exception):
@@ -62,37 +59,27 @@ class FrameDecoder:
         """
         data, at = self._data, self._at
         held = len(data) - at
-        if held < _LENGTH_BYTES:
+        if held < _WORD:
             return None
-        if held < _LENGTHS.size:
-            length = int.from_bytes(data[at : at + _LENGTH_BYTES], signed=True)
-            _check_length(length)
-            return bytes(data[at + _LENGTH_BYTES :][:length]) if self._take(length, held) else None
-        length, head = _LENGTHS.unpack_from(data, at)
-        _check_length(length)
-        header_length = head & 0xFFFFFF
-        if length >= _LENGTH_BYTES and (header_length > length - _LENGTH_BYTES or header_length > HEADER_MAX_LENGTH):
-            raise BadFrame(
-                f"a header of {header_length} bytes in a frame of {length}; at most {HEADER_MAX_LENGTH} are taken"
-            )
-        begin = at + _LENGTH_BYTES
-        return bytes(data[begin : begin + length]) if self._take(length, held) else None
-
-    def _take(self, length: int, held: int) -> bool:
-        whole = held >= _LENGTH_BYTES + length
-        if whole:
-            self._at += _LENGTH_BYTES + length
-        return whole
+        begin = at + _WORD
+        length = int.from_bytes(data[at:begin], signed=True)
+        if length < 0:
+            raise BadFrame(f"a frame of {length} bytes: lengths are not negative")
+        if length + _WORD > FRAME_MAX_LENGTH:
+            raise BadFrame(f"a frame of {length} bytes, at most {FRAME_MAX_LENGTH - _WORD} are taken")
+        if length >= _WORD and held >= 2 * _WORD:
+            header_length = int.from_bytes(data[begin + 1 : begin + _WORD])
+            if header_length > min(length - _WORD, HEADER_MAX_LENGTH):
+                raise BadFrame(
+                    f"a header of {header_length} bytes in a frame of {length}; at most {HEADER_MAX_LENGTH} are taken"
+                )
+        if held < _WORD + length:
+            return None
+        self._at = begin + length
+        return bytes(data[begin : self._at])
 
     def close(self) -> None:
         """Forget everything."""
         self._budget.used -= len(self._data)
         self._data = bytearray()
         self._at = 0
-
-
-def _check_length(length: int) -> None:
-    if length < 0:
-        raise BadFrame(f"a frame of {length} bytes: lengths are not negative")
-    if length + _LENGTH_BYTES > FRAME_MAX_LENGTH:
-        raise BadFrame(f"a frame of {length} bytes, at most {FRAME_MAX_LENGTH - _LENGTH_BYTES} are taken")

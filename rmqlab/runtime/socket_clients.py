@@ -14,6 +14,7 @@ from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.message.ids import UniqueIdMaker
+from rmqlab.protocol.command import SerializeType
 from rmqlab.runtime.sockets import SocketRuntime
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.protocol.command import RemotingCommand, SerializeType
+    from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.sockets import Hook
 
     Subscriptions = Mapping[str, str | tuple[str, str]]
@@ -42,7 +43,7 @@ class SocketClients:
         self,
         namesrv_addr: str,
         *,
-        serialize_type: SerializeType | None = None,
+        serialize_type: SerializeType = SerializeType.JSON,
         hook: Hook | None = None,
     ) -> None:
         self.namesrv_addr = namesrv_addr
@@ -80,9 +81,7 @@ class SocketClients:
         config.pid = os.getpid()
         if config.instance_name == "DEFAULT":
             config.instance_name = f"{os.getpid()}#{next(_numbers)}"
-        runtime = SocketRuntime(hook=self._hook)
-        if self._serialize_type is not None:
-            runtime.serialize_type = self._serialize_type
+        runtime = SocketRuntime(serialize_type=self._serialize_type, hook=self._hook)
         self._runtimes.append(runtime)
         instance = MQClientManager(runtime, self._unique_ids).get_or_create(config)
         ClientAnswers(instance)

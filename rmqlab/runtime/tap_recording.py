@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
 from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import properties_line
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
@@ -79,9 +80,8 @@ class TapRecording:
     def settings(self, properties: Mapping[str, str]) -> None:
         """Write the broker's settings, without its folders."""
         lines = [properties_line(*one) for one in properties.items() if not one[0].startswith(_LEFT_OUT)]
-        part = self.folder / f"{SETTINGS}.part"
-        part.write_text("".join(lines), encoding="ascii")
-        part.replace(self.folder / SETTINGS)
+        with atomic_write(self.folder / SETTINGS) as part:
+            part.write_text("".join(lines), encoding="ascii")
 
     def flush(self) -> None:
         """Hand what was written to the system."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.batch import MessageBatch, UnsupportedBatch, decode_message, decode_messages, encode_message
+from rmqlab.message.batch import MessageBatch, UnsupportedBatch, decode_messages, encode_message
 from rmqlab.message.message import Message
 from rmqlab.message.record import RecordError
 
@@ -82,5 +82,5 @@ def test_a_body_that_ends_early():
         negative = bytearray(encoded)
         negative[place] = 0x80
         with pytest.raises(RecordError) as caught:
-            decode_message(negative)
+            decode_messages(negative)
         assert caught.value.java_error == "NegativeArraySizeException"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.filter.sql92.errors import (
@@ -83,38 +83,41 @@ class CompiledSql92:
 class ParseCache:
     """The last results of parsing, refusals included (`SelectorParser.PARSE_CACHE`, 100 of them; row F-73).
 
-    The oldest unused one goes first. `hits` and `misses` count.
+    The one that was not asked for longest goes first. `hits` and `misses` count.
     """
 
     def __init__(self) -> None:
-        self.hits = 0
-        self.misses = 0
-        self._results: OrderedDict[str, CompiledSql92 | MQFilterException] = OrderedDict()
+        self._parsed = lru_cache(CACHE_SIZE)(_compiled_or_refused)
+
+    @property
+    def hits(self) -> int:
+        """How often a result was repeated."""
+        return self._parsed.cache_info().hits
+
+    @property
+    def misses(self) -> int:
+        """How often one was made."""
+        return self._parsed.cache_info().misses
 
     def __len__(self) -> int:
         """Number of results kept."""
-        return len(self._results)
+        return self._parsed.cache_info().currsize
 
     def compile(self, expression: str | None) -> CompiledSql92:
         """Compile, or repeat an earlier result. Raises `MQFilterException`, and `NullExpressionError` for None."""
         if expression is None:
             raise NullExpressionError("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\"")
-        result = self._results.get(expression)
-        if result is None:
-            self.misses += 1
-            try:
-                result = compile_sql92(expression)
-            except MQFilterException as refusal:
-                result = refusal
-            self._results[expression] = result
-            if len(self._results) > CACHE_SIZE:
-                self._results.popitem(last=False)
-        else:
-            self.hits += 1
-            self._results.move_to_end(expression)
+        result = self._parsed(expression)
         if isinstance(result, MQFilterException):
             raise result.with_traceback(None)
         return result
+
+
+def _compiled_or_refused(expression: str) -> CompiledSql92 | MQFilterException:
+    try:
+        return compile_sql92(expression)
+    except MQFilterException as refusal:
+        return refusal
 
 
 def compile_sql92(expression: str, version: Version = DEFAULT_VERSION) -> CompiledSql92:
