@@ -6,7 +6,6 @@ from dataclasses import Field, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
-from rmqlab.errors import BadInput
 from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
 from rmqlab.protocol.topic_config import PERM_READ_WRITE
@@ -60,10 +59,6 @@ def _of_machine(processors: int) -> dict[str, str]:
 OF_MACHINE = frozenset(_of_machine(1))
 
 
-class BrokerConfigError(BadInput):
-    """A setting whose value is not of its kind; the text names the key, the value and what would be right."""
-
-
 @dataclass(slots=True)
 class BrokerConfig(Settings):
     """Settings of one broker (`BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
@@ -73,7 +68,6 @@ class BrokerConfig(Settings):
     has, `inert` what was set that has no effect here.
     """
 
-    refusal: ClassVar[type[BadInput]] = BrokerConfigError
     origin: ClassVar[str] = "broker properties"
 
     broker_cluster_name: str = "DefaultCluster"

@@ -115,7 +115,7 @@ class BrokerStartup:
         self.broker_addr = ""
 
     async def start(self) -> None:
-        """Listen, and register the broker. Raises CannotListen, and BadInput for rules of access control."""
+        """Listen, and register the broker. Raises BadInput for a port or rules that cannot be had."""
         config = self.config
         self._access = _access(config.acl)
         sockets = [config.listen.bind()]
@@ -176,7 +176,7 @@ class BrokerStartup:
         await self._outer.registered()
 
     def _open_store(self, settings: BrokerConfig) -> MessageStore:
-        """Make the store, in the folder if there is one. Raises StoreFolderError."""
+        """Make the store, in the folder if there is one. Raises BadInput."""
         config = self.config
         segments: SegmentFactory = in_memory
         if config.folder is not None:
@@ -190,7 +190,7 @@ class BrokerStartup:
         )
 
     def _load(self, broker: Broker, extras: Extras) -> DurableStore | None:
-        """Take in what the folder holds. Raises StoreFolderError."""
+        """Take in what the folder holds. Raises BadInput."""
         if self._folder is None:
             return None
         durable = DurableStore(self._folder, broker)

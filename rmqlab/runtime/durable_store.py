@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rmqlab.runtime.store_folder import Checkpoint, StoreFolderError
+from rmqlab.errors import BadInput
+from rmqlab.runtime.store_folder import Checkpoint
 from rmqlab.runtime.system import disk_used, epoch_ms
 from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.index_file import FileIndexService
@@ -66,7 +67,7 @@ class DurableStore:
     # start and stop
 
     def load(self) -> RecoveryReport:
-        """Take in what the folder holds. Raises StoreFolderError."""
+        """Take in what the folder holds. Raises BadInput."""
         folder, store = self._folder, self._store
         config = store.config
         for file in self._files.values():
@@ -85,7 +86,7 @@ class DurableStore:
                 index_end=-1 if self._index is None else self._index.end_phy_offset,
             ).run()
         except SegmentError as error:
-            raise StoreFolderError(str(error)) from error
+            raise BadInput(str(error)) from error
         for offset, size in report.holes:
             logger.warning("store %s: %s damaged bytes at commit log offset %s", folder.root, size, offset)
         store.queue_reader.verify_reads = True

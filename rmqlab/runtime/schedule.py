@@ -54,10 +54,6 @@ class Timing:
     lag_us: int = 0
 
 
-class ScheduleMismatchError(BadInput):
-    """A schedule answers a choice point that this run does not ask in the same way."""
-
-
 class Choice(NamedTuple):
     """One answered choice point: its number in the run, what was asked, and which of ``n`` options was taken."""
 
@@ -192,14 +188,14 @@ class ScheduledChooser(Chooser):
         """The written option.
 
         Raises:
-            ScheduleMismatchError: the schedule was made for a run that asks something else at this number.
+            BadInput: the schedule was made for a run that asks something else at this number.
         """
         entry = self._taken.get(number)
         if entry is None:
             return 0
         written, option = entry
         if written != label or option >= n:
-            raise ScheduleMismatchError(
+            raise BadInput(
                 f"schedule: choice {number} is written as option {option} of {written!r}, but this run asks {label!r} "
                 f"with options 0..{n - 1}; it belongs to another scenario, other parameters or another version",
             )

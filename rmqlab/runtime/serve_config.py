@@ -18,10 +18,6 @@ LOOPBACK = "127.0.0.1"
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
 
 
-class CannotListen(BadInput):
-    """A port that cannot be had."""
-
-
 @dataclass(slots=True)
 class Endpoint:
     """Where to listen; port 0 means any free one."""
@@ -43,12 +39,12 @@ class Endpoint:
         return self.host.startswith("127.") or self.host in {"::1", "localhost"}
 
     def bind(self) -> socket.socket:
-        """Return a listening socket. Raises CannotListen."""
+        """Return a listening socket. Raises BadInput."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             return socket.create_server((self.host, self.port), family=family, backlog=1024)
         except OSError as error:
-            raise CannotListen(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
+            raise BadInput(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
 
 
 @dataclass(slots=True)

@@ -25,10 +25,6 @@ _CHECKPOINT_BYTES = 4096
 _held: set[Path] = set()
 
 
-class StoreFolderError(BadInput):
-    """A store folder that cannot be used; the text says which file, and what would help."""
-
-
 class Checkpoint(NamedTuple):
     """Store times (epoch ms) of the last message that is on disk for sure: in the log, in its queue, in the index."""
 
@@ -47,13 +43,13 @@ class StoreFolder:
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Take the folder for this process, make it if need be, and look how it was left. Raises StoreFolderError."""
+        """Take the folder for this process, make it if need be, and look how it was left. Raises BadInput."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._take_lock()
             self.last_exit_ok = not (self.root / "abort").exists()
         except OSError as error:
-            raise StoreFolderError(f"store {self.root}: {error.strerror}; name a folder that can be written") from error
+            raise BadInput(f"store {self.root}: {error.strerror}; name a folder that can be written") from error
 
     def _take_lock(self) -> None:
         """Lock the first byte of `lock`, as Java does: a real broker keeps us out, and we keep it out."""
@@ -71,8 +67,8 @@ class StoreFolder:
         _held.add(key)
         self._lock = lock
 
-    def _taken(self) -> StoreFolderError:
-        return StoreFolderError(f"store {self.root}: another broker has it; stop that one, or name another folder")
+    def _taken(self) -> BadInput:
+        return BadInput(f"store {self.root}: another broker has it; stop that one, or name another folder")
 
     def release(self, *, in_order: bool) -> None:
         """Give the folder back. `in_order`: everything is written, so the next broker need not look."""
@@ -86,12 +82,12 @@ class StoreFolder:
             _held.discard(self.root.resolve())
 
     def mark_running(self) -> None:
-        """Leave `abort` until an orderly end. Raises StoreFolderError."""
+        """Leave `abort` until an orderly end. Raises BadInput."""
         try:
             (self.root / "abort").touch()
             sync_folder(self.root)
         except OSError as error:
-            raise StoreFolderError(f"store {self.root}: {error.strerror}") from error
+            raise BadInput(f"store {self.root}: {error.strerror}") from error
 
     # checkpoint
 
@@ -117,7 +113,7 @@ class StoreFolder:
     def load_config(self, file: ConfigFile) -> None:
         """Take in a file of `config/`, or its `.bak` when it is empty or damaged; without both nothing happens.
 
-        Raises StoreFolderError when neither can be read.
+        Raises BadInput when neither can be read.
         """
         path = self.root / "config" / file.name
         wrong: Exception | None = None
@@ -132,7 +128,7 @@ class StoreFolder:
             except (OSError, UnicodeError, FrameError) as error:
                 wrong = error
         if wrong is not None:
-            raise StoreFolderError(f"{path} and its .bak cannot be read: {wrong}; mend one of them, or delete both")
+            raise BadInput(f"{path} and its .bak cannot be read: {wrong}; mend one of them, or delete both")
 
     def persist(self, file: ConfigFile) -> None:
         """Write a file of `config/`; what it held becomes its `.bak`. At every moment one of the two is whole.

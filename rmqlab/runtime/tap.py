@@ -96,7 +96,7 @@ class Tap:
         self._runtime = SocketRuntime()
 
     async def start(self) -> None:
-        """Listen. Raises CannotListen."""
+        """Listen. Raises BadInput."""
         config = self.config
         self.namesrv_addr = await self._serve(config.listen, self._to_namesrv)
         self.broker_addr = await self._serve(config.broker_listen, self._to_broker)

@@ -40,18 +40,13 @@ class FlushDiskType(Enum):
     ASYNC_FLUSH = "ASYNC_FLUSH"
 
 
-class StoreConfigError(BadInput):
-    """A property of the store that Java does not know, or a value that does not fit it."""
-
-
 class Settings:
     """Settings that are read from Java's properties and shown as such; the fields of a dataclass with defaults.
 
-    Java ignores a value it cannot read in silence; here it raises `refusal`, which says where it came from (`origin`).
+    Java ignores a value it cannot read in silence; here it raises `BadInput`, which says where it came from (`origin`).
     """
 
     __slots__ = ()
-    refusal: ClassVar[type[BadInput]] = StoreConfigError
     origin: ClassVar[str] = "store properties"
 
     @staticmethod
@@ -81,7 +76,7 @@ class Settings:
         return config
 
     def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
-        """Set what `properties` names (`MixAll.properties2Object`). Raises `refusal`."""
+        """Set what `properties` names (`MixAll.properties2Object`). Raises `BadInput`."""
         for name, java in self.property_names().items():
             if java in properties:
                 place = f"{where or self.origin}: {java}"
@@ -96,17 +91,17 @@ class Settings:
         """Read `text` as a value of the kind that `current` is of."""
         if isinstance(current, bool):
             if text.lower() not in {"true", "false"}:
-                raise self.refusal(f"{name} must be true or false, not {text!r}")
+                raise BadInput(f"{name} must be true or false, not {text!r}")
             return parse_boolean(text)
         if isinstance(current, int):
             try:
                 return self.read_number(text)
             except NumberFormatError:
-                raise self.refusal(f"{name} must be a whole number, not {text!r}") from None
+                raise BadInput(f"{name} must be a whole number, not {text!r}") from None
         if isinstance(current, Enum):
             words = [str(one.value) for one in type(current)]
             if text not in words:
-                raise self.refusal(f"{name} must be {' or '.join(words)}, not {text!r}")
+                raise BadInput(f"{name} must be {' or '.join(words)}, not {text!r}")
             return type(current)(text)
         return text
 

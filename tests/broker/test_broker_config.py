@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.broker_config import BrokerConfig, BrokerConfigError, unknown_keys
+from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
+from rmqlab.errors import BadInput
 
 
 def test_names_are_those_of_broker_conf():
@@ -18,7 +19,7 @@ def test_names_are_those_of_broker_conf():
 @pytest.mark.parametrize(("name", "value"), [("listenPort", "20911 "), ("enablePropertyFilter", "true ")])
 def test_blanks_at_the_end_of_a_value_are_part_of_it(name, value):
     # 4.8.0 keeps the default for the one and takes false for the other, in silence
-    with pytest.raises(BrokerConfigError, match=f"{name} must be .*, not '{value}'"):
+    with pytest.raises(BadInput, match=f"{name} must be .*, not '{value}'"):
         BrokerConfig.from_properties({name: value})
 
 
@@ -87,6 +88,6 @@ def test_unknown_keys_are_named_and_keys_without_effect_are_not():
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named(key, value, text):
-    with pytest.raises(BrokerConfigError) as error:
+    with pytest.raises(BadInput) as error:
         BrokerConfig.from_properties({key: value}, where="broker.conf")
     assert str(error.value) == text

@@ -13,6 +13,7 @@ import pytest
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record, decode_records
@@ -20,7 +21,7 @@ from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.rules import tags_code
 from rmqlab.runtime import file_segments
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
-from rmqlab.runtime.store_folder import StoreFolder, StoreFolderError
+from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store import recovery
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
@@ -378,7 +379,7 @@ def test_no_topic_leads_out_of_the_store(opened, tmp_path, topic):
 
 def test_one_process_per_store(opened, tmp_path):
     opened()
-    with pytest.raises(StoreFolderError, match="another broker has it"):
+    with pytest.raises(BadInput, match="another broker has it"):
         opened()
     code = (
         "import sys; from pathlib import Path; from rmqlab.runtime.store_folder import StoreFolder\n"
@@ -393,7 +394,7 @@ def test_one_process_per_store(opened, tmp_path):
 
 def test_files_of_another_size_are_refused(opened, tmp_path):
     filled(opened).stop()
-    with pytest.raises(StoreFolderError, match=r"4096 bytes.*mappedFileSizeCommitLog"):
+    with pytest.raises(BadInput, match=r"4096 bytes.*mappedFileSizeCommitLog"):
         opened(mapped_file_size_commit_log=2048)
     assert all_of(opened(max_index_num=10))[0] != []  # an index of another size is made anew
     assert len(list((tmp_path / "store" / "index").iterdir())) == 0
@@ -519,7 +520,7 @@ def test_damaged_settings_files(opened, tmp_path):
     again.kill()
     for one in (path, path.with_name("topics.json.bak")):
         one.write_text("{", encoding="utf-8")
-    with pytest.raises(StoreFolderError, match=r"topics.json and its .bak cannot be read"):
+    with pytest.raises(BadInput, match=r"topics.json and its .bak cannot be read"):
         opened()
 
 

@@ -11,7 +11,6 @@ from rmqlab.runtime.schedule import (
     Chooser,
     Schedule,
     ScheduledChooser,
-    ScheduleMismatchError,
     SeededChooser,
 )
 from tests.proof.fixed_chooser import FixedChooser
@@ -43,7 +42,7 @@ def test_a_schedule_of_another_run_is_refused_with_the_reason() -> None:
     schedule = Schedule.from_json('{"format": "rmqlab-schedule/1", "choices": [[1, "delay a", 2]]}')
     chooser = ScheduledChooser(schedule)
     chooser.choose("first queue", 4)
-    with pytest.raises(ScheduleMismatchError, match=r"choice 1 .*'delay a'.*asks 'delay b' with options 0\.\.3"):
+    with pytest.raises(BadInput, match=r"choice 1 .*'delay a'.*asks 'delay b' with options 0\.\.3"):
         chooser.choose("delay b", 4)
 
 

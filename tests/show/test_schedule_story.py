@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.errors import BadInput
 from rmqlab.lab.run_view import RunView
-from rmqlab.runtime.schedule import Schedule, ScheduleMismatchError, Timing
+from rmqlab.runtime.schedule import Schedule, Timing
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.show.moments import MomentKind, scenes
 from rmqlab.show.schedules.schedule_story import moments_of, story_picture, story_text
@@ -50,7 +51,7 @@ def test_an_unusual_choice_stands_where_it_was_made():
 
 
 def test_a_schedule_of_another_scenario_is_refused():
-    with pytest.raises(ScheduleMismatchError, match="belongs to another scenario"):
+    with pytest.raises(BadInput, match="belongs to another scenario"):
         replay_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {0: ("nonsense", 1)}, Timing(open_orders=True)))
 
 

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from rmqlab.errors import BadInput
 from rmqlab.store.config import (
     BrokerRole,
     DelayLevels,
     FlushDiskType,
     MessageStoreConfig,
-    StoreConfigError,
     delay_level_to_queue_id,
     queue_id_to_delay_level,
 )
@@ -70,7 +70,7 @@ def test_settings_by_their_java_names():
     ],
 )
 def test_a_bad_value_is_named(name, value, right):
-    with pytest.raises(StoreConfigError, match=f"broker.conf: {name} must be {right}, not '{value}'"):
+    with pytest.raises(BadInput, match=f"broker.conf: {name} must be {right}, not '{value}'"):
         MessageStoreConfig.from_properties({name: value}, where="broker.conf")
 
 

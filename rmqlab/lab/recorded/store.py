@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.run import EVENTS
-from rmqlab.runtime.store_folder import StoreFolder, StoreFolderError
+from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def write_store(broker: Broker, folder: Path) -> Path:
     """Write commit log, consume queues and `config/` into `folder`, which must be new or empty. No index is written.
 
     Raises:
-        StoreFolderError: the folder is not empty, cannot be written, or another broker has it.
+        BadInput: the folder is not empty, cannot be written, or another broker has it.
     """
     if folder.is_dir() and any(folder.iterdir()):
-        raise StoreFolderError(f"store {folder}: there is something in it; name a new folder")
+        raise BadInput(f"store {folder}: there is something in it; name a new folder")
     target = StoreFolder(folder)
     target.open()
     try:

@@ -160,7 +160,7 @@ def replay_schedule(
     """Run a schedule of ``scenario`` again.
 
     Raises:
-        ScheduleMismatchError: it belongs to another scenario, or other settings.
+        BadInput: it belongs to another scenario, or other settings.
     """
     chooser = _Clocked(schedule)
     chooser.simulation = Simulation(scenario, chooser=chooser, timing=schedule.timing, cluster=cluster)
