@@ -22,7 +22,7 @@ from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
-from rmqlab.runtime.socket_clients import SocketClients
+from rmqlab.runtime.socket_consumers import SocketConsumers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -72,7 +72,9 @@ class ServedConsumer:
         self._broker = broker
         self._client: DefaultMQPushConsumer | None = None
 
-    async def start(self, clients: SocketClients, group: str, wishes: Mapping[str, tuple[str, str]], mode: str) -> None:
+    async def start(
+        self, clients: SocketConsumers, group: str, wishes: Mapping[str, tuple[str, str]], mode: str
+    ) -> None:
         """Start the client; its id is this machine's address, @ and the name."""
         config = PushConsumerConfig(instance_name=self.name, message_model=MessageModel[mode.upper()])
         self._client = await clients.push_consumer(group, wishes, self._take, config)
@@ -104,7 +106,7 @@ class ServedBroker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stop: asyncio.Event | None = None
-        self._clients: SocketClients | None = None
+        self._clients: SocketConsumers | None = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -221,7 +223,7 @@ class ServedBroker:
             MQClientError: the client refuses to start, as 4.8.0's would: no topic, a wrong group name.
         """
         if self._clients is None:
-            self._clients = SocketClients(self.namesrv_addr)
+            self._clients = SocketConsumers(self.namesrv_addr)
         wishes = {topic: (TAG, expression) for topic, expression in (subscribe or {}).items()}
         wishes |= {topic: (SQL92, expression) for topic, expression in (sql92 or {}).items()}
         consumer = ServedConsumer(self, name)

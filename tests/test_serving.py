@@ -19,8 +19,8 @@ import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message
-from rmqlab.runtime.socket_clients import SocketClients
 from rmqlab.serving import ServeError
+from tests.proof.clients.socket_clients import SocketClients
 
 pytestmark = pytest.mark.slow
 

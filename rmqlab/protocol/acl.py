@@ -42,7 +42,7 @@ def signature(content: bytes, secret_key: str) -> str:
 
 
 class AclClientRPCHook:
-    """Signs every request of a client; give it to `SocketClients` as its hook. Its text does not show the secret."""
+    """Signs every request of a client; give it to a `SocketRuntime` as its hook. Its text does not show the secret."""
 
     def __init__(self, access_key: str, secret_key: str, security_token: str | None = None) -> None:
         self.access_key = access_key

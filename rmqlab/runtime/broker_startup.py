@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import socket
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,16 +19,16 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch, write_rules
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
-from rmqlab.runtime.serve_config import LOOPBACK, ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
-from rmqlab.runtime.system import disk_space, epoch_ms, physical_memory
+from rmqlab.runtime.system import LOOPBACK, disk_space, epoch_ms, own_address, physical_memory
 from rmqlab.store.config import FlushDiskType
 from rmqlab.store.mapped_file_queue import in_memory
 from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.extra.registration import Extras
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.runtime.serve_config import ServeConfig
     from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.recovery import RecoveryReport
 
@@ -255,12 +255,7 @@ def _reachable(host: str) -> str:
     """Return the address under which clients reach a listener: every address has none, so this machine's own."""
     if host not in _EVERY_ADDRESS:
         return LOOPBACK if host == "localhost" else host
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(("192.0.2.1", 9))  # no packet is sent: this only asks which address would be used
-            return str(probe.getsockname()[0])
-    except OSError:
-        return LOOPBACK
+    return own_address("192.0.2.1", 9)  # an address of documentation: where the default route leads
 
 
 def _port(listening: socket.socket) -> int:

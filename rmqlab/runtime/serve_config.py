@@ -12,9 +12,9 @@ from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.runtime.configuration_files import ACL_FILE, read_properties
 from rmqlab.runtime.socket_server import IDLE_SECONDS
+from rmqlab.runtime.system import LOOPBACK
 from rmqlab.store.config import MessageStoreConfig
 
-LOOPBACK = "127.0.0.1"
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
 
 

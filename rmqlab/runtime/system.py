@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WANTED_FILES = 65_536
+LOOPBACK = "127.0.0.1"
 
 
 def epoch_ms() -> int:
     """Return the time in ms since 1970, as Java's `System.currentTimeMillis`."""
     return time.time_ns() // 1_000_000
+
+
+def own_address(host: str, port: int) -> str:
+    """Return the address under which `host` sees this machine; the loopback address when it cannot be reached."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, port))  # a datagram socket: nothing is sent
+            return str(probe.getsockname()[0])
+    except OSError:
+        return LOOPBACK
 
 
 def physical_memory() -> int:

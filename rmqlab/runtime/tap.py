@@ -92,7 +92,6 @@ class Tap:
         self._count = 0
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._asked = False
         self._runtime = SocketRuntime()
 
     async def start(self) -> None:
@@ -105,7 +104,7 @@ class Tap:
         self.recording.control(self._now(), "began", str(epoch_ms()), [])
         self._spawn(self._flush_now_and_then())
         if self.broker is not None:
-            self._ask_settings()
+            self._spawn(self._fetch_settings())
 
     async def stop(self) -> None:
         """End the recording, then the connections: that they close is no part of it."""
@@ -255,13 +254,8 @@ class Tap:
             for address in _ADDRESS.findall(table):
                 self.broker = address.decode()
                 self._tell(f"tapping the broker at {self.broker}")
-                self._ask_settings()
+                self._spawn(self._fetch_settings())
                 return
-
-    def _ask_settings(self) -> None:
-        if not self._asked:
-            self._asked = True
-            self._spawn(self._fetch_settings())
 
     async def _fetch_settings(self) -> None:
         """Ask the broker for its settings, beside the recording: a replay needs them."""

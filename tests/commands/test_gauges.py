@@ -104,7 +104,7 @@ def _first(lines, wanted):
 CLIENT = """
 import asyncio, sys, time
 from rmqlab.message.message import Message
-from rmqlab.runtime.socket_clients import SocketClients
+from tests.proof.clients.socket_clients import SocketClients
 
 async def run():
     async with SocketClients(sys.argv[1]) as clients:

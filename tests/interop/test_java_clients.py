@@ -12,7 +12,7 @@ from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
-from rmqlab.runtime.socket_clients import SocketClients
+from tests.proof.clients.socket_clients import SocketClients
 
 CHECKS = ["sends", "delay", "ordered", "transaction", "lite", "sql", "retry", "broadcast", "trace", "article"]
 # 5.3.3 itself gives up at once: its `request` ends the wait in the callback of the send (`acquireCountDownLatch`)

@@ -13,7 +13,7 @@ from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.acl import AclClientRPCHook
 from rmqlab.runtime.configuration_files import read_rules, write_rules
-from rmqlab.runtime.socket_clients import SocketClients
+from tests.proof.clients.socket_clients import SocketClients
 
 RULES = {
     "accounts": [

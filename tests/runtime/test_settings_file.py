@@ -8,7 +8,7 @@ import rmqlab
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.configuration_files import read_properties, rewrite_properties
-from rmqlab.runtime.socket_clients import SocketClients
+from tests.proof.clients.socket_clients import SocketClients
 
 OLD = "enablePropertyFilter=true\n# ours\nmadeUp=here\n"
 

@@ -14,7 +14,7 @@ from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.serve_config import Endpoint
-from rmqlab.runtime.socket_clients import SocketClients
+from tests.proof.clients.socket_clients import SocketClients
 
 
 @pytest.mark.parametrize("kind", list(SerializeType))

@@ -23,9 +23,9 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.runtime.serve_config import Endpoint
-from rmqlab.runtime.socket_clients import SocketClients
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
+from tests.proof.clients.socket_clients import SocketClients
 
 FIRST = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
 

@@ -21,13 +21,13 @@ from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.runtime.serve_config import Endpoint
-from rmqlab.runtime.socket_clients import SocketClients
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from tests.proof.clients.socket_clients import SocketClients
 
 QUEUES = 4
 

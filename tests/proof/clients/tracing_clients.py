@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.runtime.socket_clients import SocketClients
 from tests.proof.clients.message_trace import GROUP_PREFIX, INSTANCE_NAME, MAX_MESSAGE_SIZE, TraceDispatcher
+from tests.proof.clients.socket_clients import SocketClients
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
