@@ -10,6 +10,7 @@ from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import broken_order
 from rmqlab.lessons.rule_judge import called
 from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.search.explorer.properties import every_queue_owned, one_owner
 from rmqlab.show.allotments import allotment_grid
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def own_strategy(answer: Any) -> str:
             for leaver in ids if len(ids) > 1 else ():
                 _only_its_own_move(answer, ids, leaver, count)
     rules = DEFAULT_RULES.replace(allocate=answer)
-    failed = broken_order([_lab()], rules, "every-queue-owned") or broken_order([_lab()], rules, "one-owner")
+    failed = broken_order([_lab()], rules, every_queue_owned) or broken_order([_lab()], rules, one_owner)
     if failed is not None:
         raise failed
     return f"{len(GROUPS) * len(NUMBERS)} groups, and every order of a run: only a leaver's queues move."

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rmqlab.lab.cluster import ClusterConfig
@@ -16,9 +16,7 @@ from rmqlab.lessons.rule_judge import differs_in_a_case, in_a_sentence, rule_tex
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.explanation import blame
-from rmqlab.search.explorer.invariants import INVARIANTS
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
-from rmqlab.search.explorer.properties import BUILT_IN
 from rmqlab.search.explorer.timings import search_timing
 
 if TYPE_CHECKING:
@@ -29,8 +27,7 @@ BUDGET = 2_000
 ORDERS = "Your rule must hold in every order of the frames. Which two could arrive the other way round?"
 _KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
 _KINDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "list[T]": (list,), "Table": (dict,)}
-OUTCOMES = "outcomes"
-Wanted = str | Callable[["Run"], str | None]
+Wanted = Callable[["Run"], str | None] | None  # what is wrong with a run, if anything is
 
 
 class HasScenario(Protocol):
@@ -44,7 +41,7 @@ def must_be_like(
     field: str,
     mine: Any,
     labs: Sequence[HasScenario],
-    wanted: Wanted = OUTCOMES,
+    wanted: Wanted = None,
     *,
     order_hint: str = ORDERS,
 ) -> None:
@@ -66,16 +63,15 @@ def must_be_like(
 def broken_order(
     labs: Sequence[HasScenario],
     rules: Rules,
-    wanted: Wanted = OUTCOMES,
+    wanted: Wanted = None,
     *,
     hint: str = ORDERS,
     budget: int = BUDGET,
 ) -> CheckFailed | None:
     """Try every order of what the `labs` did under a learner's `rules`; the smallest lab comes first.
 
-    `wanted` is what must hold in each: "outcomes" (only endings that the rules of 4.8.0 have too, and all of them), a
-    property ("no-loss", "no-duplicates", "every-queue-owned", "one-owner"), the name of an invariant, or a function of
-    a run that says what is wrong, or None. The answer's picture is the shortest order that breaks it.
+    `wanted` says what is wrong with a run; without it only endings may come that the rules of 4.8.0 have too, and all
+    of them. The answer's picture is the shortest order that breaks it.
 
     Raises:
         ValueError: there are more orders than `budget` runs can try; the text says so.
@@ -87,7 +83,7 @@ def broken_order(
     for lab in labs:
         failed = _in_lab(lab, rules, fields, wanted, budget)
         if failed is not None:
-            failed.hint, failed.rule = hint, _rule_of(wanted) or text
+            failed.hint, failed.rule = hint, text
             return failed
     return None
 
@@ -102,15 +98,11 @@ def _in_lab(lab: HasScenario, rules: Rules, fields: list[str], wanted: Wanted, b
         if callable(getattr(rules, field))
     }
     mine = dataclasses.replace(cluster, rules=rules.replace(**guarded))
-    known: set[Outcome] = set()
-    says = _says(wanted)
-    if wanted == OUTCOMES:
-        known = _endings(scenario, cluster, budget)
-        says = partial(_ending, known)
+    known = _endings(scenario, cluster, budget) if wanted is None else set()
     reached: set[Outcome] = set()
     search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=mine)
     for run in _runs(search, budget):  # those with fewer unusual choices first
-        text = says(run)
+        text = _ending(known, run) if wanted is None else wanted(run)
         if stopped:
             return CheckFailed(problem=stopped[0])
         if text is not None:
@@ -173,29 +165,6 @@ def _ending(known: set[Outcome], run: Run) -> str | None:
     consumed = run.outcome().as_json()["consumed"]
     told = "; ".join(f"{who} gets {', '.join(bodies)}" for who, bodies in consumed.items()) or "nobody gets anything"
     return f"It ends in a way in which 4.8.0 never ends: {told}"
-
-
-def _says(wanted: Wanted) -> Callable[[Run], str | None]:
-    if callable(wanted):
-        return wanted
-    if wanted in BUILT_IN:
-        return BUILT_IN[wanted].says
-    if wanted == OUTCOMES:
-        return lambda _: None
-    invariant = INVARIANTS[wanted]
-
-    def says(run: Run) -> str | None:
-        from rmqlab.lab.run_view import RunView
-
-        broken = next(invariant.find(RunView(run)), None)
-        return None if broken is None else broken.text
-
-    return says
-
-
-def _rule_of(wanted: Wanted) -> str:
-    invariant = INVARIANTS.get(wanted) if isinstance(wanted, str) else None
-    return "" if invariant is None else f"{invariant.rule} ({invariant.row})"
 
 
 def _guarded(mine: Any, real: Any, stopped: list[str]) -> Any:

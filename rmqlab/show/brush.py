@@ -129,9 +129,9 @@ class Brush:
             ),
         )  # fmt: skip
 
-    def heading(self, text: str, x: float = 0.1, y: float = 0.2) -> None:
+    def heading(self, text: str, y: float = 0.2) -> None:
         """The title of a drawing, or of a part of it."""
-        self.text(x, y, text, size=11, ha="left", bold=True)
+        self.text(0.1, y, text, size=11, ha="left", bold=True)
 
     def block(
         self,
@@ -184,9 +184,9 @@ class Brush:
         style = {"stroke_width": _round(width * PX_PER_PT), "stroke_dasharray": _dashes(dashed)}
         self._add(layer, drawsvg.Lines(*self._flat(points), fill="none", stroke=colour, **style))
 
-    def area(self, points: Sequence[Point], colour: str, *, layer: float = 1) -> None:
+    def area(self, points: Sequence[Point], colour: str) -> None:
         """A filled shape with these corners."""
-        self._add(layer, drawsvg.Lines(*self._flat(points), close=True, fill=colour))
+        self._add(1, drawsvg.Lines(*self._flat(points), close=True, fill=colour))
 
     def _flat(self, points: Sequence[Point]) -> list[float]:
         return [one for x, y in points for one in (_px(x), _px(y))]

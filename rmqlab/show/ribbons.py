@@ -27,15 +27,13 @@ SHORT_MS = 1_000  # shorter than that is a matter of the table
 LEVELS = 2  # labels of happenings that come close stand above each other
 
 
-def ribbons(
-    run: Run, *, group: str | None = None, topic: str | None = None, title: str = "Who owns which queue"
-) -> Picture:
+def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """A ribbon for each queue of a group's topic (the first ones by default), from the first start to the end."""
     life = Ownership(run, group, topic)
     stretches = life.stretches()
     height = TOP + life.queues * ROW + 0.72
     svg = painted(WIDTH, height, lambda brush: _draw(brush, life, stretches))
-    return Picture(svg, title=title, alt=_alt(life, stretches), table=_table(life, stretches))
+    return Picture(svg, title="Who owns which queue", alt=_alt(life, stretches), table=_table(life, stretches))
 
 
 def duration(ms: float) -> str:

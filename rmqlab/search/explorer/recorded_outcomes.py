@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 SEEDS = 40
+PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many
 
 
 @dataclass(slots=True)
@@ -54,11 +55,6 @@ class Survey:
         """Whether two runs ended differently."""
         return len(self.reached) > 1
 
-    @property
-    def nominal(self) -> Outcome:
-        """How the run with nominal times ended."""
-        return next(iter(self.reached))
-
     def add(self, run: Run, seed: int | None) -> None:
         """Count one more run."""
         self.runs += 1
@@ -75,31 +71,26 @@ def survey(
     seeds: int = SEEDS,
     wanted: Outcome | None = None,
     cluster: ClusterConfig | None = None,
-    begun: Survey | None = None,
 ) -> Survey:
     """Run a scenario with nominal times and with ``seeds`` seeds, and collect its outcomes.
 
-    With ``wanted`` it stops early: when that outcome was reached and another one proved the race. ``begun``, a survey
-    with fewer seeds that did not stop early, is continued: its runs need not be made again.
+    With ``wanted`` it stops early: when that outcome was reached and another one proved the race. As long as it was
+    not reached there are ``PATIENCE`` times as many seeds.
 
     Raises:
         BadInput: the scenario cannot be simulated.
     """
-    result, timing = begun or Survey(scenario), race_timing(scenario)
+    result, timing = Survey(scenario), race_timing(scenario)
 
     def run(chooser: Chooser | None, seed: int | None) -> None:
         result.add(simulate(scenario, chooser=chooser, timing=timing, cluster=cluster), seed)
 
-    if begun is None:
-        run(None, None)
-    for seed in range(result.runs - 1, seeds):
-        if wanted is not None and wanted in result.reached and result.depends_on_race:
+    run(None, None)
+    for seed in range(seeds if wanted is None else seeds * PATIENCE):
+        if wanted in result.reached and (result.depends_on_race or seed >= seeds):
             break
         run(RaceChooser(seed), seed)
     return result
-
-
-PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many
 
 
 class RecordedVerdict(StrEnum):
@@ -159,13 +150,11 @@ def compare(
     scenarios: Iterable[Scenario] | None = None,
     *,
     seeds: int = SEEDS,
-    patience: int = PATIENCE,
     cluster: ClusterConfig | None = None,
 ) -> Iterator[RecordedComparison]:
     """Compare scenarios (those of the set) of a recorded set with their simulations, in order.
 
-    ``cluster`` is by default what the set's broker.conf says. A recorded outcome that ``seeds`` runs did not reach is
-    looked for in ``patience`` times as many.
+    ``cluster`` is by default what the set's broker.conf says; ``seeds`` as in `survey`.
 
     Raises:
         BadInput: a file of the set is missing or malformed, or has nothing about a scenario.
@@ -184,6 +173,4 @@ def compare(
             yield RecordedComparison(scenario.id, recorded, None, refusal)
             continue
         result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster)
-        if recorded not in result.reached and patience > 1:
-            result = survey(scenario, seeds=seeds * patience, wanted=recorded, cluster=cluster, begun=result)
         yield RecordedComparison(scenario.id, recorded, result)
