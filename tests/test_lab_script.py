@@ -120,6 +120,7 @@ def test_first_use_installs_what_the_verb_needs(script):
     assert venv == (sys.executable, "-m", "venv", str(script.VENV))
     assert packages[-5:] == ("--constraint", "requirements.txt", "builder", "core>=1", "pictures>=2")
     assert project[-4:] == ("--no-deps", "--no-build-isolation", "--editable", ".")
+    assert "--no-compile" in packages
     assert script.is_ready({"notebook"})
     assert script.is_ready(set())
     assert not script.is_ready({"spark"})
@@ -326,6 +327,11 @@ def test_the_verb_gets_its_arguments_and_gives_its_status(tree, installed):
         f"{tree}/.venv|{tree}/.venv/bin/python||0",
     ]
     assert told.stderr == ""
+
+
+def test_what_a_verb_imports_is_compiled_once_whatever_the_shell_says(tree, installed):
+    fake_python(tree, 'echo "${PYTHONDONTWRITEBYTECODE-kept}"')
+    assert call(tree, "rows", PYTHONDONTWRITEBYTECODE="1").stdout == "kept\n"
 
 
 def test_it_runs_from_any_folder_and_through_a_link(tree, installed):
