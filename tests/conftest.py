@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +20,20 @@ from hypothesis import settings
 from rmqlab.java_runtime import find_java
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xdist.scheduler import LoadScopeScheduling
 
+    from tests.proof.spark_servers import SharedJvm
+
 ROOT = Path(__file__).resolve().parent.parent
-# The longest work comes first, so that no core waits at the end for the other one.
 TIERS = ("notebooks", "browser", "java", "spark", "slow", "fast")
 NOTEBOOK = re.compile(r"\b\d\d_\w+")
 ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
+NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
+# One session, or one JVM for several: what is warm does in one second what a new one does in ten.
+INTEROP, SPARK, CONNECT, JVM = "tests/interop", "the Spark session", "one Connect server", "one JVM"
+SHARED_JVM = pytest.StashKey["SharedJvm | None"]()
 FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
 
 # The same examples in every run: a red test is red for everybody, and no slow machine makes it flaky.
@@ -103,23 +111,65 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tiers = {item: _tier(item) for item in items}
     for item, tier in tiers.items():
         item.add_marker(tier)
-    items.sort(key=lambda item: TIERS.index(tiers[item]))
+    # The longest work comes first, so that no core waits at the end for the other one.
+    items.sort(key=lambda item: (_scope(item.nodeid) not in {INTEROP, SPARK, CONNECT, JVM}, TIERS.index(tiers[item])))
+
+
+@cache
+def _on_spark(path: Path) -> bool:
+    """Whether a notebook opens a session, or a module's tests ask for the one that there is."""
+    sign = NOTEBOOK_ON_SPARK if path.suffix == ".ipynb" else ASKS_FOR_SPARK
+    return sign.search(path.read_text("utf-8")) is not None
+
+
+@cache
+def _notebooks(name: str) -> list[Path]:
+    """A lesson, or tasks with their solutions."""
+    return list((ROOT / "notebooks").rglob(f"{name}.ipynb"))
 
 
 @cache
 def _scope(nodeid: str) -> str:
-    """What one core runs in one go: a module, and together what shares a server that takes long to start."""
+    """What one core runs in one go: a module, and together what shares a server or a session that starts slowly."""
     module, _, test = nodeid.partition("::")
     if module.startswith("tests/interop/"):
-        return "tests/interop"  # real brokers on fixed ports
+        return INTEROP  # real brokers on fixed ports
     if module == "tests/notebooks/test_running.py":
-        # Each runs a whole notebook; those that ask for Spark share a Connect server.
         name = NOTEBOOK.search(test)
-        texts = [path.read_text("utf-8") for path in (ROOT / "notebooks").rglob(f"{name[0]}.ipynb")] if name else []
-        return "Spark Connect" if any("rmqlab.spark(" in text for text in texts) else nodeid
-    # One Spark session: a JVM that is warm does in one second what a new one does in ten.
-    path = ROOT / module
-    return "Spark" if path.suffix == ".py" and ASKS_FOR_SPARK.search(path.read_text("utf-8")) else module
+        return CONNECT if name and any(map(_on_spark, _notebooks(name[0]))) else nodeid
+    if _on_spark(ROOT / module):
+        return JVM if module.endswith(".ipynb") else SPARK
+    return module
+
+
+def _shared_jvm(stash: pytest.Stash) -> SharedJvm | None:
+    """The JVM for notebooks on Spark; None without PySpark or Java: then they say so themselves."""
+    from rmqlab.spark.session import SparkMissingError
+    from tests.proof.spark_servers import SharedJvm
+
+    if SHARED_JVM not in stash:
+        stash[SHARED_JVM] = None
+        with suppress(SparkMissingError):
+            stash[SHARED_JVM] = SharedJvm()
+    return stash[SHARED_JVM]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Lead the sessions of notebooks that are compared strictly into one JVM, one session after the other."""
+    if _scope(item.nodeid) != JVM:
+        return (yield)
+    jvm = _shared_jvm(item.config.stash)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (jvm.environment if jvm else {}).items():
+            patch.setenv(name, value)
+        result = yield
+    if jvm and (nextitem is None or nextitem.path != item.path):
+        jvm.free()
+        if nextitem is None or _scope(nextitem.nodeid) != JVM:
+            jvm.end()
+            del item.config.stash[SHARED_JVM]
+    return result
 
 
 @pytest.hookimpl(optionalhook=True)
