@@ -193,8 +193,8 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
         right = Passed(name, judge(name, answer))
     except CheckFailed as failed:
         note("task", name.partition("-")[0], name, right=False)
-        lines = list(map(str, failed.lines))
-        return NotYet(name, show, failed.hint, explained(failed.rule), failed.problem, lines, failed.picture)
+        failed.rule = explained(failed.rule)
+        return NotYet(name, show, failed)
     note("task", name.partition("-")[0], name, right=True)
     return right
 

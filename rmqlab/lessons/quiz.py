@@ -83,13 +83,6 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The questions of one lesson, as in data/quiz/NN.json."""
-
-    lesson: str
-    questions: list[Question]
-
-
 class Quiz:
     """The questions of a lesson, to be answered: `answered` has the number of the first choice by question id."""
 
@@ -185,8 +178,8 @@ def quiz(name: str) -> Quiz:
     known = sorted(path.stem for path in folder.glob("*.json"))
     if name not in known:
         raise BadInput(f"no quiz {name!r}; a quiz is named by its lesson's number: {', '.join(known)}")
-    found = msgspec.json.decode((folder / f"{name}.json").read_bytes(), type=Lesson)
-    return Quiz(name, [_told(one) for one in found.questions])
+    found = msgspec.json.decode((folder / f"{name}.json").read_bytes())
+    return Quiz(name, [_told(one) for one in msgspec.convert(found["questions"], list[Question])])
 
 
 def _told(question: Question) -> Question:

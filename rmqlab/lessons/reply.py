@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import ENGLISH, language, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rmqlab.show.figure import Picture
+    from rmqlab.lessons.check import CheckFailed
 
 STEPS = ("hint", "rule", "evidence")
 # In plain text these two are the same in every language: who counts tasks looks for them.
@@ -38,24 +36,16 @@ class Passed:
 class NotYet:
     """An answer that is not right yet: a hint, and up to the step that was asked for the rule and the evidence."""
 
-    def __init__(
-        self,
-        name: str,
-        show: str,
-        hint: str,
-        rule: str = "",
-        problem: str = "",
-        lines: Sequence[str] = (),
-        picture: Picture | None = None,
-    ) -> None:
+    def __init__(self, name: str, show: str, failed: CheckFailed) -> None:
         """`show` is one of ``STEPS``."""
-        self.name, self.show, self.hint = name, show, hint
+        self.name, self.hint = name, failed.hint
         step = STEPS.index(show)
-        self.rule = rule if step >= STEPS.index("rule") else ""
-        seen = step >= STEPS.index("evidence")
-        self.problem, self.lines, self.picture = (problem, list(lines), picture) if seen else ("", [], None)
-        further = [(one, there) for one, there in zip(STEPS, (hint, rule, problem or lines), strict=True) if there]
-        self.next_step = next((one for one, _ in further if STEPS.index(one) > step), None)
+        self.rule = failed.rule if step >= STEPS.index("rule") else ""
+        self.problem, self.lines, self.picture = "", list[str](), None
+        if show == "evidence":
+            self.problem, self.lines, self.picture = failed.problem, list(map(str, failed.lines)), failed.picture
+        there = {"rule": failed.rule, "evidence": failed.problem or failed.lines}
+        self.next_step = next((one for one in STEPS[step + 1 :] if there[one]), None)
 
     def __bool__(self) -> bool:
         """False: the answer is not right."""

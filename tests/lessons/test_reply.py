@@ -72,8 +72,8 @@ def test_html_says_the_same_and_shows_the_picture(one_check):
 
 
 def test_a_reply_without_a_rule_leads_to_the_evidence():
-    assert NotYet("x", "hint", "Think.", problem="no").next_step == "evidence"
-    assert NotYet("x", "hint", "Give a number.").next_step is None
+    assert NotYet("x", "hint", CheckFailed("Think.", problem="no")).next_step == "evidence"
+    assert NotYet("x", "hint", CheckFailed("Give a number.")).next_step is None
 
 
 def test_rows_are_put_into_words():
