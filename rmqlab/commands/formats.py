@@ -22,22 +22,11 @@ FORMATS = {
 _FENCE = re.compile(r"^```json\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
-def page(name: str) -> str:
-    """The page of a format, in Markdown."""
-    return (carried("formats") / f"{name}.md").read_text(encoding="utf-8")
-
-
-def example(name: str) -> str:
-    """The example of a format: what a file of it holds."""
-    return _parts(name)[1]
-
-
-def _parts(name: str) -> tuple[str, str, str]:
-    """What stands before the example, the example, and what follows."""
-    found = _FENCE.search(page(name))
-    if found is None:
-        raise ValueError(f"no example in the page of {name}")
-    return found.string[: found.start()], found[1], found.string[found.end() :]
+def parts(name: str) -> tuple[str, str, str]:
+    """What stands before the example in the page of a format, the example, and what follows."""
+    text = (carried("formats") / f"{name}.md").read_text(encoding="utf-8")
+    about, example, fields = _FENCE.split(text, maxsplit=1)
+    return about, example, fields
 
 
 class PrintExample(argparse.Action):
@@ -46,7 +35,7 @@ class PrintExample(argparse.Action):
     def __call__(self, parser: ArgumentParser, *_: Any) -> None:
         """Print and end."""
         name = str(self.const)
-        about, lines, fields = _parts(name)
+        about, lines, fields = parts(name)
         print(about.rstrip() + "\n" + fields.rstrip(), file=sys.stderr, flush=True)
         sys.stdout.write(lines)
         parser.exit(0)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rmqlab.runtime.network import Connection
 
 
+REQUESTS = {int(code): code.name for code in RequestCode}
+RESPONSES = {int(code): code.name for code in ResponseCode}
+
+
 class FrameRecord(NamedTuple):
     """A frame: when it left and when it arrives (ms), from whom to whom.
 
@@ -49,17 +53,10 @@ class FrameLog:
         if command.flag & RESPONSE:
             way = S2C if direction == C2S else C2S
             request = self._asked.pop((connection.number, way, command.opaque), None)
-            answer = _name(ResponseCode, command.code)
+            answer = RESPONSES.get(command.code, f"code {command.code}")
         else:
-            request = _name(RequestCode, command.code)
+            request = REQUESTS.get(command.code, f"code {command.code}")
             if not command.flag & ONEWAY:
                 self._asked[connection.number, direction, command.opaque] = request
         number, sent, due = len(self.records), sent_us / 1_000, due_us / 1_000
         self.records.append(FrameRecord(number, sent, due, source, target, request, answer, command.opaque))
-
-
-def _name(codes: type[RequestCode | ResponseCode], code: int) -> str:
-    try:
-        return codes(code).name
-    except ValueError:
-        return f"code {code}"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.commands.formats import FORMATS, example, page
+from rmqlab.commands.formats import FORMATS, parts
 from rmqlab.errors import BadInput
 from rmqlab.lab import scenario as scenarios
 from rmqlab.search.lint.members import GROUP_FIELDS, MEMBER_FIELDS
@@ -22,7 +22,7 @@ def test_example_is_printed_alone_and_explained_beside(verb, capsys):
         main([verb, "--example"])
     assert ended.value.code == 0
     printed = capsys.readouterr()
-    assert printed.out == example(FORMATS[verb])
+    assert printed.out == parts(FORMATS[verb])[1]
     assert all(json.loads(line) for line in printed.out.splitlines())
     assert printed.err.startswith("# ")
     assert "```" not in printed.err
@@ -32,7 +32,7 @@ def test_example_is_printed_alone_and_explained_beside(verb, capsys):
 @pytest.fixture
 def file(tmp_path, request):
     path = tmp_path / "example.jsonl"
-    path.write_text(example(request.param), encoding="utf-8")
+    path.write_text(parts(request.param)[1], encoding="utf-8")
     return path
 
 
@@ -58,7 +58,7 @@ def test_an_audit_reads_every_line(file):
 
 
 def named(name):
-    return set(re.findall(r"`(\w+)`", page(name)))
+    return set(re.findall(r"`(\w+)`", "".join(parts(name))))
 
 
 def test_pages_name_every_field():
@@ -112,6 +112,6 @@ def test_a_misspelled_member_or_step_is_told_what_is_meant(tmp_path, capsys, val
 @pytest.mark.parametrize("option", [["--property", "no-los"], ["--vary", "thread"]])
 def test_misspelled_names_of_explore(tmp_path, capsys, option):
     path = tmp_path / "s.jsonl"
-    path.write_text(example("scenario"))
+    path.write_text(parts("scenario")[1])
     assert main(["explore", str(path), *option]) == 2
     assert "did you mean" in capsys.readouterr().err
