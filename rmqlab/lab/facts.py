@@ -17,7 +17,7 @@ from rmqlab.lab.recorded_events import Consumed, Recorded
 from rmqlab.protocol.codes import ResponseCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 BROKER = "broker"
 SCENARIO = "scenario"
@@ -54,8 +54,8 @@ class FactLog(list[Fact]):
         return (fact for fact in self if fact.event.kind in kinds)
 
 
-def fact_in_words(fact: Fact) -> str:
-    """A fact as a sentence: who did what.
+def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
+    """A fact as a sentence: who did what. `told` says how the version of a subscription (epoch ms) is written.
 
     >>> from rmqlab.events import Rebalance
     >>> fact_in_words(Fact(0, "A", Rebalance("A", "G", "T", [0, 1])))
@@ -72,7 +72,9 @@ def fact_in_words(fact: Fact) -> str:
             return f"the broker takes a heartbeat of {client}" + (f" with {asked}" if asked else "")
         case True, "subscription":
             new = f["new"]
-            text = "nothing" if new is None else f"{new.expression_type} {new.sub_string}, version {new.sub_version}"
+            text = "nothing"
+            if new is not None:
+                text = f"{new.expression_type} {new.sub_string}, version {told(new.sub_version)}"
             return f"the broker now holds for group {group}, topic {f['topic']}: {text} (from {client})"
         case True, "register" | "unregister" | "expired":
             verb = {"register": "registers", "unregister": "takes leave of", "expired": "forgets"}[fact.kind]
@@ -92,7 +94,7 @@ def fact_in_words(fact: Fact) -> str:
         case False, "heartbeat":
             return f"{who} sends a heartbeat"
         case False, "restamp":
-            return f"{who} stamps its subscription of {f['topic']} anew: version {f['version']}"
+            return f"{who} stamps its subscription of {f['topic']} anew: version {told(f['version'])}"
         case False, "rebalance":
             return f"{who} owns queues {', '.join(map(str, f['queues'])) or 'none'} of {f['topic']}"
         case False, "pull_result":
@@ -101,6 +103,8 @@ def fact_in_words(fact: Fact) -> str:
             return (
                 f"{who} drops offset {f['offset']} of {place} itself: tag {f['tag']}, but it asked {f['subscription']}"
             )
+        case False, "correct_offset":
+            return f"{who} moves its offset of {place} to {f['offset']} although it consumed nothing"
         case False, "consume":
             return (
                 f"{who}'s listener {'takes' if f['success'] else 'refuses'} {f['body']} ({place}, offset {f['offset']})"

@@ -84,7 +84,7 @@ WRONG = [
     ("01-rule", lambda: not_strict, "four sentences", "strictly higher", "your function gives"),
     ("01-protocol", lambda: "all", "Give rules", "", ""),
     ("01-protocol", lambda: RULES, "Follow one message", "one slot", "nobody gets MsgStr0 (tagA)"),
-    ("01-protocol", lambda: RULES.replace(update_subscription=keep_all), "Follow one", "own tags", "drops queue 2"),
+    ("01-protocol", lambda: RULES.replace(update_subscription=keep_all), "Follow one", "own tags", "itself: tag"),
     (
         "01-protocol",
         lambda: RULES.replace(update_subscription=keep_all, client_keeps=lambda _, tag: True),
