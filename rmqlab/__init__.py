@@ -119,7 +119,8 @@ def __getattr__(name: str) -> object:
     if name in ("show", "spark"):
         return import_module(f"rmqlab.{name}")
     if name in __all__:
-        return getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
+        globals()[name] = found = getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

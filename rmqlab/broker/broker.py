@@ -16,7 +16,7 @@ from rmqlab.broker.consumer_manage_processor import (
     ConsumerOffsetManager,
 )
 from rmqlab.broker.consumer_manager import ConsumerIdsChangeListener, ConsumerManager
-from rmqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack, SendParts
+from rmqlab.broker.consumer_send_msg_back import SendParts, consumer_send_msg_back
 from rmqlab.broker.processor import Broker2Client, BrokerHooks, ProcessorError, Timers, system_error
 from rmqlab.broker.pull_check import PullParts
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
@@ -25,6 +25,7 @@ from rmqlab.broker.schedule_message_service import ScheduleMessageService
 from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import SCHEDULE_TOPIC, is_retry_topic
+from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, BrokerRegistration, TopicConfig
 from rmqlab.rules import DEFAULT_RULES
@@ -132,10 +133,11 @@ class Broker:
             parts, store, self.consumer_offset_manager, self.pull_request_hold_service, timers, hooks
         )
         self.send_message_processor = SendMessageProcessor(sending)
-        self._handlers: dict[int, Handler] = {}
+        self._handlers: dict[int, Handler] = {
+            RequestCode.CONSUMER_SEND_MSG_BACK: partial(consumer_send_msg_back, sending)
+        }
         for part in (
             self.send_message_processor,
-            ConsumerSendMsgBack(sending),
             self.pull_message_processor,
             ClientManageProcessor(
                 config,

@@ -28,14 +28,24 @@ _TOPICS, _GROUPS, _OFFSETS = 2048, 2048, 1024
 
 
 class ConfigFile(NamedTuple):
-    """A file of `config/`: its name, how its text is made, and how it is taken in.
+    """A file of `config/`: its name, what stands in it, and how its text is taken in.
 
-    `decode` raises `FrameError` for a text that fastjson could not read.
+    `body` is of the moment it is called: the tables may change afterwards. `decode` raises `FrameError` for a text that
+    fastjson could not read.
     """
 
     name: str
-    encode: Callable[[], str]
+    body: Callable[[], RemotingSerializable]
     decode: Callable[[str], None]
+
+    def encode(self) -> str:
+        """Return the file's text."""
+        return file_text(self.body())
+
+
+def file_text(body: RemotingSerializable) -> str:
+    """Return a body as the text of its file (`RemotingSerializable.toJson(prettyFormat=true)`)."""
+    return fastjson.pretty(to_json(body))
 
 
 class DelayOffsetSerializeWrapper(RemotingSerializable):
@@ -64,11 +74,11 @@ class BrokerTables:
     def files(self) -> list[ConfigFile]:
         """Return the files, in the order in which 4.8.0 loads them."""
         return [
-            ConfigFile("topics.json", lambda: fastjson.pretty(to_json(self.topics())), self._take_topics),
-            ConfigFile("consumerOffset.json", lambda: fastjson.pretty(to_json(self.offsets())), self._take_offsets),
-            ConfigFile("subscriptionGroup.json", lambda: fastjson.pretty(to_json(self.groups())), self._take_groups),
-            ConfigFile("consumerFilter.json", self._filters.encode, self._filters.decode),
-            ConfigFile("delayOffset.json", lambda: fastjson.pretty(to_json(self.delays())), self._take_delays),
+            ConfigFile("topics.json", self.topics, self._take_topics),
+            ConfigFile("consumerOffset.json", self.offsets, self._take_offsets),
+            ConfigFile("subscriptionGroup.json", self.groups, self._take_groups),
+            ConfigFile("consumerFilter.json", self._filters.body, self._filters.decode),
+            ConfigFile("delayOffset.json", self.delays, self._take_delays),
         ]
 
     def topics(self) -> TopicConfigSerializeWrapper:

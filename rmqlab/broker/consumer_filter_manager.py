@@ -153,13 +153,13 @@ class ConsumerFilterManager:
             if not groups:
                 del self.filter_data_by_topic[topic]
 
-    def encode(self) -> str:
-        """Clean up, then write everything as `config/consumerFilter.json` has it."""
+    def body(self) -> RemotingSerializable:
+        """Clean up, then return everything as `config/consumerFilter.json` has it."""
         self.clean()
-        return encode_filter_data(self.filter_data_by_topic, self._capacity)
+        return filter_data_body(self.filter_data_by_topic, self._capacity)
 
     def decode(self, text: str) -> None:
-        """Load what `encode` wrote. Raises `FrameError` for a text fastjson could not read.
+        """Load the text of what `body` gave. Raises `FrameError` for a text fastjson could not read.
 
         Whoever was alive is dead since 30 s ago, though not since before it was born. If one entry's bloom data is of
         another k or m, nothing at all is loaded: the stored bitmaps mean something else.
@@ -259,10 +259,13 @@ class _File(RemotingSerializable):
     filter_data_by_topic: dict[str, _Topic | None] | None = None
 
 
-def encode_filter_data(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY) -> str:
-    """Write all filter data. `capacity` is the length of the topics' table: another one after a file was loaded."""
+def filter_data_body(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY) -> RemotingSerializable:
+    """Return all filter data as the file has it.
+
+    `capacity` is the length of the topics' table: another one after a file was loaded.
+    """
     topics = {str(topic): groups for topic, groups in data.items()}
-    stored = _File(
+    return _File(
         {
             topic: _Topic(
                 {group: _stored(topics[topic][group]) for group in _order(topics[topic], _GROUPS_CAPACITY)}, topic
@@ -270,7 +273,6 @@ def encode_filter_data(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY)
             for topic in _order(topics, capacity)
         }
     )
-    return fastjson.pretty(to_json(stored))
 
 
 def filter_data_text(data: ConsumerFilterData | None) -> str:

@@ -28,7 +28,7 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.topics import dlq_topic, retry_topic
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
@@ -37,7 +37,6 @@ from rmqlab.store.message_store import MessageStore
 from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
-    from rmqlab.broker.processor import Handler
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
@@ -61,58 +60,52 @@ class SendParts(NamedTuple):
     hooks: BrokerHooks
 
 
-class ConsumerSendMsgBack:
-    """Stores messages that a consumer could not handle once more, for its group."""
+def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+    """Store a message of the commit log, which a consumer could not handle, once more for its group.
 
-    def __init__(self, parts: SendParts) -> None:
-        self._config, self._store, self._topics, self._groups, self._choose, self._hooks = parts
-        self.handlers: dict[int, Handler] = {RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back}
-
-    def _send_back(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        """Store a message of the commit log once more.
-
-        Delay level 0 means level 3 and one higher with every time; a negative level, or as many times as allowed (16),
-        makes it a dead letter. Raises ProcessorError when a required field is null.
-        """
-        header = command.decode_header(ConsumerSendMsgBackRequestHeader)
-        require(header, ("offset", "group", "delay_level"))
-        group = header.group
-        group_config = self._groups.find_subscription_group_config(group)
-        if group_config is None:
-            return RemotingCommand.response(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
-            )
-        if not is_writeable(self._config.broker_permission):
-            return RemotingCommand.response(
-                ResponseCode.NO_PERMISSION, f"the broker[{self._config.broker_ip1}] sending message is forbidden"
-            )
-        if group_config.retry_queue_nums <= 0:
-            return success()
-        topic = retry_topic(group)
-        queue_id = self._choose(f"queue of {topic}", group_config.retry_queue_nums)
-        topic_config = self._topics.create_topic_in_send_message_back_method(
-            topic, group_config.retry_queue_nums, PERM_READ_WRITE, UNIT_SUB_FLAG if header.unit_mode else 0
+    Delay level 0 means level 3 and one higher with every time; a negative level, or as many times as allowed (16),
+    makes it a dead letter. Raises ProcessorError when a required field is null.
+    """
+    config, store, topics, groups, choose, hooks = parts
+    header = command.decode_header(ConsumerSendMsgBackRequestHeader)
+    require(header, ("offset", "group", "delay_level"))
+    group = header.group
+    group_config = groups.find_subscription_group_config(group)
+    if group_config is None:
+        return RemotingCommand.response(
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
         )
-        if not is_writeable(topic_config.perm):
-            remark = f"the topic[{topic}] sending message is forbidden"
-            return RemotingCommand.response(ResponseCode.NO_PERMISSION, remark)
-        message = self._store.look_message_by_offset(header.offset)
-        if message is None:
-            return system_error(f"look message by offset failed, {header.offset}")
-        message.properties.setdefault(PROPERTY_RETRY_TOPIC, message.topic)
-        message.wait_store_msg_ok = False
-        delay_level = header.delay_level
-        if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
-            topic, queue_id = dead_letter_place(group, self._topics, self._choose)
-        else:
-            message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
-        result = self._store.async_put_message(_copy_for(message, topic, queue_id), now)
-        if result.status is not PutMessageStatus.PUT_OK:
-            return system_error(result.status.name)
-        if self._hooks.on_sent_back is not None:
-            retried = message.properties.get(PROPERTY_RETRY_TOPIC)
-            self._hooks.on_sent_back(group, message.topic if is_blank(retried) else str(retried), now)
+    if not is_writeable(config.broker_permission):
+        return RemotingCommand.response(
+            ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip1}] sending message is forbidden"
+        )
+    if group_config.retry_queue_nums <= 0:
         return success()
+    topic = retry_topic(group)
+    queue_id = choose(f"queue of {topic}", group_config.retry_queue_nums)
+    topic_config = topics.create_topic_in_send_message_back_method(
+        topic, group_config.retry_queue_nums, PERM_READ_WRITE, UNIT_SUB_FLAG if header.unit_mode else 0
+    )
+    if not is_writeable(topic_config.perm):
+        remark = f"the topic[{topic}] sending message is forbidden"
+        return RemotingCommand.response(ResponseCode.NO_PERMISSION, remark)
+    message = store.look_message_by_offset(header.offset)
+    if message is None:
+        return system_error(f"look message by offset failed, {header.offset}")
+    message.properties.setdefault(PROPERTY_RETRY_TOPIC, message.topic)
+    message.wait_store_msg_ok = False
+    delay_level = header.delay_level
+    if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
+        topic, queue_id = dead_letter_place(group, topics, choose)
+    else:
+        message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
+    result = store.async_put_message(_copy_for(message, topic, queue_id), now)
+    if result.status is not PutMessageStatus.PUT_OK:
+        return system_error(result.status.name)
+    if hooks.on_sent_back is not None:
+        retried = message.properties.get(PROPERTY_RETRY_TOPIC)
+        hooks.on_sent_back(group, message.topic if is_blank(retried) else str(retried), now)
+    return success()
 
 
 class QueuePlace(NamedTuple):

@@ -77,7 +77,6 @@ class MQClientAPI:
         """Send a request that gets no answer."""
         request = RemotingCommand.request(code, header, body)
         request.remark = remark
-        request.mark_oneway()
         await self._runtime.invoke_oneway(addr, request)
 
     def until_noticed(self, timeout_ms: int) -> int:

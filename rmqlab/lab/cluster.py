@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
+from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
 from rmqlab.lab.facts import BROKER, Fact, FactLog
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.broker.config_manager import ConfigFile
+    from rmqlab.protocol.serializable import RemotingSerializable
     from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab.runtime.schedule import Chooser, Timing
     from rmqlab.runtime.virtual import VirtualNode
@@ -138,7 +140,7 @@ class Cluster:
         self.broker_server = self.world.serve(self.broker_address, handler, config.broker_skew_ms)
         if isinstance(handler, LateReput):
             handler.server = self.broker_server
-        self.on_disk: dict[str, str] = {}
+        self.on_disk: dict[str, RemotingSerializable] = {}
         self._uptime_ms = uptime
         self._writes = False
         self._files: dict[str, ConfigFile] = {}
@@ -193,7 +195,7 @@ class Cluster:
 
     def _write(self, name: str, period_ms: int, broker: Broker) -> None:
         if broker is self.broker and self.broker_server.up:
-            self.on_disk[name] = self._files[name].encode()
+            self.on_disk[name] = self._files[name].body()
             now_us = self.world.scheduler.now_us
             self.world.scheduler.at(now_us + period_ms * US_PER_MS, self._write, name, period_ms, broker)
 
@@ -202,7 +204,7 @@ class Cluster:
         broker, routes = self.broker, self.namesrv.route_info_manager
         for file in broker.tables.files():
             if not crash or file.name not in NOW_AND_THEN:
-                self.on_disk[file.name] = file.encode()
+                self.on_disk[file.name] = file.body()
         self.broker_server.stop()
         if not self.namesrv_server.up:
             return
@@ -220,7 +222,7 @@ class Cluster:
         broker = self._make_broker(now, None)
         for file in broker.tables.files():
             if file.name in self.on_disk:
-                file.decode(self.on_disk[file.name])
+                file.decode(file_text(self.on_disk[file.name]))
         delays = broker.schedule_message_service
         delays.shutdown()
         delays.start(now)

@@ -15,6 +15,9 @@ TRANSACTION_NOT_TYPE = 0
 TRANSACTION_PREPARED_TYPE = 0x1 << 2
 TRANSACTION_COMMIT_TYPE = 0x2 << 2
 TRANSACTION_ROLLBACK_TYPE = 0x3 << 2
+TRANSACTION_MASK = 0x3 << 2
+QUEUED_TYPES = frozenset({TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE})
+"""What stands in a queue: messages prepared or rolled back do not."""
 BORNHOST_V6_FLAG = 0x1 << 4
 STOREHOST_V6_FLAG = 0x1 << 5
 STOREHOSTADDRESS_V6_FLAG = STOREHOST_V6_FLAG  # the name in Java
@@ -23,14 +26,9 @@ SINGLE_TAG = "SINGLE_TAG"
 MULTI_TAG = "MULTI_TAG"
 
 
-def transaction_value(flag: int) -> int:
-    """Return the two transaction bits of `flag`, one of the four `TRANSACTION_*` values."""
-    return flag & TRANSACTION_ROLLBACK_TYPE
-
-
 def reset_transaction_value(flag: int, kind: int) -> int:
     """Return `flag` with its two transaction bits replaced by `kind` (a `TRANSACTION_*` value)."""
-    return (flag & ~TRANSACTION_ROLLBACK_TYPE) | kind
+    return (flag & ~TRANSACTION_MASK) | kind
 
 
 COMPRESS_LEVEL = 5

@@ -83,7 +83,12 @@ def _key(key: Any) -> Any:
 
 def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
     """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
-    return hash_set_order(queues, _message_queue_hash, capacity)
+    return list(_queue_order(tuple(queues), capacity))
+
+
+@lru_cache(maxsize=1024)
+def _queue_order(queues: tuple[MessageQueue, ...], capacity: int) -> tuple[MessageQueue, ...]:
+    return tuple(hash_set_order(queues, _message_queue_hash, capacity))
 
 
 @lru_cache(maxsize=65536)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rmqlab.store.store_status import RunningFlags
 
 DELETE_FILES_BATCH_MAX = 10
-MAX_MANUAL_DELETE_FILE_TIMES = 20
 DISK_SPACE_WARNING_LEVEL_RATIO = 0.90
 DISK_SPACE_CLEAN_FORCIBLY_RATIO = 0.85
 _HOUR_MS = 3_600_000
@@ -32,7 +31,6 @@ class CleanService:
         "_consume_queue_table",
         "_delete_expired_index",
         "_last_physical_min_offset",
-        "_manual_delete_times",
         "_running_flags",
     )
 
@@ -48,14 +46,9 @@ class CleanService:
         self._running_flags = running_flags
         self._delete_expired_index = delete_expired_index
         self._last_physical_min_offset = 0
-        self._manual_delete_times = 0
-
-    def execute_delete_files_manually(self) -> None:
-        """Let the next twenty runs delete what is old enough, whatever the hour."""
-        self._manual_delete_times = MAX_MANUAL_DELETE_FILE_TIMES
 
     def run(self, now: int, hour: int, used: float) -> int:
-        """Delete old files at the hours of `deleteWhen`, on a disk that fills up, or when told to.
+        """Delete old files at the hours of `deleteWhen`, and on a disk that fills up.
 
         `hour` is the hour of the day where the broker stands, `used` the part of the disk in use, 0 to 1. Returns how
         many commit log files were deleted.
@@ -64,10 +57,8 @@ class CleanService:
         is_time = any(when.strip() and int(when) == hour for when in config.delete_when.split(";"))
         self.note_disk_space(used)
         is_space_needed = used < 0 or used > config.disk_max_used_space_ratio / 100.0
-        is_manual = self._manual_delete_times > 0
         deleted = 0
-        if is_time or is_space_needed or is_manual:
-            self._manual_delete_times -= is_manual
+        if is_time or is_space_needed:
             at_once = config.clean_file_forcibly_enable and used > DISK_SPACE_CLEAN_FORCIBLY_RATIO
             deleted = self.delete_expired_commit_log_files(now, at_once=at_once)
         self.clean_consume_queues()

@@ -26,10 +26,10 @@ from rmqlab.message.record import (
 )
 from rmqlab.message.sysflag import (
     BORNHOST_V6_FLAG,
+    QUEUED_TYPES,
     STOREHOSTADDRESS_V6_FLAG,
-    TRANSACTION_COMMIT_TYPE,
+    TRANSACTION_MASK,
     TRANSACTION_NOT_TYPE,
-    transaction_value,
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.rules import DEFAULT_RULES
@@ -163,7 +163,7 @@ class CommitLog:
         """
         msg.store_timestamp = now
         msg.body_crc = body_crc(msg.body)
-        if transaction_value(msg.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}:
+        if msg.sys_flag & TRANSACTION_MASK in QUEUED_TYPES:
             level = msg.delay_time_level
             if level > 0:
                 self._delay(msg, level)
@@ -193,7 +193,7 @@ class CommitLog:
         batch, one that is too large, and addresses as `put_message`.
         """
         batch.store_timestamp = now
-        if transaction_value(batch.sys_flag) != TRANSACTION_NOT_TYPE or batch.delay_time_level > 0:
+        if batch.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE or batch.delay_time_level > 0:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         if set_v6_flags:
             _set_v6_flags(batch)
@@ -224,7 +224,7 @@ class CommitLog:
     def _append(self, msg: MessageExt, records: list[bytes], *, is_batch: bool) -> PutMessageResult:
         """Write the records of a message or a batch into one file, with their offsets put right."""
         key = f"{msg.topic}-{msg.queue_id}"
-        is_queued = transaction_value(msg.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}
+        is_queued = msg.sys_flag & TRANSACTION_MASK in QUEUED_TYPES
         queue_offset = self.topic_queue_table.setdefault(key, 0) if is_queued else 0
         ends = list(accumulate(map(len, records)))
         total = ends[-1] if ends else 0

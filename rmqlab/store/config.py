@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from rmqlab.errors import BadInput
@@ -63,6 +64,7 @@ class Settings:
         return camel_case(item.name)
 
     @classmethod
+    @cache
     def property_names(cls) -> dict[str, str]:
         """Return the fields that Java has: their names here, and Java's."""
         named = ((item.name, cls.property_name(item)) for item in fields(cls))  # type: ignore[arg-type]

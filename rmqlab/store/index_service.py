@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
 from rmqlab.message.properties import KEY_SEPARATOR
-from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE, transaction_value
+from rmqlab.message.sysflag import TRANSACTION_MASK, TRANSACTION_ROLLBACK_TYPE
 
 if TYPE_CHECKING:
     from rmqlab.store.commit_log import CommitLog
@@ -42,7 +42,7 @@ class MessageIndex(ABC):
 
     def build_index(self, request: DispatchRequest) -> None:
         """Enter a message under its unique key and each of its keys; a rollback is not entered."""
-        if transaction_value(request.sys_flag) != TRANSACTION_ROLLBACK_TYPE:
+        if request.sys_flag & TRANSACTION_MASK != TRANSACTION_ROLLBACK_TYPE:
             offset, store_timestamp = request.commit_log_offset, request.store_timestamp
             self._waiting.append((request.topic, request.uniq_key, request.keys, offset, store_timestamp))
 

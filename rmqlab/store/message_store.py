@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
 from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.record import decode_record
-from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import TOPIC_MAX_LENGTH
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.clean_service import CleanService
@@ -83,9 +84,6 @@ class MessageStore:
             self.running_flags,
             is_master=broker_id == MASTER_ID,
             reput_from_offset=base_offset,
-        )
-        self.clean_service = CleanService(
-            self.commit_log, self.consume_queue_table, self.running_flags, self._delete_expired_index
         )
         self.queue_reader = QueueReader(self.commit_log, self.store_stats_service, rules, physical_memory_size)
         self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue, self._build_index]
@@ -225,8 +223,7 @@ class MessageStore:
 
     def build_consume_queue(self, request: DispatchRequest) -> None:
         """Enter a message into its queue; a dispatcher, the first of Java's two."""
-        # prepared and rolled back messages are in no queue
-        if transaction_value(request.sys_flag) in {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}:
+        if request.sys_flag & TRANSACTION_MASK in QUEUED_TYPES:
             queue = self.find_consume_queue(request.topic, request.queue_id)
             queue.put_message_position_info(request)
 
@@ -254,6 +251,11 @@ class MessageStore:
     def _build_index(self, request: DispatchRequest) -> None:
         if self.config.message_index_enable:
             self.index_service.build_index(request)
+
+    @cached_property
+    def clean_service(self) -> CleanService:
+        """What deletes old files; most stores live too short to need it."""
+        return CleanService(self.commit_log, self.consume_queue_table, self.running_flags, self._delete_expired_index)
 
     # reads
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.message.java import to_utf8
 from rmqlab.message.record import message_length
-from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -29,7 +29,6 @@ _LEAST_RECORD = message_length(0, 0, 1, 0) + 1
 _CHECKPOINT_GRACE_MS = 3_000
 _FILES_CHECKED = 3
 _MAX_QUEUE_OFFSET = 1 << 60
-_QUEUED = {TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT_TYPE}
 _Key = tuple[str, int]
 
 
@@ -84,7 +83,11 @@ class Recovery:
         count, behind = 0, None
         for request in scan.records():
             count += 1
-            if transaction_value(request.sys_flag) in _QUEUED and not self._check_entry(request) and behind is None:
+            if (
+                request.sys_flag & TRANSACTION_MASK in QUEUED_TYPES
+                and not self._check_entry(request)
+                and behind is None
+            ):
                 behind = request.commit_log_offset
         scan.repair()
         self._check_ends(scan)
@@ -138,7 +141,7 @@ class Recovery:
         No checksum guards that number. It must follow the last one of its queue, or the queue must say so; where
         records were lost before, some may be missing. A topic that was deleted and made again begins at 0.
         """
-        if transaction_value(request.sys_flag) not in _QUEUED:
+        if request.sys_flag & TRANSACTION_MASK not in QUEUED_TYPES:
             return True
         key, offset = (request.topic, request.queue_id), request.consume_queue_offset
         expected = self._next.get(key, 0 if self._is_whole and self._begins_at_zero() else None)

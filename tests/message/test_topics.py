@@ -11,7 +11,6 @@ from rmqlab.message.sysflag import (
     TRANSACTION_COMMIT_TYPE,
     TRANSACTION_PREPARED_TYPE,
     reset_transaction_value,
-    transaction_value,
 )
 
 
@@ -53,5 +52,4 @@ def test_remarks_of_the_broker():
 
 def test_sys_flag_bits():
     assert (BORNHOST_V6_FLAG, STOREHOST_V6_FLAG) == (16, 32)
-    assert transaction_value(0b111111) == 12
     assert reset_transaction_value(TRANSACTION_PREPARED_TYPE | 3, TRANSACTION_COMMIT_TYPE) == 0b1011

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
 from rmqlab.filter.filter import Filter
@@ -257,7 +258,7 @@ class FilterBench:
     def restart(self) -> None:
         """Stop the broker in good order and start another on the same store, with what was written to its files."""
         self.broker.now = self.now
-        written = self.broker.consumer_filter_manager.encode()
+        written = file_text(self.broker.consumer_filter_manager.body())
         topics = self.broker.topic_config_manager.topic_config_table
         del self.store.dispatchers[0]
         self.broker = self._started()

@@ -462,14 +462,14 @@ def test_a_disk_that_fills_up_is_noticed_before_it_is_full(opened):
     assert one.put("T", b"3").status is PutMessageStatus.PUT_OK
 
 
-def test_old_files_are_deleted_at_their_hour_and_by_hand(opened, tmp_path):
+def test_old_files_are_deleted_at_their_hour(opened, tmp_path):
     one = filled(opened, count=100, delete_when="25", file_reserved_time=1)
     log = tmp_path / "store" / "commitlog"
     files = len(list(log.iterdir()))
     assert files > 4
     one.durable._clean(NOW + 2 * 3_600_000)
     assert len(list(log.iterdir())) == files  # old enough, but not the hour
-    one.store.clean_service.execute_delete_files_manually()
+    one.store.config.delete_when = ";".join(map(str, range(24)))
     one.durable._clean(NOW + 2 * 3_600_000)
     assert len(list(log.iterdir())) == max(files - 10, 1)
     assert one.store.get_min_offset_in_queue("T", 0) > 0

@@ -34,7 +34,7 @@ from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_properties
 from rmqlab.message.record import RecordError
-from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_NOT_TYPE, transaction_value
+from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_MASK, TRANSACTION_NOT_TYPE
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.header import RemotingCommandException
@@ -249,7 +249,7 @@ def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iter
         return
     for number, (message, offset_id) in enumerate(zip(messages, str(told.msg_id).split(","), strict=False)):
         properties = message.properties
-        is_half = transaction_value(header.sys_flag) != TRANSACTION_NOT_TYPE
+        is_half = header.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE
         if is_half or properties.get(PROPERTY_DELAY_TIME_LEVEL, "0") != "0":
             yield _unplaced(t, message)
             continue

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.config_manager import file_text
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.processor import Timers
 from rmqlab.broker.pull_request_hold_service import PullRequest
@@ -132,7 +133,7 @@ class Fingerprint:
             () if lanes is None else self._under_way(walk, lanes),
             self._history.state(),
             tuple((one.address, one.up, one.skew_ms, walk.of(one.hold)) for one in world.servers.values()),
-            tuple(sorted(cluster.on_disk.items())),
+            tuple((name, file_text(body)) for name, body in sorted(cluster.on_disk.items())),
         )
         ranks = {version: rank for rank, version in enumerate(sorted(set(walk.versions)))}
         slowest = min((node.skew_ms for node in world.nodes.values()), default=0)
