@@ -17,7 +17,6 @@ from rmqlab.client.client_error import (
 )
 from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.client.topic_routes import TopicPublishInfo
-from rmqlab.message.batch import MessageBatch, UnsupportedBatch
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.message import Message
 from rmqlab.message.properties import (
@@ -27,7 +26,6 @@ from rmqlab.message.properties import (
     in_hash_map_order,
     properties_to_string,
 )
-from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE, compress
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import ResponseCode
@@ -124,7 +122,7 @@ class DefaultMQProducer:
 
     async def send(
         self,
-        message: Message | Sequence[Message],
+        message: Message,
         queue: MessageQueue | None = None,
         *,
         selector: MessageQueueSelector | None = None,
@@ -133,8 +131,7 @@ class DefaultMQProducer:
     ) -> SendResult:
         """Send and wait for the answer: to the next queue in turn, to `queue`, or to what `selector` picks by `arg`.
 
-        Only the first way tries again (twice). Several messages go as one batch. Raises `MQClientError`,
-        `MQBrokerError`, `RemotingError`.
+        Only the first way tries again (twice). Raises `MQClientError`, `MQBrokerError`, `RemotingError`.
         """
         result = await self._send(message, queue, selector, arg, timeout_ms, oneway=False)
         if result is None:
@@ -154,7 +151,7 @@ class DefaultMQProducer:
 
     async def _send(
         self,
-        message: Message | Sequence[Message],
+        message: Message,
         queue: MessageQueue | None,
         selector: MessageQueueSelector | None,
         arg: object,
@@ -164,20 +161,19 @@ class DefaultMQProducer:
     ) -> SendResult | None:
         timeout = self.config.send_msg_timeout if timeout_ms is None else timeout_ms
         begin = self.instance.runtime.now()
-        single = message if isinstance(message, Message) else self._batch(message)
         self.make_sure_state_ok()
-        check_message(single, self.config.max_message_size)
+        check_message(message, self.config.max_message_size)
         if queue is None and selector is None:
             times = 1 if oneway else 1 + self.config.retry_times_when_send_failed
 
             async def attempt(to: MessageQueue, _: TopicPublishInfo, left_ms: int) -> SendResult | None:
-                return await self._send_kernel(single, to, left_ms, oneway=oneway)
+                return await self._send_kernel(message, to, left_ms, oneway=oneway)
 
-            return await self.send_default(single, timeout, begin, attempt, times)
-        queue = await self.queue_of(single, queue, selector, arg)
+            return await self.send_default(message, timeout, begin, attempt, times)
+        queue = await self.queue_of(message, queue, selector, arg)
         if timeout < self.instance.runtime.now() - begin:
             raise RemotingTooMuchRequestError("call timeout")
-        return await self._send_kernel(single, queue, timeout, oneway=oneway)
+        return await self._send_kernel(message, queue, timeout, oneway=oneway)
 
     async def queue_of(
         self, message: Message, queue: MessageQueue | None, selector: MessageQueueSelector | None, arg: object
@@ -283,13 +279,11 @@ class DefaultMQProducer:
         if addr is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
         now = instance.runtime.now()
-        batch = isinstance(message, MessageBatch)
-        if not batch:
-            instance.unique_ids.set_unique_id(message, now)
+        instance.unique_ids.set_unique_id(message, now)
         body, sys_flag = message.body or b"", 0
         if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
             sys_flag |= TRANSACTION_PREPARED_TYPE
-        if not batch and len(body) >= config.compress_msg_body_over_howmuch:
+        if len(body) >= config.compress_msg_body_over_howmuch:
             sys_flag |= COMPRESSED_FLAG
             body = compress(body)
         header = SendMessageRequestHeaderV2(
@@ -304,7 +298,6 @@ class DefaultMQProducer:
             properties_to_string(in_hash_map_order(message.properties)),
             0,
             config.unit_mode,
-            batch=batch,
         )
         if is_retry_topic(message.topic):
             # the two counts travel in the header; the text of the properties was made before they are taken out
@@ -315,17 +308,6 @@ class DefaultMQProducer:
             if maximum is not None:
                 header.max_reconsume_times = parse_int(maximum)
         return addr, body, header
-
-    def _batch(self, messages: Sequence[Message]) -> MessageBatch:
-        try:
-            batch = MessageBatch.generate_from_list(messages)
-            for message in batch:
-                check_message(message, self.config.max_message_size)
-                self.instance.unique_ids.set_unique_id(message, self.instance.runtime.now())
-            batch.body = batch.encode()
-        except (UnsupportedBatch, RecordError, MQClientError) as error:
-            raise MQClientError("Failed to initiate the MessageBatch") from error
-        return batch
 
 
 def _with_code(text: str, code: int) -> MQClientError:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
-from rmqlab.message.batch import MessageBatch
 from rmqlab.message.message import MessageExt, MessageQueue
 from rmqlab.message.properties import PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
 
@@ -53,7 +52,7 @@ class SendResult:
         """Read a broker's answer to a send."""
         return cls(
             status,
-            ",".join(str(one.unique_id) for one in message) if isinstance(message, MessageBatch) else message.unique_id,
+            message.unique_id,
             header.msg_id,
             MessageQueue(message.topic, broker_name, header.queue_id),
             header.queue_offset,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.message.batch import encode_messages
 from rmqlab.message.message import Message
 from rmqlab.message.record import decode_records
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
@@ -12,6 +11,7 @@ from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
 from rmqlab.store.store_status import PutMessageResult, PutMessageStatus
+from tests.proof.clients.batch_send import encode_messages
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 MINE = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}

@@ -8,6 +8,7 @@ from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStat
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import MessageModel
+from tests.proof.clients.batch_send import send_batch
 
 SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
 OK, SUSPEND = ConsumeOrderlyStatus.SUCCESS, ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -26,7 +27,7 @@ def run(world):
         world.run(2_500)
         producer = world.producer()
         world.do(producer.start())
-        world.do(producer.send([Message.of("T", body.encode()) for body in bodies], QUEUE))
+        world.do(send_batch(producer, [Message.of("T", body.encode()) for body in bodies], QUEUE))
         world.run(ms)
         return consumer
 

@@ -13,6 +13,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageResponseHeader
 from rmqlab.runtime.runtime import RemotingTimeoutError
+from tests.proof.clients.batch_send import send_batch
 from tests.proof.fixed_chooser import FixedChooser
 
 SEND = RequestCode.SEND_MESSAGE_V2
@@ -229,14 +230,14 @@ def test_one_way_waits_for_nothing_and_tries_once(world, producer):
 
 def test_a_batch_goes_in_one_request(world, producer):
     messages = [Message.of("T", b"%d" % i, "tagA") for i in range(3)]
-    result = world.do(producer.send(messages))
+    result = world.do(send_batch(producer, messages))
     ((_, command),) = world.requests("P", RequestCode.SEND_BATCH_MESSAGE)
     assert command.header.batch
     assert result.msg_id == ",".join(m.unique_id for m in messages)
     assert len(result.offset_msg_id.split(",")) == 3
     for bad in ([], [messages[0], Message.of("U", b"x")], [Message.of("%RETRY%G", b"x")]):
         with pytest.raises(MQClientError, match="Failed to initiate the MessageBatch"):
-            world.do(producer.send(bad))
+            world.do(send_batch(producer, bad))
 
 
 def test_a_delayed_message_waits_at_the_broker(world, producer):

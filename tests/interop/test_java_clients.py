@@ -12,6 +12,7 @@ from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
+from tests.proof.clients.batch_send import send_batch
 from tests.proof.clients.socket_clients import SocketClients
 
 CHECKS = ["sends", "delay", "ordered", "transaction", "lite", "sql", "retry", "broadcast", "trace", "article"]
@@ -55,7 +56,7 @@ def test_our_clients_of_the_real_broker(real_cluster, tmp_path):
                 message = Message.of("T", b"%d" % number, "even" if number % 2 == 0 else "odd")
                 message.put_user_property("a", str(number))
                 await producer.send(message, MessageQueue("T", "broker-a", number % 2))
-            await producer.send([Message.of("T", b"batch", "even"), Message.of("T", b"batch", "odd")])
+            await send_batch(producer, [Message.of("T", b"batch", "even"), Message.of("T", b"batch", "odd")])
             await producer.send(Message.of("T", bytes(50_000), "large"))
             config = PushConsumerConfig(consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
             await clients.push_consumer("TagG", {"T": "odd || large"}, listener, config)

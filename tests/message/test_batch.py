@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.batch import MessageBatch, UnsupportedBatch, decode_messages, encode_message
+from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message
 from rmqlab.message.record import RecordError
+from tests.proof.clients.batch_send import MessageBatch, UnsupportedBatch, encode_message
 
 plain = st.text(st.characters(codec="utf-8", exclude_characters="\x01\x02"), min_size=1, max_size=20)
 messages = st.builds(

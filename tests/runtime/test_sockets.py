@@ -14,6 +14,7 @@ from rmqlab.message.message import Message, MessageQueue
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.serve_config import Endpoint
+from tests.proof.clients.batch_send import send_batch
 from tests.proof.clients.socket_clients import SocketClients
 
 
@@ -92,7 +93,7 @@ def test_orderly_and_batch(net):
         async with net.cluster() as served, SocketClients(served.namesrv_addr) as clients:
             producer = await clients.producer("PG")
             await producer.create_topic("TBW102", "T", 1)
-            await producer.send([Message("T", b"%d" % number) for number in range(5)])
+            await send_batch(producer, [Message("T", b"%d" % number) for number in range(5)])
             await producer.send_oneway(Message("T", b"5"))
             await clients.push_consumer("OG", {"T": "*"}, listener, _from_first(orderly=True))
             await net.soon(lambda: len(got) == 6)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.batch import encode_messages
 from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Host, Message
 from rmqlab.message.record import RecordError, decode_record, decode_records
@@ -21,6 +20,7 @@ from rmqlab.message.sysflag import (
 )
 from rmqlab.store.log_walk import LogScan
 from rmqlab.store.store_status import PutMessageStatus
+from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000
 V6 = Host.parse("[::1]:10911")

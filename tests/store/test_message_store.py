@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.batch import encode_messages
 from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
@@ -21,6 +20,7 @@ from rmqlab.store.store_status import (
     WRITE_LOGICS_QUEUE_ERROR_BIT,
     PutMessageStatus,
 )
+from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000
 OK = PutMessageStatus.PUT_OK

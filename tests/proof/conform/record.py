@@ -5,11 +5,12 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from rmqlab.message.batch import decode_messages, encode_message, encode_messages
+from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import RecordError, body_crc, decode_properties, encode_record, read_record
 from rmqlab.message.sysflag import COMPRESSED_FLAG, compress
+from tests.proof.clients.batch_send import encode_message, encode_messages
 from tests.proof.conform.store import STORE
 from tests.proof.conform.vector_messages import body_of, decoded_json, host_of, properties_of
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take

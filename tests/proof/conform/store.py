@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rmqlab.message.batch import encode_messages
 from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import BLANK_MAGIC_CODE, RecordError, read_record
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
+from tests.proof.clients.batch_send import encode_messages
 from tests.proof.conform.vector_messages import body_of, decoded_json, host_of, properties_of
 from tests.proof.conform.vectors import BadVector, Kind, take
 
