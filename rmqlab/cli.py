@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands import VERBS, listing
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import language, translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BadInput as error:
         if _is_interrupt(error):
             return _interrupted(verb)
-        print(f"{PROGRAM} {verb}: {error}", file=sys.stderr)
+        print(f"{PROGRAM} {verb}: {_in_words(error)}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         missing = (error.name or "rmqlab").partition(".")[0]
@@ -84,6 +85,13 @@ def _no_verb(verb: str) -> str:
         where = "a verb of a checkout, not of an installed package"
         return f"{PROGRAM} {verb}: {where}: clone the repository, or unpack its sdist, and run ./lab {verb} there"
     return f"{PROGRAM}: no verb {verb!r}{did_you_mean(verb, VERBS) or '; there are: ' + ', '.join(VERBS)}"
+
+
+def _in_words(error: BadInput) -> str:
+    try:
+        return translate(str(error))
+    except BadInput:  # the language is what is wrong
+        return str(error)
 
 
 def _interrupted(verb: str) -> int:
@@ -145,6 +153,7 @@ def _run(verb: str, rest: list[str]) -> int:
     """Parse the verb's own arguments and call it; a verb with PASSES_ON gets those it does not know in `args.rest`."""
     from rmqlab.commands.output import check_target, only_json
 
+    language()
     module = import_module(f"{VERBS[verb].package}.{verb}")
     parser = parser_of(verb)
     args, unknown = parser.parse_known_args(rest)

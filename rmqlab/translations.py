@@ -27,7 +27,12 @@ _SQL = re.compile(r"[<>=]|\b(?:IS|AND|OR|NOT|BETWEEN|IN|is|between)\b")
 # A template of few words says nothing of a text in whose gaps there is prose, unless it is the head of a list ("your
 # guess: {all}"); one of few letters ("{a} of {b}") says nothing where two English words are left in a gap.
 STRONG, FAINT = 3, 5
-_CONDITION = re.compile(r"\(*[A-Za-z]\w* (?:is (?:not )?null|in \(|between \d|I[SN] |BETWEEN |[<>=])")  # of SQL92
+# A comparison of SQL92, with what joins it to the next one.
+_SQL92 = re.compile(
+    r"(?:\(|not )*\b[a-z]\w* (?:is (?:not )?null|(?:not )?in \([^()]*\)|between \S+ and \S+|"
+    r"[<>=]{1,2} (?:'[^']*'|[^\s,;]+))\)*(?:\s*(?:and|or) (?=[(a-z]))?",
+    re.IGNORECASE,
+)
 _LEFT = re.compile(r"(?<![\w.`/'-])[A-Za-z]?[a-z]+(?![\w(.=/-])")  # an English word that is no name
 _LEAD = re.compile(
     r"((?:[▸✓✗○●◆–-] )?(?:\d[\d,.]* |[A-Z][A-Z0-9]{0,3} |'[^']*'…? |\d+\. |[a-d]\) )?)(.+?)"
@@ -71,7 +76,7 @@ class Words:
 
     def of(self, text: str) -> str:
         """The translation of a text, or the text itself if nothing is known about it."""
-        if not _WORD.search(text) or _CONDITION.match(text):
+        if not _WORD.search(_SQL92.sub("", text)) or (text.endswith("…") and _SQL92.match(text)):
             return text
         if text not in self._known:
             bare = text.strip()
@@ -84,18 +89,21 @@ class Words:
         return self._known[text]
 
     def _found(self, text: str) -> str | None:
-        """By whole sentences, then by any template or part by part: the way that leaves the least English."""
+        """By whole sentences, then by any template or part by part: the way that leaves the least English.
+
+        A line in columns goes cell by cell, unless an entry has columns too.
+        """
         breaks = len(_BREAK.findall(text))
-        found = (self._columns(text) if "  " in text else None) or self._by_template(text, breaks)
-        found = found or (self._by_sentences(text) if breaks else None)
-        if found and not _LEFT.search(found):
+        if "  " in text and not breaks and not any(one.fullmatch(text) for one in self._in_columns):
+            return "".join(part if part.isspace() else self.of(part) for part in re.split("( {2,})", text))
+        found = self._by_template(text, breaks) or (self._by_sentences(text) if breaks else None)
+        if found and not _english(found):
             return found
         ways = (
             found, self._by_template(text), self._headed(text), self._tailed(text), self._edged(text),
             *(self._by_parts(text, (one,)) for one in _PARTS), self._ended(text),
         )  # fmt: skip
-        told = [way for way in ways if way]
-        return min(told, key=lambda way: len(_LEFT.findall(way)), default=None)
+        return min((way for way in ways if way), key=_english, default=None)
 
     def _by_sentences(self, text: str) -> str | None:
         """Line by line, or sentence by sentence; some entries are several sentences."""
@@ -113,14 +121,6 @@ class Words:
             told.append(self.of(part) if found is None or count == 1 else found)
             left = left[count:]
         return "".join(self._joined(told, parts, "", " ")) if told != parts else None
-
-    def _columns(self, text: str) -> str | None:
-        """A line in columns, cell by cell, unless an entry has columns too."""
-        if any(one.fullmatch(text) for one in self._in_columns):
-            return None
-        parts = re.split("( {2,})", text)
-        told = [part if part.isspace() else self.of(part) for part in parts]
-        return "".join(told) if told != parts else None
 
     def _tailed(self, text: str) -> str | None:
         """A head and a colon, and behind it what is known as a whole; values that are given stay as they are."""
@@ -147,9 +147,9 @@ class Words:
                     values = self._values(pattern, template.barred, text)
                     if values is not None:
                         told.append(_filled(template.translated, values))
-                        if not _LEFT.search(told[-1]):
+                        if not _english(told[-1]):
                             return told[-1]
-        return min(told, key=lambda way: len(_LEFT.findall(way)), default=None)
+        return min(told, key=_english, default=None)
 
     def _values(self, pattern: re.Pattern[str], barred: re.Pattern[str] | None, text: str) -> dict[str, str] | None:
         """What stands in the gaps, translated, if the text fits and nothing that is barred is left there."""
@@ -174,7 +174,7 @@ class Words:
         for colon in reversed([found.start() for found in re.finditer(": ", text)]):
             head = text[:colon]
             told = self._entries.get(head) or self._by_template(head)
-            if told and not _LEFT.search(told):
+            if told and not _english(told):
                 return f"{told}：{self.of(text[colon + 2 :])}"
         return None
 
@@ -204,6 +204,11 @@ class Words:
             if number:
                 yield joint if part != parts[number] or told[number - 1] != parts[number - 1] else plain
             yield part
+
+
+def _english(text: str) -> int:
+    """How many English words are left in a text, SQL92 aside."""
+    return len(_LEFT.findall(_SQL92.sub("", text)))
 
 
 def _is_sql(text: str, barred: re.Pattern[str]) -> bool:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 
 import pytest
 
+from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.language import language, translate
 from rmqlab.translations import Words
+from tests.proof.catalogue.english import sentences
+
+CHINESE = re.compile("[\u4e00-\u9fff]")
 
 WORDS = Words({
     "broker": "Broker",
@@ -60,3 +66,75 @@ def test_english_reads_no_catalogue(monkeypatch):
         "import sys, rmqlab.language as l; assert l.translate('no tag') == 'no tag'; assert 'polib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+CALLS = {
+    "a verdict": ["lint", "--member", "A:T=tagA", "--member", "B:T=tagB"],
+    "a refusal": ["sql92", "a >"],
+    "an evaluation": ["sql92", "a > 3 and b", "--set", "a=5", "--witness"],
+    "a plan": [
+        "plan",
+        "tagA",
+        "tagA||tagB",
+        "--members",
+        "1",
+        "--budget",
+        "1",
+        "--procedure",
+        "stop-all",
+        "--producers",
+        "keep",
+    ],
+    "a code": ["explain", "25"],
+    "a missing file": ["explain", "no/such.log"],
+    "an unknown code": ["explain", "9999"],
+}
+
+
+@pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
+def test_what_a_verb_prints_is_translated_and_its_json_is_not(arguments, capsys, monkeypatch):
+    told = {}
+    for spoken in ("en", "zh"):
+        monkeypatch.setenv("RMQLAB_LANG", spoken)
+        status, text = main(arguments), capsys.readouterr()
+        main([*arguments, "--json", "-"])
+        told[spoken] = status, capsys.readouterr().out, f"{text.out}\n{text.err}".splitlines()
+    assert told["en"][:2] == told["zh"][:2]
+    assert [one for line in told["zh"][2] for one in sentences(line)] == []
+    assert CHINESE.search(" ".join(told["zh"][2]))
+
+
+def test_an_unknown_language_is_one_line_and_status_2(capsys, monkeypatch):
+    monkeypatch.setenv("RMQLAB_LANG", "fr")
+    assert main(["lint", "nothing.json"]) == 2
+    assert capsys.readouterr().err == "rmqlab lint: RMQLAB_LANG is 'fr'; it is one of en, zh\n"
+
+
+CELLS = """\
+import rmqlab
+rmqlab.sql92("a >")
+print(rmqlab.sql92("a > 3 and b").findings[0].message)
+found = rmqlab.lint({"A": {"T": "tagA"}, "B": {"T": "SQL92:a > 3"}})
+found.notes
+print(found)
+try:
+    rmqlab.explain(9999)
+except rmqlab.errors.BadInput as error:
+    print(error)
+    print(str(error).startswith("9999 is no code"))
+
+rmqlab.sql92("a", version="3")
+"""
+
+
+def test_reports_and_errors_of_a_cell_are_translated_and_the_objects_are_not():
+    run = "\n".join(f"shell.run_cell({cell!r})" for cell in re.split(r"\n+(?! |except)", CELLS))
+    code = f"from IPython.core.interactiveshell import InteractiveShell as S; shell = S.instance()\n{run}"
+    environment = os.environ | {"RMQLAB_LANG": "zh", "NO_COLOR": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    shown, _, error = done.stdout.partition("Traceback")
+    assert [one for line in shown.splitlines() for one in sentences(line)] == []
+    assert "这里不认得码 9999" in shown
+    assert "\nTrue\n" in shown
+    assert "版本 '3'；现有 4.8.0, 5.3.3" in error

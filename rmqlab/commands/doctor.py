@@ -132,7 +132,7 @@ def _watch(args: Namespace, looking: Doctor) -> int:
         write_json(diagnosis.as_json(), args.json)
 
     try:
-        return watch(looking, args.watch, args.looks, text_stream(args), after)
+        return watch(looking, args.watch, args.looks, text_stream(args, told=True), after)
     finally:  # Ctrl-C is how a watch ends
         if looking.diagnosis is not None:
             _report(args, looking.diagnosis)

@@ -27,7 +27,7 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for a code that there is not, and a file that cannot be read.
     """
     found = explain_stream(sys.stdin.buffer, "-") if args.what == "-" else explain(args.what)
-    print(found, file=text_stream(args))
+    print(found, file=text_stream(args, told=True))
     write_json(found.as_json(), args.json)
     if not found.found:
         return 1

@@ -10,10 +10,11 @@ from math import isfinite
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self, TextIO
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO, cast
 
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.language import ENGLISH, language, translate
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -127,9 +128,27 @@ def replace_file(path: Path, text: str) -> None:
         raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
 
 
-def text_stream(args: Namespace) -> TextIO:
-    """Where text for people goes: standard output, or standard error when standard output carries the JSON."""
-    return sys.stderr if args.json == "-" else sys.stdout
+def text_stream(args: Namespace, *, told: bool = False) -> TextIO:
+    """Where text for people goes: standard output, or standard error when standard output carries the JSON.
+
+    What is printed there is translated into the reader's language, line by line, unless it is ``told`` in it already.
+    """
+    stream = sys.stderr if args.json == "-" else sys.stdout
+    return stream if told or language() == ENGLISH else cast("TextIO", Translated(stream))
+
+
+class Translated:
+    """A stream that writes in the reader's language; all else it leaves to the stream that it was given."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, line by line."""
+        return self.stream.write("\n".join(map(translate, text.split("\n"))))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 class Progress(AbstractContextManager["Progress"]):

@@ -16,6 +16,7 @@ import msgspec
 from rmqlab.diagnosis.decoder import EFFECTS, SURE, Effect, Entry, coded, decode, entries, template
 from rmqlab.diagnosis.kinds import counted
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import ENGLISH, language, translate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Explanation:
         return {"entry": msgspec.to_builtins(self.entry), "effect": self.effect, **(where if self.count else {})}
 
     def lines(self, *, brief: bool = False) -> Iterator[str]:
-        """The lines that a person reads; `brief`: what it is and what to do."""
+        """The lines that a person reads, in the reader's language; `brief`: what it is and what to do."""
         entry = self.entry
         kind = {"response": "answer code", "request": "request code", "status": "status of a pull,"}.get(
             entry.kind, entry.kind
@@ -57,11 +58,11 @@ class Explanation:
         if brief:
             times = f", {self.first_time} to {self.last_time}" if self.first_time != self.last_time else ""
             where = f"lines {self.first} to {self.last}{times}" if self.count > 1 else f"line {self.first}"
-            yield f"{self.effect}: {counted(self.count, 'line')}, {where}"
-        yield from _wrapped("", entry.title)
+            yield translate(f"{self.effect}: {counted(self.count, 'line')}, {where}")
+        yield from _wrapped("", entry.title, code=True)
         if not brief:
             who = f"{kind} of the {entry.speaker}, {' and '.join(entry.versions)}"
-            yield f"  {who}; {self.effect}: {EFFECTS[self.effect]}"
+            yield translate(f"  {who}; {self.effect}: {EFFECTS[self.effect]}")
         for name, value in self.values.items():
             if value:
                 yield f"  {name} = {textwrap.shorten(value, WIDTH - 6 - len(name), placeholder=' ...')}"
@@ -73,18 +74,25 @@ class Explanation:
         yield from _wrapped("  do       ", entry.do)
         if not brief:
             rules = [*(f'RULES["4.8.0"].{name}' for name in entry.rules), *entry.rows]
-            yield from _wrapped("  rule     ", ", ".join(rules))
+            yield from _wrapped("  rule     ", ", ".join(rules), code=True)
             yield from _wrapped("  doctor   ", ", ".join(entry.findings) and f"finds it as {', '.join(entry.findings)}")
             said = (
                 f"{one.by} ({one.version}{', ' + one.level + ', ' + one.file if one.level else ''})"
                 for one in entry.said
             )
-            yield from _wrapped("  said by  ", ", ".join(said))
+            yield from _wrapped("  said by  ", ", ".join(said), code=True)
             yield from _wrapped("  known    ", SURE[entry.sure])
-            yield from _wrapped("  see      ", ", ".join(entries()[one].title for one in entry.see))
+            yield from _wrapped("  see      ", ", ".join(entries()[one].title for one in entry.see), code=True)
 
 
-def _wrapped(head: str, text: str) -> list[str]:
+def _wrapped(head: str, text: str, *, code: bool = False) -> list[str]:
+    """A text behind its head, in lines; `code`: it is the same in every language.
+
+    Where words have no blanks between them, it is a terminal that breaks the lines.
+    """
+    if language() != ENGLISH:
+        told = text if code else translate(text)
+        return [f"  {translate(head.strip())}  {told}" if head else told] if text else []
     return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) if text else []
 
 
@@ -113,13 +121,13 @@ class Explained:
         """The text for people."""
         blocks = ["\n".join(one.lines(brief=self.lines > 1)) for one in self.found]
         if self.lines > 1:
-            blocks.insert(
-                0, f"{self.lines} lines, {self.known} known; the other {self.lines - self.known} are not judged"
-            )
+            told = f"{self.lines} lines, {self.known} known; the other {self.lines - self.known} are not judged"
+            blocks.insert(0, translate(told))
         elif not self.found:
-            blocks.append("nothing is known of this line: it is none about subscriptions, filters or heartbeats")
+            told = "nothing is known of this line: it is none about subscriptions, filters or heartbeats"
+            blocks.append(translate(told))
         if self.near:
-            blocks.append("\n".join(["did you mean", *(f"  {text}" for text in self.near)]))
+            blocks.append("\n".join([translate("did you mean"), *(f"  {text}" for text in self.near)]))
         return "\n\n".join(blocks)
 
     __repr__ = __str__

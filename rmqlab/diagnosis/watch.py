@@ -15,6 +15,7 @@ from rich.text import Text
 from rmqlab.diagnosis.figures import figures
 from rmqlab.diagnosis.finding import State
 from rmqlab.errors import BadInput
+from rmqlab.language import translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ def watch(
                 if not statuses:
                     raise
                 statuses.add(4)
-                parts: list[Table | Text] = [Text(f"{time.strftime('%H:%M:%S')}: {error}")]
+                parts: list[Table | Text] = [Text(f"{time.strftime('%H:%M:%S')}: {translate(str(error))}")]
             else:
                 statuses.add(diagnosis.status)
                 most = MOST_ROWS if console.is_terminal else None
@@ -79,14 +80,13 @@ def table(diagnosis: Diagnosis, history: LookHistory, most: int | None = None) -
     """The groups of a diagnosis, worst first, each with its numbers and the kinds of its findings."""
     look = diagnosis.look
     at = time.strftime("%H:%M:%S", time.localtime(look.at / 1000))
-    made = Table(
-        title=f"{look.namesrv} at {at}, read in {look.took_ms / 1000:.1f} s", title_justify="left", box=SIMPLE_HEAD
-    )
-    made.add_column("group", overflow="fold")
-    made.add_column("state", no_wrap=True)
+    title = translate(f"{look.namesrv} at {at}, read in {look.took_ms / 1000:.1f} s")
+    made = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    made.add_column(translate("group"), overflow="fold")
+    made.add_column(translate("state"), no_wrap=True)
     for name in NUMBERS:
-        made.add_column(name, justify="right")
-    made.add_column("what is wrong", min_width=20)
+        made.add_column(translate(name), justify="right")
+    made.add_column(translate("what is wrong"), min_width=20)
     for finding in diagnosis.cluster:
         made.add_row("(cluster)", _state(finding.state), *[""] * len(NUMBERS), Text(_kind(finding)))
     for group in diagnosis.groups[:most]:
@@ -102,7 +102,7 @@ def table(diagnosis: Diagnosis, history: LookHistory, most: int | None = None) -
         )
     left_out = 0 if most is None else max(0, len(diagnosis.groups) - most)
     if left_out:
-        made.caption = f"{left_out} more groups are not shown: none of them is worse"
+        made.caption = translate(f"{left_out} more groups are not shown: none of them is worse")
     return made
 
 
@@ -110,16 +110,16 @@ def details(diagnosis: Diagnosis) -> Text:
     """The worst findings in full, a line each."""
     told = [("cluster", finding) for finding in diagnosis.cluster]
     told += [(group.group, finding) for group in diagnosis.groups for finding in group.findings]
-    worst = [f"{name}: {finding.says}" for name, finding in told if finding.state >= State.AT_RISK]
+    worst = [f"{name}: {translate(finding.says)}" for name, finding in told if finding.state >= State.AT_RISK]
     return Text("\n".join(worst[:MOST_DETAILS]))
 
 
 def _kind(finding: Finding) -> str:
-    return finding.kind.replace("_", " ")
+    return translate(finding.kind.replace("_", " "))
 
 
 def _state(state: State) -> Text:
-    return Text(str(state), style=COLOURS[state])
+    return Text(translate(str(state)), style=COLOURS[state])
 
 
 def _number(value: float | None) -> str:

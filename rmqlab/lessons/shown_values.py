@@ -1,15 +1,31 @@
-"""What a cell shows besides our own pictures and tables, in the reader's language: frames, texts, what is printed."""
+"""What a cell shows besides our own pictures and tables, in the reader's language: frames, texts, reports, errors.
+
+Texts stay English inside: only what is shown is translated, so `str(error)` and `lint(...).notes` are the same texts.
+"""
 
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, Final
 
+from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, language, translate
+
+REPORTS: Final = {
+    "Diagnosis": "rmqlab.diagnosis.diagnosis",
+    "Exploration": "rmqlab.search.explorer.exploration",
+    "GroupLint": "rmqlab.search.lint.findings",
+    "LabResult": "rmqlab.lab.results",
+    "Plan": "rmqlab.search.plan.results",
+    "ReplayResult": "rmqlab.lab.replay.replay",
+    "Result": "rmqlab.lab.articles.experiments",
+    "Sql92": "rmqlab.filter.sql92.answer",
+}
+"""What answers in lines of text, and where it is defined."""
 
 
 def in_notebook() -> None:
-    """Let IPython translate what a cell shows besides our own pictures and tables: frames, texts, what is printed."""
+    """Let IPython translate what a cell shows besides our own pictures and tables, or prints, or refuses."""
     if language() == ENGLISH:
         return
     from IPython import get_ipython
@@ -22,11 +38,32 @@ def in_notebook() -> None:
         formatters["text/html"].for_type_by_name(module, "DataFrame", _frame_html)
         formatters["text/plain"].for_type_by_name(module, "DataFrame", _frame_text)
     formatters["text/plain"].for_type(str, _text)
+    for name, module in REPORTS.items():
+        formatters["text/plain"].for_type_by_name(module, name, _report)
     shell.user_ns["print"] = _print
+    shell.set_custom_exc((BadInput,), _refused)
 
 
 def _print(*values: object, **options: Any) -> None:
-    builtins.print(*(translate(one) if isinstance(one, str) else one for one in values), **options)  # noqa: T201 - for cells
+    builtins.print(*(_lines(one) if _is_told(one) else one for one in values), **options)  # noqa: T201 - for cells
+
+
+def _is_told(value: object) -> bool:
+    return isinstance(value, str | BadInput) or REPORTS.get(type(value).__name__) == type(value).__module__
+
+
+def _lines(value: object) -> str:
+    """A text, line by line."""
+    return "\n".join(map(translate, str(value).split("\n")))
+
+
+def _report(report: object, out: Any, _cycle: object) -> None:
+    out.text(_lines(report))
+
+
+def _refused(shell: Any, kind: type[BadInput], error: BadInput, trace: object, tb_offset: int | None = None) -> None:
+    """Show the error with its text translated; the error itself, which other code may hold, stays as it is."""
+    shell.showtraceback((kind, kind.__new__(kind, _lines(error)), trace), tb_offset=tb_offset)
 
 
 def _text(text: str, out: Any, _cycle: object) -> None:

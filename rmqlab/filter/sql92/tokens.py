@@ -198,9 +198,8 @@ def _token_mgr_error(text: str, start: int) -> SyntaxFault:
     else:
         read = 2 if rest[0] in "/." and len(rest) > 1 else 1
         found = ascii(rest[:read])
-        expected = {"/": ("/*",), ".": ("a digit after the point",)}.get(
-            rest[0], ("a value, an operator or a bracket",)
-        )
+        known = {"/": ("/*",), ".": ("a digit after the point",)}
+        expected = known.get(rest[0]) or ("a value, an operator or a bracket",)
     line, column = position(text, start + read - 1)
     if start + read == len(text):
         line, column = (line + 1, 0) if text[-1] in "\r\n" else (line, column + 1)

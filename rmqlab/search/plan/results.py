@@ -209,7 +209,8 @@ def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iter
     yield (
         f"  {one.procedure.name:18} {what}: {how}"
         + (f" ({one.runs} runs)" if one.exhausted else "")
-        + f"; takes {one.usual.takes_ms} ms, longest wait {one.usual.longest_wait_ms} ms,"
+        + "; "
+        + f"takes {one.usual.takes_ms} ms, longest wait {one.usual.longest_wait_ms} ms,"
         f" up to {one.duplicates} taken twice"
     )
     if one.lossless and one.conditions:

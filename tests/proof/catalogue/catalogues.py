@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polib  # type: ignore[import-untyped]
 
 from rmqlab.checkout import ROOT
+from rmqlab.diagnosis import decoder
 from rmqlab.errors import BadInput
 from rmqlab.lessons.rule_judge import rule_text
 from rmqlab.rules import DEFAULT_RULES
@@ -34,19 +35,31 @@ CELL, SHOWN = "a text cell", "shown by code"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
 LEARNER = "tests/proof/learner_copy.py"
-# The modules whose texts the lessons show, besides all of lessons/ and show/.
+# The modules whose texts a lesson or a verb shows, besides all of lessons/ and show/; of the rest of a verb, its help
+# for one, only what it refuses is translated.
 MODULES = (
-    "auditing.py", "diagnosis/broker_findings.py", "diagnosis/diagnosis.py", "diagnosis/expression_findings.py",
-    "diagnosis/finding.py", "diagnosis/kinds.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
-    "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/reasons.py",
-    "diagnosis/subscription_findings.py", "filter/sql92/answer.py", "filter/sql92/compiler.py",
-    "filter/sql92/doctor.py", "filter/sql92/errors.py",
-    "filter/sql92/tokens.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/evidence.py",
-    "lab/facts.py", "lab/frame_log.py", "lab/ownership.py", "lab/replay/replay.py", "lab/results.py", "lab/run.py",
-    "lab/sql92_report.py",
-    "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/invariants.py",
-    "search/explorer/properties.py", "search/explorer/timings.py", "search/lint/findings.py",
-    "search/plan/checklist.py", "search/plan/procedures.py", "search/plan/results.py", "spark/session.py",
+    "auditing.py", "checkout.py", "errors.py", "extras.py", "language.py", "verbs.py",
+    "diagnosis/access.py", "diagnosis/broker_findings.py", "diagnosis/decoder.py", "diagnosis/diagnosis.py",
+    "diagnosis/doctor.py", "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py",
+    "diagnosis/kinds.py", "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py",
+    "diagnosis/member_findings.py", "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/read_client.py",
+    "diagnosis/reasons.py", "diagnosis/rebuilt.py", "diagnosis/report.py", "diagnosis/subscription_findings.py",
+    "diagnosis/watch.py",
+    "filter/filter.py", "filter/sql92/answer.py", "filter/sql92/compiler.py", "filter/sql92/doctor.py",
+    "filter/sql92/errors.py", "filter/sql92/parser.py", "filter/sql92/tokens.py",
+    "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py", "lab/cluster.py",
+    "lab/evidence.py", "lab/facts.py", "lab/fault_steps.py", "lab/frame_log.py", "lab/lab.py", "lab/lab_steps.py",
+    "lab/link.py",
+    "lab/ownership.py", "lab/quiescence.py", "lab/recorded/store.py", "lab/replay/replay.py", "lab/results.py",
+    "lab/run.py", "lab/run_view.py", "lab/scenario.py", "lab/scenario_errors.py", "lab/scenario_inputs.py",
+    "lab/served_topics.py", "lab/simulate.py", "lab/sql92_report.py", "runtime/schedule.py",
+    "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/explore.py",
+    "search/explorer/invariants.py", "search/explorer/properties.py", "search/explorer/timings.py",
+    "search/lint/findings.py", "search/lint/meaning.py", "search/lint/members.py", "search/plan/change.py",
+    "search/plan/checklist.py", "search/plan/planner.py", "search/plan/procedures.py", "search/plan/results.py",
+    "spark/audit/auditing.py", "spark/audit/fate_codes.py", "spark/audit/json_lines.py",
+    "spark/audit/log_extent.py", "spark/audit/queue_check.py", "spark/audit/subscription_file.py",
+    "spark/audit/totals.py", "spark/session.py", "spark/store_options.py",
 )  # fmt: skip
 
 
@@ -92,15 +105,19 @@ def _package(root: Path) -> list[Entry]:
     paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py"))]
     paths += [path for path in [root / LEARNER] if path.exists()]
     found: dict[str, list[str]] = {}
-    others = (root / "rmqlab" / one for one in MODULES)
-    for path in [*paths, *(one for one in others if one.exists())]:
-        for text in texts_of(path.read_text(encoding="utf-8")):
+    paths += [path for one in MODULES if (path := root / "rmqlab" / one).exists()]
+    verbs = sorted((root / "rmqlab").glob("commands/*.py"))
+    for path in [*paths, *verbs]:
+        for text in texts_of(path.read_text(encoding="utf-8"), raised=path in verbs):
             found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
     for path in sorted((root / "data" / "tasks").glob("*.toml")):
         for told in _strings(tomllib.loads(path.read_text(encoding="utf-8"))):
             found.setdefault(told, []).append(path.relative_to(root).as_posix())
-    for told in _rules() if (root / "rmqlab" / "rules.py").exists() else ():
-        found.setdefault(told, []).append("rmqlab/rules.py")
+    if (root / "rmqlab" / "rules.py").exists():
+        for told in _rules():
+            found.setdefault(told, []).append("rmqlab/rules.py")
+        for told in (text for one in decoder.entries().values() for text in (one.means, one.do)):
+            found.setdefault(told, []).append("data/decoder")
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
 
 

@@ -28,7 +28,7 @@ def left_in_english(notebook: Notebook) -> list[tuple[str, str]]:
     found = []
     for cell in notebook["cells"]:
         texts = ["".join(cell["source"])] if cell["cell_type"] == "markdown" else list(_shown(cell))
-        found += [(cell["id"], one) for text in texts for one in _sentences(text)]
+        found += [(cell["id"], one) for text in texts for one in sentences(text)]
     return list(dict.fromkeys(found))
 
 
@@ -46,7 +46,7 @@ def _shown(cell: dict[str, Any]) -> Iterator[str]:
             yield from plain.splitlines() if not plain.startswith(("def ", "class ", "@")) else ()
 
 
-def _sentences(text: str) -> list[str]:
+def sentences(text: str) -> list[str]:
     """The text if it holds a sentence in English."""
     bare = re.sub(r"```.*?```|`[^`]*`|\([^()]*://[^()]*\)|\]\([^)]*\)|“[^”]*”|\"[^\"]*\"", " ", text, flags=re.DOTALL)
     bare = re.sub(

@@ -31,7 +31,9 @@ _SENTENCE = re.compile(r"[A-Z][^<>]*(?: [^<> ]+){3}[^<>]*[\w)}\]\"][.?]")
 _SQL = re.compile(r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b")
 _CLAUSE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
 # What Java programs say themselves is the same in every language, and so are units.
-_JAVA = re.compile(r"java\.lang\.|org\.apache\.|^(Receive New Messages|Invalid MessageSelector|Lexical error)\b")
+_JAVA = re.compile(
+    r"java\.lang\.|org\.apache\.|^(Receive New Messages|Invalid MessageSelector|Lexical error|Encountered)\b"
+)
 _UNITS = {"ms"}
 # Calls and keywords whose strings are shown, though they be one word; and those whose strings are code.
 _SHOWN = {"headers", "title", "caption", "label", "labels", "text", "heading", "alt", "unit", "x_label", "y_label"}
@@ -60,9 +62,11 @@ class Text(NamedTuple):
     line: int
 
 
-def texts_of(source: str) -> list[Text]:
-    """The texts for people of Python source, in its order, each once."""
-    tree = ast.parse(source)
+def texts_of(source: str, *, raised: bool = False) -> list[Text]:
+    """The texts for people of Python source, in its order, each once; ``raised``: only those of its errors."""
+    tree: ast.AST = ast.parse(source)
+    if raised:
+        tree = ast.List([one.exc for one in ast.walk(tree) if isinstance(one, ast.Raise) and one.exc is not None])
     found: dict[str, int] = {}
     for node, shown in _strings(tree, shown=False):
         for text in _ways(node):

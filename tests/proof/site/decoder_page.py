@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.diagnosis.decoder import EFFECTS, SURE, Entry, entries
+from rmqlab.language import ENGLISH, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +54,19 @@ dl dt:target, dl dt:has(:target) { scroll-margin-top: 4rem; background: var(--co
 
 
 # What stands beside each entry's sentences. It is no part of the catalogue of the page: 300 times the same few words.
+# The sentences are in the package's catalogue, for `rmqlab explain` says them too.
 LABELS: Final = {
-    "en": {"also": "Also", "rule": "Rule", "said": "Said by", "see": "See", **{name: name for name in EFFECTS}, **SURE},
+    "en": {
+        "do": "Do",
+        "also": "Also",
+        "rule": "Rule",
+        "said": "Said by",
+        "see": "See",
+        **{name: name for name in EFFECTS},
+        **SURE,
+    },
     "zh": {
+        "do": "处理",
         "also": "同义",
         "rule": "规则",
         "said": "出处",
@@ -72,16 +83,30 @@ LABELS: Final = {
 
 
 def write(target: Path, language: str) -> None:
-    """Write the page to the file ``target``; its sentences are English, its labels of the language."""
+    """Write the page to the file ``target``; what stands around its entries is English."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(LABELS[language]), encoding="utf-8")
+    target.write_text(page(language), encoding="utf-8")
 
 
-def page(labels: dict[str, str]) -> str:
+def texts_of_entries() -> set[str]:
+    """What the page has from the package, as Sphinx reads it."""
+    told = {text for one in entries().values() for text in (one.means, f"**Do**: {one.do}")}
+    return told | set(EFFECTS.values()) | {f"**{name}**" for name in EFFECTS}
+
+
+def page(language: str) -> str:
     """The page, in MyST."""
+    labels = LABELS[language]
+    say = str if language == ENGLISH else words_of(language).of
     order = list(SECTIONS.values())
     every = sorted(entries().values(), key=lambda one: order.index(_section(one)))
-    lines = [TOP, "| | |", "|---|---|", *(f"| **{labels[name]}** | {says} |" for name, says in EFFECTS.items()), ""]
+    lines = [
+        TOP,
+        "| | |",
+        "|---|---|",
+        *(f"| **{labels[name]}** | {say(says)} |" for name, says in EFFECTS.items()),
+        "",
+    ]
     for section, those in groupby(every, _section):
         lines += [f"## {section}", ""]
         for one in sorted(those, key=lambda one: (one.number is None, one.number or 0)):
@@ -89,9 +114,9 @@ def page(labels: dict[str, str]) -> str:
             head = f"{labels[one.effect]}</strong> ({', '.join(one.versions)})"
             lines += [
                 f"`{one.title}`{{#{one.id} .decoder-{one.effect}}}",
-                f": {one.means}",
+                f": {say(one.means)}",
                 "",
-                f"  **Do**: {one.do}",
+                f"  **{labels['do']}**: {say(one.do)}",
                 "",
                 "  ```{raw} html",
                 f'  <p class="decoder-facts"><strong>{head}<br>{facts}</p>',

@@ -13,6 +13,7 @@ from pathlib import Path
 import polib  # type: ignore[import-untyped]
 
 from rmqlab.checkout import ROOT
+from tests.proof.site.decoder_page import texts_of_entries
 from tests.proof.site.readme import blocks_of
 from tests.proof.site.sources import lay_out
 
@@ -46,10 +47,11 @@ def texts_of_pages() -> dict[str, dict[str, tuple[str, ...]]]:
             page = path.relative_to(told).with_suffix("").as_posix()
             if page not in ENGLISH | {"sphinx"}:
                 entries = polib.pofile(path.read_text(encoding="utf-8"))
+                made = texts_of_entries() if page == "reference/decoder" else ()
                 found[f"{FOLDER}/{page}.po"] = {
                     entry.msgid: (page,)
                     for entry in entries
-                    if _LETTERS.search(entry.msgid) and not _CODE.fullmatch(entry.msgid)
+                    if _LETTERS.search(entry.msgid) and not _CODE.fullmatch(entry.msgid) and entry.msgid not in made
                 }
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found[f"{FOLDER}/README.po"] = dict.fromkeys(blocks_of(readme), ("README.md",))
