@@ -14,10 +14,10 @@ from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
 from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_keys
+from rmqlab.lessons.invariants import violations
 from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.lessons.order_judge import broken_order, must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab.search.explorer.invariants import violations
 from rmqlab.show.swimlane import swimlane
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.rules import DEFAULT_RULES, is_notified, update_subscription
+from rmqlab.rules import DEFAULT_RULES, is_notified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,16 +43,6 @@ def _older_version_wins(held: Held, told: Iterable[SubscriptionData]) -> Table:
     }
 
 
-def _equal_version_wins(held: Held, told: Iterable[SubscriptionData]) -> Table:
-    table = {one.topic: one for one in told}
-    older = update_subscription(held, table.values())
-    return {topic: one if one.sub_version == older[topic].sub_version else older[topic] for topic, one in table.items()}
-
-
-def _new_tags_notify(held: Held, updated: Held, joined: bool) -> bool:
-    return is_notified(held, updated, joined) or held != updated
-
-
 def _last_member_first(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
     return SOUND.allocate(current_cid, mq_all, sorted(cid_all, reverse=True))
 
@@ -61,29 +51,20 @@ def _newcomers_are_not_told(held: Held, updated: Held, joined: bool) -> bool:
     return not joined and is_notified(held, updated, joined)
 
 
-def _no_remainder(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
-    share, index = len(mq_all) // len(cid_all), list(cid_all).index(current_cid)
-    return list(mq_all[share * index : share * (index + 1)])
-
-
 def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
     start = list(cid_all).index(current_cid) * (len(mq_all) // len(cid_all))
     return list(mq_all[start : start - len(mq_all) // -len(cid_all)])
 
 
-# The rules that are replaced, by the name of what is broken; each name up to jade breaks one invariant of its own.
+# The rules that are replaced, by the name of what is broken; each up to ember breaks one invariant of its own.
 WRONG: Mapping[str, Mapping[str, Any]] = {
     "amber": {"client_keeps": lambda _, tag: tag is not None},
     "basalt": {"update_subscription": _older_version_wins},
     "coral": {"offset_after_nothing_kept": lambda offset, waiting: offset if waiting else None},
     "dune": {"is_latest": lambda held, pull: held == pull},
     "ember": {"allocate": _last_member_first},
+    # Those of the later hunts.
     "flint": {"tags_code": lambda tag: SOUND.tags_code(tag and tag.lower())},
-    "garnet": {"stamp_sub_version": lambda old, _: old},
-    "hazel": {"update_subscription": _equal_version_wins},
-    "iris": {"is_notified": _new_tags_notify},
-    "jade": {"next_offset": lambda offset, looked_at, found: offset + (looked_at if found else 0)},
-    # Those of the later hunts: no invariant of the eight messages knows them.
     "moss": {"client_keeps": lambda held, tag: not held.tags_set or SOUND.tags_code(tag) in held.code_set},
     "lapis": {
         "is_matched_by_consume_queue": lambda held, code: not code or SOUND.is_matched_by_consume_queue(held, code)
@@ -93,7 +74,6 @@ WRONG: Mapping[str, Mapping[str, Any]] = {
     "topaz": {"client_keeps": lambda held, tag: tag in held.tags_set or held.sub_string == "*"},
     "kelp": {"is_expired": lambda now, last, expired_ms: now - last > expired_ms // 6},
     "larch": {"is_notified": _newcomers_are_not_told},
-    "nettle": {"allocate": _no_remainder},
     "olive": {"allocate": _rounded_up},
     "poppy": {"is_notified": lambda *_: True},
 }

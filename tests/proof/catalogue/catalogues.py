@@ -20,7 +20,6 @@ from rmqlab.diagnosis import decoder
 from rmqlab.errors import BadInput
 from rmqlab.lessons.rule_judge import rule_text
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.search.explorer.invariants import INVARIANTS
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import names_of, texts_of
 from tests.proof.site.readme import CHINESE, in_chinese
@@ -54,7 +53,7 @@ MODULES = (
     "lab/run.py", "lab/run_view.py", "lab/scenario.py", "lab/scenario_errors.py", "lab/scenario_inputs.py",
     "lab/served_topics.py", "lab/simulate.py", "lab/sql92_report.py", "runtime/schedule.py",
     "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/explore.py",
-    "search/explorer/invariants.py", "search/explorer/properties.py", "search/explorer/timings.py",
+    "search/explorer/properties.py", "search/explorer/timings.py",
     "search/lint/findings.py", "search/lint/meaning.py", "search/lint/members.py", "search/plan/change.py",
     "search/plan/checklist.py", "search/plan/planner.py", "search/plan/procedures.py", "search/plan/results.py",
     "spark/audit/auditing.py", "spark/audit/fate_codes.py", "spark/audit/json_lines.py",
@@ -131,9 +130,8 @@ def _strings(told: Any) -> Iterator[str]:
 
 
 def _rules() -> list[str]:
-    """What a check says of a rule and of an invariant: the first words of their docstrings."""
-    rules = [one.name for one in fields(DEFAULT_RULES) if callable(getattr(DEFAULT_RULES, one.name))]
-    return [*map(rule_text, rules), *(f"{one.rule} ({one.row})" for one in INVARIANTS.values())]
+    """What a check says of a rule: the first words of its docstring."""
+    return [rule_text(one.name) for one in fields(DEFAULT_RULES) if callable(getattr(DEFAULT_RULES, one.name))]
 
 
 def _lesson(paths: Iterable[Path], known: set[str]) -> list[Entry]:
