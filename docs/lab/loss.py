@@ -143,10 +143,15 @@ def _link(state: dict[str, Any]) -> Link:
 
 
 def _ended(scenario: Any) -> Any:
-    """The scenario with its steps in order of time, and the two questions at its end; what is none is left as it is."""
+    """The scenario with its steps in order of time, and the two questions at its end; what is none is left as it is.
+
+    A link made elsewhere may end later than `AFTER_MS` after its last step: it ends as it says. The page takes the
+    questions away when a step is changed.
+    """
     try:
         steps = sorted((step for step in scenario["steps"] if step["do"] not in ASKS), key=lambda step: step["at"])
-        end = AFTER_MS + max((step["at"] for step in steps), default=0)
+        asked = [step["at"] for step in scenario["steps"] if step["do"] in ASKS]
+        end = max([AFTER_MS + max((step["at"] for step in steps), default=0), *asked])
     except (TypeError, KeyError):
         return scenario
     return {**scenario, "steps": [*steps, *({"do": kind, "at": end} for kind in ASKS)]}

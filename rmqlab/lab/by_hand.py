@@ -91,7 +91,9 @@ class HandDrivenSimulation(Simulation):
         return run
 
     def closing(self) -> list[Step]:
-        """The questions at the end, as recordings have them: who owns what, what is committed."""
+        """The questions at the end, as recordings have them: who owns what, what is committed; none once it ended."""
+        if self._driver is None:
+            return []
         asked = self.world.scheduler.now_us == self._stepped_us and self.scenario.steps[-1:]
         if asked and isinstance(asked[0], Offsets):
             return []

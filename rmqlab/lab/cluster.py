@@ -111,6 +111,18 @@ def cluster_of(settings: Mapping[str, object], rules: Rules = DEFAULT_RULES) -> 
     return replace(_cluster_config(texts, "Lab"), rules=rules)
 
 
+def changed_settings(cluster: ClusterConfig | None) -> dict[str, str | int | bool]:
+    """The settings that `cluster_of` must be given for such a broker: by RocketMQ's names, those with other values.
+
+    >>> changed_settings(cluster_of({"longPollingEnable": False}))
+    {'longPollingEnable': 'false'}
+    """
+    usual, given = cluster_of({}), cluster or default_settings()
+    known = usual.broker.properties() | usual.store.properties()
+    now = given.broker.properties() | given.store.properties() | given.broker.inert
+    return {name: value for name, value in now.items() if known.get(name) != value}
+
+
 def _cluster_config(properties: Mapping[str, str], where: str) -> ClusterConfig:
     return ClusterConfig(
         broker=BrokerConfig.from_properties(properties, where=where),

@@ -7,12 +7,14 @@ that scenario gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
-from rmqlab.lab.cluster import cluster_of
+from rmqlab.lab.cluster import changed_settings, cluster_of
 from rmqlab.lab.facts import SCENARIO, fact_in_words
 from rmqlab.lab.frame_log import FrameLog, FrameRecord
 from rmqlab.lab.lab_steps import LabSteps
@@ -88,6 +90,8 @@ class Lab(LabSteps):
 
         drawn = {} if self.seed is None else {"chooser": RaceChooser(self.seed), "timing": RACE_TIMING}
         self._cluster = cluster
+        # A broker sizes its bit map as it starts and writes that into its settings; a link has those that were given.
+        self._given = cluster and replace(cluster, broker=copy(cluster.broker), store=copy(cluster.store))
         self._frames = FrameLog()
         self._result: LabResult | None = None
         self._simulation = HandDrivenSimulation(scenario, cluster=cluster, **drawn)
@@ -254,6 +258,32 @@ class Lab(LabSteps):
         The end of a scenario makes choices too, so with a seed call `finish()` first.
         """
         return self._run().schedule
+
+    def link(self) -> str:
+        """What was done so far as text for a page's address, behind its #: `loss.html#...` of the site shows it.
+
+        `rmqlab simulate --link TEXT` runs it, too: to the bytes of `finish()`. The page goes on until 30 s after the
+        last step, so let so much time pass before you make a link. With a seed call `finish()` first, as for
+        `schedule()`.
+
+        >>> lab = Lab(topics={"T": 4})
+        >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
+        >>> lab.run(seconds=30)
+        >>> text = lab.link()
+        >>> len(text) < 2_000, text.replace("-", "").replace("_", "").isalnum()
+        (True, True)
+
+        Raises:
+            BadInput: the lab has a rule of your own, which no text carries.
+        """
+        from rmqlab.lab.link import Link
+
+        version = next((name for name, known in RULES.items() if known == self.rules), None)
+        if version is None:
+            raise BadInput(f"link: a rule of your own is no text; a link carries the rules of {' or '.join(RULES)}")
+        settings = changed_settings(self._given)
+        schedule = None if self.seed is None else self.schedule()
+        return Link(self.scenario(), schedule=schedule, version=version, settings=settings).text()
 
     def write_store(self, folder: str | Path) -> Path:
         """Write what the broker keeps in files as they are now: commit log, queues, offsets, topics. Returns `folder`.

@@ -80,6 +80,47 @@ def test_a_link_with_a_schedule_repeats_the_run_it_was_made_of():
     assert digest(seeded) != digest(Link(seeded.scenario).run())
 
 
+def lab_of_two(**given):
+    lab = rmqlab.Lab(topics={"T": 4}, **given)
+    for who, tag in (("A", "tagA"), ("B", "tagB")):
+        lab.consumer(who, group="G", subscribe={"T": tag})
+        lab.run(seconds=60)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+    lab.run(seconds=30)
+    return lab
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ({}, {}),
+        ({"longPollingEnable": False, "messageDelayLevel": "1s 2s"}, {"longPollingEnable", "messageDelayLevel"}),
+        ({"seed": 3}, {}),
+    ],
+)
+def test_the_link_of_a_lab_runs_to_its_bytes(given, settings):
+    lab = lab_of_two(**given)
+    lines = lab.finish().lines()
+    link = Link.read(lab.link())
+    assert link.run().lines() == lines
+    assert set(link.settings) == set(settings)
+
+
+def test_the_link_of_a_lab_changes_nothing_and_can_go_on():
+    lab = lab_of_two()
+    first = lab.link()
+    assert lab.link() == first
+    lab.run(seconds=1)
+    assert lab.link() != first
+    assert lab.finish().lines() == Link.read(lab.link()).run().lines()
+
+
+def test_a_rule_of_ones_own_is_in_no_link():
+    rules = rmqlab.RULES["4.8.0"].replace(client_keeps=lambda *_: True)
+    with pytest.raises(BadInput, match="a rule of your own is no text"):
+        lab_of_two(rules=rules).link()
+
+
 GOOD = pack({"format": FORMAT, "scenario": SCENARIO})
 BOMB = base64.urlsafe_b64encode(zlib.compress(b" " * 9_000_000)).decode("ascii")
 

@@ -84,6 +84,19 @@ def test_a_scenario_of_a_lab_opens_here(loss):
     assert [message["fate"] for message in shown["messages"]] == [Fate.DELIVERED, Fate.DROPPED_BY_BROKER_SQL]
 
 
+@pytest.mark.parametrize("more_s", [30, 90])
+def test_the_link_of_a_lab_opens_to_its_own_events(loss, more_s):
+    cluster = Lab(topics={"T": 4})
+    cluster.consumer("A", group="G", subscribe={"T": "tagA"})
+    cluster.run(seconds=60)
+    cluster.send("T", ["tagA", "tagB"])
+    cluster.run(seconds=more_s)
+    link = cluster.link()
+    shown = loss.show(loss.read(link))
+    assert shown["digest"] == digest(cluster.finish().run)
+    assert shown["link"] == link
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
