@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from rmqlab.show.tables import Table
 
 INDEX, FILE = "00_index.ipynb", "progress.jsonl"
-SESSION = "JPY_SESSION_NAME"  # JupyterLab tells each kernel its notebook; other programs do not
+# How a kernel knows its notebook: JupyterLab sets a variable of the environment, VS Code a name of the cells.
+SESSION, VS_CODE = "JPY_SESSION_NAME", "__vsc_ipynb_file__"
 LESSON = re.compile(r"^\d\d_")
 TASK = re.compile(r'rmqlab\.check\("(\d\d-[a-z0-9-]+)"')
 
@@ -43,15 +45,25 @@ def note(kind: str, lesson: str, name: str, *, right: bool) -> None:
 
 def note_guess() -> None:
     """Remember the guess of the notebook that runs, where its name is known."""
-    notebook = Path(os.environ.get(SESSION, "")).name
+    notebook = _notebook().name
     if LESSON.match(notebook):
         note("guess", notebook[:2], "guess", right=True)
 
 
+def _notebook() -> Path:
+    """The notebook that runs, as far as the program that shows it says so; else an empty path."""
+    told = os.environ.get(SESSION)
+    shell = None if told else getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return Path(str(told or (shell and shell.user_ns.get(VS_CODE)) or ""))
+
+
 def learners_folder() -> Path | None:
-    """The learner's copy in which this runs: the current folder, or the one above for its exercises."""
-    here = Path.cwd()
-    return next((folder for folder in (here, here.parent) if (folder / INDEX).is_file()), None)
+    """The learner's copy in which this runs: the current folder, or the one above for its exercises.
+
+    VS Code can be told to run notebooks elsewhere; then the notebook's own folder counts.
+    """
+    places = [here for here in (Path.cwd(), _notebook().parent) if here.is_absolute()]
+    return next((folder for here in places for folder in (here, here.parent) if (folder / INDEX).is_file()), None)
 
 
 def progress() -> Table:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +48,19 @@ def test_guess_tasks_and_quiz_stand_in_one_table(copy):
     mine.answer(2, 1)
     rmqlab.quiz("02").answer(2, 2)  # the first answer counts
     assert rows() == [("01_eight_messages", "✓", "0 of 0", None), ("02_tags", None, "1 of 2", "1 of 2 right")]
+
+
+@pytest.mark.parametrize("in_the_folder", [True, False])
+def test_vs_code_names_its_notebook_among_the_cells_names(copy, tmp_path_factory, monkeypatch, in_the_folder):
+    monkeypatch.delenv(module.SESSION)
+    rmqlab.guess(A=4)
+    assert rows()[1][1] is None
+    shell = SimpleNamespace(user_ns={module.VS_CODE: str(copy / "02_tags.ipynb")})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    if not in_the_folder:  # its setting jupyter.notebookFileRoot
+        monkeypatch.chdir(tmp_path_factory.mktemp("workspace"))
+    rmqlab.guess(A=4)
+    assert [row[1] for row in rows()] == [None, "✓"]
 
 
 def test_nothing_is_written_elsewhere(tmp_path, monkeypatch):
