@@ -11,7 +11,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.lessons import notebooks
 from tests.proof.catalogue.lessons import marked_up, translated
 from tests.proof.notebook_files import write
-from tests.proof.site import api_page, decoder_page, rules_page, verbs_page
+from tests.proof.site import api_page, decoder_page, quiz_page, rules_page, verbs_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +50,7 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
             place.write_text(marked_up(picture.read_text(encoding="utf-8"), language), encoding="utf-8")
     api_page.write(target / "reference" / "api.md", language)
     verbs_page.write(target / "reference" / "verbs.md", language)
+    quiz_page.write(target / "notebooks" / "quiz.md", language)
     rules_page.write(target / "explanation" / "rules.md", language)
     if (DOCS / "locale" / "zh").is_dir() and language == "zh":
         shutil.copytree(DOCS / "locale" / "zh", target / "locale" / "zh_CN", dirs_exist_ok=True)

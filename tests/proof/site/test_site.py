@@ -138,6 +138,7 @@ LOOKED_AT = (
     "en/start/index.html", "zh/start/index.html", "en/notebooks/01_eight_messages.html",
     "zh/notebooks/08_every_schedule.html", "en/how-to/audit-a-store.html", "en/reference/verbs.html",
     "en/reference/api.html", "en/reference/decoder.html", "en/explanation/rules.html", "en/instructors/index.html",
+    "en/notebooks/quiz.html",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ FOLDER = "docs/locale/LANG/LC_MESSAGES"
 _LETTERS = re.compile("[A-Za-z]{2}")
 # A code or a text that a program prints, alone with its anchor, is the same in every language.
 _CODE = re.compile(r"`[^`]+`\{[^}]*\}")
+IN_EACH = {"notebooks/quiz"}  # made in each language, from the catalogues of the lessons
 ENGLISH = {"reference/api", "reference/verbs", "explanation/rules"}
 
 
@@ -45,7 +46,7 @@ def texts_of_pages() -> dict[str, dict[str, tuple[str, ...]]]:
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for path in sorted(told.rglob("*.pot")):
             page = path.relative_to(told).with_suffix("").as_posix()
-            if page not in ENGLISH | {"sphinx"}:
+            if page not in ENGLISH | IN_EACH | {"sphinx"}:
                 entries = polib.pofile(path.read_text(encoding="utf-8"))
                 made = texts_of_entries() if page == "reference/decoder" else ()
                 found[f"{FOLDER}/{page}.po"] = {
