@@ -1,7 +1,8 @@
 """JupyterLite on the site: lessons that run in the reader's browser, Pyodide and packages from the site itself.
 
 Packages of Python alone are taken from this environment, so they are the versions that the lessons were made with.
-pandas is not among them: neither it nor numpy has a wheel for Pyodide's Python in the registry.
+pandas is not among them: neither it nor numpy has a wheel for Pyodide's Python in the registry. A cell that needs it
+says so, and shows what the lesson has there (`browser_cells.py`); Pyodide itself is that of the playgrounds.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
-from rmqlab.language import ENGLISH, LANGUAGES, SETTING
+from rmqlab.language import ENGLISH, LANGUAGES
 from tests.proof.learner_copy import in_language, learners
-from tests.proof.notebook_files import write
-from tests.proof.site.playgrounds import CORE, EPOCH, fetch, pyodide, tree
+from tests.proof.notebook_files import WIDGET, write
+from tests.proof.site import browser_cells
+from tests.proof.site.browser_cells import digest
+from tests.proof.site.playgrounds import EPOCH, fetch, pyodide, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LESSONS = ("01", "02", "03", "04", "06", "07", "08", "09")
+LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "14")
+Shown = dict[str, dict[str, list[dict[str, str]]]]  # language to digest of a cell to its outputs, by MIME type
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 MICROPIP = "0.11.1"
 # What a notebook's kernel imports, and what lessons import: pure Python, with all that they need in turn.
@@ -38,22 +42,35 @@ PURE = (
     "stack-data", "executing", "asttokens", "pure-eval", "traitlets", "comm", "ipywidgets", "drawsvg", "polib",
 )  # fmt: skip
 UNWANTED = ("__pycache__", "tests", "test", "third_party")  # folders
-NO_PANDAS = '''"""Stands in for pandas, which has no build for this Python: whoever asks it for something is told so."""
+NO_PANDAS = '''"""Stands in for pandas: whoever asks it for something is told that it is not here."""
+
+from browser_cells import NotHere
 
 
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
-    raise NotImplementedError(
-        "this cell makes a table with pandas, which cannot run in this page; the lesson's page on this site shows what "
-        "comes out, and an installed rmqlab runs it"
-    )
+    raise NotHere("pandas")
 '''
-SPEAKS = "import os\n\nos.environ[{setting!r}] = {language!r}"
+# The one copy of Pyodide is that of the playgrounds.
+PYODIDE = """// JupyterLite's kernel starts Python from here; its files are those of the playgrounds.
+import { start } from "../../../python.js";
+
+export async function loadPyodide(options) {
+  const known = await fetch(new URL("../../../files.json", import.meta.url), { cache: "no-cache" });
+  return (await start(await known.json(), options)).python;
+}
+"""
+# What lessons read below data/: recorded sets, and results that were kept.
+READ = (
+    "articles", "bloom_profile", "doctor", "explored",
+    *(f"golden/broker-4.8.0/{name}" for name in ("base", "base-2", "bitmap", "noprop", "admin")),
+)  # fmt: skip
+FIRST = "import browser_cells\n\nbrowser_cells.begin({language!r}, {place!r})"
 
 
 def assemble(out: Path) -> None:
-    """Write JupyterLite with the lessons that can run there into the folder `out`; `list.json` names them.
+    """Write JupyterLite with the lessons into the folder `out` below the playgrounds; `list.json` names the lessons.
 
     Raises:
         BadInput: what lies outside the source tree cannot be fetched, or JupyterLite cannot be built.
@@ -62,29 +79,28 @@ def assemble(out: Path) -> None:
         folder = Path(scratch)
         core = folder / "static" / "pyodide"
         core.mkdir(parents=True)
-        names = _distribution(core)
+        lessons = _Lessons(folder / "lessons")
+        names = _distribution(core, lessons.shown)
         settings = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": names}}
         config = {"appName": "rmqlab", "exposeAppInBrowser": True, "litePluginSettings": {KERNEL: settings}}
         told = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
         (folder / "jupyter-lite.json").write_text(json.dumps(told), encoding="utf-8")
-        known = _lessons(folder / "lessons")
         command = [sys.executable, "-m", "jupyterlite_core.app", "build", "--contents", "lessons", "--no-sourcemaps"]
         ran = subprocess.run(  # noqa: S603
             [*command, "--output-dir", "out"], cwd=folder, check=False, capture_output=True, text=True
         )
         if ran.returncode:
             raise BadInput(f"JupyterLite cannot be built: {(ran.stderr or ran.stdout).strip()[-500:]}")
-        (folder / "out" / "list.json").write_text(json.dumps(known), encoding="utf-8")
+        (folder / "out" / "list.json").write_text(json.dumps(lessons.known), encoding="utf-8")
         shutil.copytree(folder / "out", out, dirs_exist_ok=True)
 
 
-def _distribution(core: Path) -> list[str]:
-    """Pyodide and every package with the list that Pyodide reads (`pyodide-lock.json`); gives their names."""
+def _distribution(core: Path, shown: Shown) -> list[str]:
+    """Every package, the list of them that Pyodide reads (`pyodide-lock.json`), and where it is; gives their names."""
     place = pyodide()
-    for name in CORE:
-        shutil.copy(place / "node_modules" / "pyodide" / name, core / name)
+    (core / "pyodide.mjs").write_text(PYODIDE, encoding="utf-8")
     known: dict[str, dict[str, Any]] = {}
-    for name, number, file, content in _packages(place):
+    for name, number, file, content in _packages(place, shown):
         (core / file).write_bytes(content)
         known[name] = {
             "name": name, "version": number, "file_name": file, "sha256": hashlib.sha256(content).hexdigest(),
@@ -96,7 +112,7 @@ def _distribution(core: Path) -> list[str]:
     return list(known)
 
 
-def _packages(place: Path) -> Iterator[tuple[str, str, str, bytes]]:
+def _packages(place: Path, shown: Shown) -> Iterator[tuple[str, str, str, bytes]]:
     """Name, version, file name and content of each package."""
     for name in PURE:
         number = version(name)
@@ -109,7 +125,8 @@ def _packages(place: Path) -> Iterator[tuple[str, str, str, bytes]]:
     for wheel in [*wheels, *place.glob("micropip-*.whl"), *place.glob("msgspec-*.whl")]:
         name, number, *_ = wheel.name.split("-")
         yield name.replace("_", "-"), number, wheel.name, wheel.read_bytes()
-    yield "rmqlab", version("rmqlab"), "rmqlab.zip", _zip([*_package(), ("pandas.py", NO_PANDAS.encode())])
+    yield "rmqlab", version("rmqlab"), "rmqlab.zip", _zip(_package())
+    yield "browser-cells", version("rmqlab"), "browser_cells.zip", _zip(_beside(shown))
 
 
 def _installed(name: str) -> Iterator[tuple[str, bytes]]:
@@ -138,26 +155,64 @@ def _zip(files: Iterable[tuple[str, bytes]]) -> bytes:
     return packed.getvalue()
 
 
-def _lessons(folder: Path) -> list[dict[str, str]]:
-    """The learner's copies, those of other languages in folders of their own; gives path and titles of each lesson."""
-    known = []
-    for source in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
+def _beside(shown: Shown) -> Iterator[tuple[str, bytes]]:
+    """What a lesson's kernel has besides packages: a word for what is not there, what cells show elsewhere, data."""
+    yield "pandas.py", NO_PANDAS.encode()
+    yield "browser_cells.py", Path(browser_cells.__file__).read_bytes()
+    texts = json.loads((ROOT / "docs" / "lab" / "words.json").read_text(encoding="utf-8"))
+    told = {one: {"words": texts[one]["lessons"], "shown": shown[one]} for one in LANGUAGES}
+    yield f"{browser_cells.FOLDER}/shown.json", json.dumps(told, ensure_ascii=False).encode()
+    for name in READ:
+        yield from tree(ROOT / "data" / name, f"{browser_cells.FOLDER}/data/{name}")
+    for name in browser_cells.PLACES:
+        yield f"{browser_cells.FOLDER}/{name}/.gitkeep", b""  # a folder of its own, in which a lesson runs
+
+
+class _Lessons:
+    """Learner's copies, those of other languages in folders of their own.
+
+    `known` has path and titles of each lesson, `shown` the outputs of their cells.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Write the copies into `folder`."""
+        self.known: list[dict[str, str]] = []
+        self.shown: Shown = {language: {} for language in LANGUAGES}
+        for source in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
+            inner = source.relative_to(ROOT / "notebooks")
+            if source.name[:2] in LESSONS and inner.parts[0] != "solutions":
+                titles = {
+                    language: self._write(source, folder if language == ENGLISH else folder / language, language)
+                    for language in LANGUAGES
+                }
+                if len(inner.parts) == 1:
+                    self.known.append({"path": inner.as_posix(), **titles})
+
+    def _write(self, source: Path, folder: Path, language: str) -> str:
+        """Write the copy in one language, take down its outputs, and give its title."""
         inner = source.relative_to(ROOT / "notebooks")
-        if source.name[:2] not in LESSONS or inner.parts[0] == "solutions":
-            continue
-        titles = {}
-        for language in LANGUAGES:
-            mine = learners(in_language(source, language))
-            titles[language] = mine["cells"][0]["source"].partition("\n")[0].lstrip("# ")
-            if language != ENGLISH:
-                mine["cells"].insert(1, _cell(SPEAKS.format(setting=SETTING, language=language)))
-            write((folder if language == ENGLISH else folder / language) / inner, mine)
-        if len(inner.parts) == 1:
-            known.append({"path": inner.as_posix(), **titles})
-    return known
+        lesson = in_language(source, language)
+        mine = learners(lesson)
+        for cell, ran in zip(mine["cells"], lesson["cells"], strict=True):
+            if cell["cell_type"] == "code":
+                self.shown[language][digest("".join(cell["source"]))] = [
+                    data for output in ran["outputs"] if (data := _data(output))
+                ]
+        title: str = mine["cells"][0]["source"].partition("\n")[0].lstrip("# ")
+        place = browser_cells.PLACES[len(inner.parts) - 1]
+        mine["cells"].insert(1, _cell(FIRST.format(language=language, place=place)))
+        write(folder / inner, mine)
+        return title
+
+
+def _data(output: dict[str, Any]) -> dict[str, str]:
+    """An output as MIME types and texts; nothing of an error."""
+    if "text" in output:
+        return {"text/plain": "".join(output["text"])}
+    return {kind: "".join(text) for kind, text in output.get("data", {}).items() if kind != WIDGET}
 
 
 def _cell(source: str) -> dict[str, Any]:
     told = {"tags": ["hide-input"]}
-    return {"cell_type": "code", "id": "language", "metadata": told, "source": source, "outputs": [],
+    return {"cell_type": "code", "id": "in-the-browser", "metadata": told, "source": source, "outputs": [],
             "execution_count": None}  # fmt: skip
