@@ -23,6 +23,8 @@ GUESS = """panel.content.widgets.map((one) => one.model.sharedModel).filter((one
 OUTPUTS = """panel.content.widgets.filter((one) => one.model.type === 'code')
   .flatMap((one) => one.model.outputs.toJSON())"""
 RUN = "void jupyterapp.commands.execute('notebook:run-all-cells').finally(() => (window.finished = true))"
+CELLS = """panel.content.widgets.filter((one) => one.model.type === 'code')
+  .map((one) => [one.model.id, JSON.stringify(one.model.outputs.toJSON())])"""
 IDLE = "window.finished && panel.sessionContext.session?.kernel?.status === 'idle'"
 
 
@@ -64,6 +66,10 @@ def test_all_cells_of_a_lesson_run_in_the_readers_browser_and_say_what_cannot(si
         assert [one for one in outputs if one["output_type"] == "error"] == []
         said = [at for at, one in enumerate(outputs) if NOT_HERE in one.get("data", {}).get("text/plain", "")]
         assert said
+        told = page.evaluate(CELLS)
+        page_of_it = (ROOT / "docs/how-to/browser.md").read_text(encoding="utf-8")
+        cannot = ", ".join(f"`{name}`" for name, text in told if "This cell " in text)
+        assert f"| 01 | {len(told)} | {cannot} |" in page_of_it
         lesson = json.loads((ROOT / "notebooks/01_eight_messages.ipynb").read_text(encoding="utf-8"))
         (lag,) = (cell["outputs"] for cell in lesson["cells"] if cell["id"] == "lag")
         assert "".join(lag[0]["data"]["text/plain"]) in [outputs[at + 1]["data"]["text/plain"] for at in said]
