@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.extras import require
-from rmqlab.lab.audit_report import AuditReport, HeldSubscription, damage_lines, summary_lines
+from rmqlab.lab.audit_report import damage_lines, summary_lines, topic_of
 from rmqlab.lab.results import LabResult
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class AuditResult:
         Raises:
             BadInput: the audit knows no such group, or it lost nothing.
         """
-        topic = self._report.topic_of(group)
+        topic = topic_of(self.groups, group)
         plans = {(one["group"], one["topic"]): one for one in self.plans()}
         found = plans.get((group, topic))
         if found is None or not found["messages"]:
@@ -217,13 +217,13 @@ class AuditResult:
         """Every group and topic, the most lost first."""
         from rmqlab.show.audit.pictures import audit_table
 
-        return audit_table(self._report)
+        return audit_table(self.known, self.groups)
 
     def by_tag(self) -> Picture:
         """A grid of groups and tags: how many messages were lost, the more the darker."""
         from rmqlab.show.audit.pictures import loss_by_tag
 
-        return loss_by_tag(self._report)
+        return loss_by_tag(self.known, self.groups)
 
     def by_second(self, group: str) -> Picture:
         """What became of the messages of a group second by second, above what the broker held, if that is known.
@@ -235,9 +235,11 @@ class AuditResult:
 
         from rmqlab.show.audit.pictures import loss_by_second
 
-        topic = self._report.topic_of(group)
+        topic = topic_of(self.groups, group)
+        held = self._audit.options.subscriptions.held.get((group, topic), [])
         rows = self.messages.where((F.col("group") == group) & (F.col("topic") == topic))
-        return loss_by_second(replace(self._report, messages=rows.toArrow().to_pylist()), group)
+        messages, slots = rows.toArrow().to_pylist(), [(one.since, one.expression) for one in held]
+        return loss_by_second(self.known, group, self.groups[group][topic], messages, slots)
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs, as `rmqlab audit --json` writes it."""
@@ -251,12 +253,6 @@ class AuditResult:
         """Let go of what Spark keeps on disk, and of what was unpacked."""
         self._audit.close()
         self._close()
-
-    @property
-    def _report(self) -> AuditReport:
-        held = self._audit.options.subscriptions.held
-        slots = {key: [HeldSubscription(one.since, one.expression) for one in values] for key, values in held.items()}
-        return AuditReport(self.known, self.groups, [], slots)
 
     def __repr__(self) -> str:
         """The table as text."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING, Fate
@@ -13,52 +12,25 @@ CERTAINTIES = ("proved", "implied", "unknown")
 UNWANTED = "nobody asked for it"
 PERHAPS_WANTED = "nobody got it, and perhaps nobody asked"
 MAX_REMARKS, MAX_DAMAGE = 8, 20
-Summary = dict[str, dict[str, dict[str, Any]]]
+Summary = dict[str, dict[str, dict[str, Any]]]  # figures by group and topic
 
 
-class HeldSubscription(NamedTuple):
-    """What the broker held for a group from `since` (epoch ms) on."""
+def rows_of(summary: Summary) -> list[tuple[str, str, dict[str, Any]]]:
+    """Group, topic and figures, the most lost first."""
+    found = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
+    return sorted(found, key=lambda row: (-int(row[2]["lost"]), row[0], row[1]))
 
-    since: int
-    text: str
 
+def topic_of(summary: Summary, group: str) -> str:
+    """The group's topic, of several the one in which most was lost.
 
-@dataclass(frozen=True)
-class AuditReport:
-    """One audit of one store.
-
-    ``summary`` is the audit's, by group and topic. ``messages`` has one row a message and group, in the log's order;
-    ``slots`` is what the broker held, where that was given.
+    Raises:
+        BadInput: the audit knows no such group.
     """
-
-    name: str
-    summary: Summary
-    messages: list[dict[str, Any]]
-    slots: dict[tuple[str, str], list[HeldSubscription]] = field(default_factory=dict)
-
-    def topic_of(self, group: str) -> str:
-        """The group's topic, of several the one in which most was lost.
-
-        Raises:
-            BadInput: the audit knows no such group.
-        """
-        if group not in self.summary:
-            raise BadInput(f"group {group!r} is not in this audit; there are {', '.join(sorted(self.summary))}")
-        topics = self.summary[group]
-        return max(topics, key=lambda topic: (int(topics[topic]["lost"]), topic))
-
-    def rows(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Group, topic and figures, the most lost first."""
-        found = [(group, topic, one) for group, topics in self.summary.items() for topic, one in topics.items()]
-        return sorted(found, key=lambda row: (-int(row[2]["lost"]), row[0], row[1]))
-
-    def total(self, name: str) -> int:
-        """A figure of the summary (sent, delivered, lost, unknown) over all groups."""
-        return sum(int(one[name]) for _, _, one in self.rows())
-
-    def messages_of(self, group: str, topic: str) -> list[dict[str, Any]]:
-        """The messages of a topic, with what became of them in a group."""
-        return [row for row in self.messages if (row["group"], row["topic"]) == (group, topic)]
+    if group not in summary:
+        raise BadInput(f"group {group!r} is not in this audit; there are {', '.join(sorted(summary))}")
+    topics = summary[group]
+    return max(topics, key=lambda topic: (int(topics[topic]["lost"]), topic))
 
 
 def kind_of(row: dict[str, Any]) -> str:

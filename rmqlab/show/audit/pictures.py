@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of
+from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
 from rmqlab.show.brush import Brush, cut, in_rows, painted, text_width
@@ -20,7 +20,9 @@ from rmqlab.show.time_scale import TimeScale
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rmqlab.lab.audit_report import AuditReport, HeldSubscription
+    from rmqlab.lab.audit_report import Summary
+
+    Slots = Sequence[tuple[int, str]]  # what the broker held, and since when (epoch ms)
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
 MOST_GROUPS, MOST_BINS, LONGEST = 24, 60, 40
@@ -29,20 +31,21 @@ LEFT, RIGHT, TITLE, BARS, AXIS, STRIP, LINE = 0.55, 0.15, 0.5, 2.2, 0.3, 0.32, 0
 FLOOR = TITLE + BARS
 
 
-def audit_table(audit: AuditReport) -> Table:
-    """Every group and topic: sent, delivered, lost, unknown.
+def audit_table(known: str, summary: Summary) -> Table:
+    """Every group and topic: sent, delivered, lost, unknown. `known` says what the audit knew.
 
     `not wanted` is what went by and nobody asked for, for certain; what is left of `sent` waits, or is to be retried.
     """
     names = ("sent", "delivered", "lost", "unknown")
     rows: list[tuple[object, ...]] = [
-        (group, topic, *(one[name] for name in names), _unwanted(one)) for group, topic, one in audit.rows()
+        (group, topic, *(one[name] for name in names), _unwanted(one)) for group, topic, one in rows_of(summary)
     ]
     marked = frozenset(number for number, row in enumerate(rows) if row[4])
     if len(rows) > 1:
-        unwanted = sum(_unwanted(one) for *_, one in audit.rows())
-        rows.append(("all", "", *(audit.total(name) for name in names), unwanted))
-    return Table(f"The audit; known: {audit.name}", ("group", "topic", *names, "not wanted"), rows, marked)
+        ones = [one for *_, one in rows_of(summary)]
+        sums = (sum(int(one[name]) for one in ones) for name in names)
+        rows.append(("all", "", *sums, sum(map(_unwanted, ones))))
+    return Table(f"The audit; known: {known}", ("group", "topic", *names, "not wanted"), rows, marked)
 
 
 def _unwanted(one: dict[str, Any]) -> int:
@@ -51,13 +54,13 @@ def _unwanted(one: dict[str, Any]) -> int:
     return sum(int(fates.get(fate, 0)) for fates in sure for fate in LOSING) - int(one["lost"])
 
 
-def loss_by_tag(audit: AuditReport) -> Picture:
+def loss_by_tag(known: str, summary: Summary) -> Picture:
     """A grid of groups and tags: how many messages were lost, the more the darker.
 
     Raises:
         BadInput: nothing was lost.
     """
-    lost = [(group, one) for group, _, one in audit.rows() if one["lost"]]
+    lost = [(group, one) for group, _, one in rows_of(summary) if one["lost"]]
     if not lost:
         raise BadInput("nothing was lost: there is nothing to draw")
     cells: Counter[tuple[str, str]] = Counter()
@@ -65,33 +68,33 @@ def loss_by_tag(audit: AuditReport) -> Picture:
         for tag, number in one["lost_by_tag"].items():
             cells[group, tag or "no tag"] += number
     rows = [{"group": group, "tag": tag, "lost": number} for (group, tag), number in cells.items()]
-    return heat_map(rows, x="tag", y="group", value="lost", title=f"Lost by group and tag (known: {audit.name})")
+    return heat_map(rows, x="tag", y="group", value="lost", title=f"Lost by group and tag (known: {known})")
 
 
-def loss_by_second(audit: AuditReport, group: str) -> Picture:
-    """What became of the messages of the group's topic, second by second; below, what the broker held.
+def loss_by_second(
+    known: str, group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots
+) -> Picture:
+    """What became of the messages of a group's topic, second by second; below, what the broker held.
 
-    Raises:
-        BadInput: the audit knows no such group.
+    `one` are the audit's figures of the topic, `messages` its rows of them, in the log's order.
     """
-    topic = audit.topic_of(group)
-    messages, one = audit.messages_of(group, topic), audit.summary[group][topic]
     zero = min(row["storeTimestamp"] for row in messages)
     cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
     kinds = _kinds_of(cells)
     sent = Counter((row["storeTimestamp"] - zero) // SECOND_MS for row in messages)
-    title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {audit.name})"
+    title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {known})"
     rows = [(second, number, *(cells[second, kind] for kind in kinds)) for second, number in sorted(sent.items())]
     words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
     chart = _Columns(kinds, cells, title, words, "second", strip=True)
-    slots = audit.slots.get((group, topic), [])
 
     def draw(brush: Brush) -> None:
         chart.draw(brush)
         _strip(brush, slots, TimeScale(zero, zero + SECOND_MS * chart.bins, LEFT, WIDTH - RIGHT))
 
     table = Table(title, ("second", "sent", *(look_of(kind).words for kind in kinds)), rows)
-    return Picture(painted(WIDTH, chart.height, draw), title=title, alt=_told(audit, group, topic, zero), table=table)
+    return Picture(
+        painted(WIDTH, chart.height, draw), title=title, alt=_told(group, one, messages, slots, zero), table=table
+    )
 
 
 def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iterable[dict[str, Any]]) -> Picture:
@@ -230,21 +233,21 @@ def _draw_legend(brush: Brush, legend: Sequence[tuple[str, int, float]], top: fl
         brush.text(x + 0.3, top + row * LINE, _with_mark(kind), ha="left")
 
 
-def _strip(brush: Brush, slots: Sequence[HeldSubscription], scale: TimeScale) -> None:
+def _strip(brush: Brush, slots: Slots, scale: TimeScale) -> None:
     """What the broker held, below the columns."""
     y = FLOOR + AXIS
     if not slots:
         brush.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", colour=GREY)
     names: dict[str, str] = {}
-    for number, slot in enumerate(slots):
-        begin = scale.x(scale.begin if number == 0 else slot.since)
-        end = scale.x(slots[number + 1].since if number + 1 < len(slots) else scale.end)
+    for number, (since, held) in enumerate(slots):
+        begin = scale.x(scale.begin if number == 0 else since)
+        end = scale.x(slots[number + 1][0] if number + 1 < len(slots) else scale.end)
         if end <= begin:
             continue
-        colour = names.setdefault(slot.text, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
-        with brush.saying(f"the broker held {slot.text}"):
+        colour = names.setdefault(held, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
+        with brush.saying(f"the broker held {held}"):
             brush.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
-            for text in (slot.text, short(slot.text)):
+            for text in (held, short(held)):
                 if text_width(text) < end - begin - 0.1:
                     brush.text(begin + 0.08, y + STRIP / 2, text, ha="left", colour=ink(colour))
                     break
@@ -277,8 +280,8 @@ def _is_lost(row: dict[str, Any]) -> bool:
     return row["certainty"] != CERTAINTIES[-1] and row["asked"] == "yes" and Fate(row["fate"]) in LOSING
 
 
-def _told(audit: AuditReport, group: str, topic: str, zero: int) -> str:
-    lost, one = [row for row in audit.messages_of(group, topic) if _is_lost(row)], audit.summary[group][topic]
+def _told(group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots, zero: int) -> str:
+    lost = [row for row in messages if _is_lost(row)]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
     told = f"{group} lost {one['lost']} of {one['sent']} messages"
@@ -286,8 +289,8 @@ def _told(audit: AuditReport, group: str, topic: str, zero: int) -> str:
         told += f" ({', '.join(f'{number} {words}' for words, number in fates.items())})"
         told += f", the first after {min(times) / 1000:.1f} s, the last after {max(times) / 1000:.1f} s"
     told += f"; {one['delivered']} were delivered, {one['unknown']} are unknown"
-    later = [slot for slot in audit.slots.get((group, topic), []) if slot.since > zero]
+    later = [(since, held) for since, held in slots if since > zero]
     if later:
-        changes = ", ".join(f"{slot.text} after {(slot.since - zero) / 1000:.1f} s" for slot in later)
+        changes = ", ".join(f"{held} after {(since - zero) / 1000:.1f} s" for since, held in later)
         told += f". The broker's subscription turned to {changes}"
     return f"{told}."
