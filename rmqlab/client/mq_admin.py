@@ -9,7 +9,6 @@ from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import (
     GetMaxOffsetRequestHeader,
-    GetMinOffsetRequestHeader,
     SearchOffsetRequestHeader,
 )
 from rmqlab.protocol.header import WithOffset
@@ -64,12 +63,6 @@ class MQAdmin:
         """The offset the next message of a queue will get."""
         return await self._ask(
             queue, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
-        )
-
-    async def min_offset(self, queue: MessageQueue) -> int:
-        """The lowest offset a queue still has."""
-        return await self._ask(
-            queue, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(queue.topic, queue.queue_id)
         )
 
     async def search_offset(self, queue: MessageQueue, timestamp: int) -> int:

@@ -8,15 +8,17 @@ from hypothesis import strategies as st
 
 from rmqlab.client.allocate import (
     AllocateArgumentError,
-    AllocateMachineRoomNearby,
     AllocateMessageQueueAveragely,
     AllocateMessageQueueAveragelyByCircle,
-    AllocateMessageQueueByConfig,
-    AllocateMessageQueueByMachineRoom,
     AllocateMessageQueueConsistentHash,
-    AllocateNullError,
 )
 from rmqlab.message.message import MessageQueue
+from tests.proof.conform.strategies import (
+    AllocateMachineRoomNearby,
+    AllocateMessageQueueByConfig,
+    AllocateMessageQueueByMachineRoom,
+    AllocateNullError,
+)
 
 AVERAGELY = AllocateMessageQueueAveragely()
 CHECKING = [AVERAGELY, AllocateMessageQueueAveragelyByCircle(), AllocateMessageQueueConsistentHash()]

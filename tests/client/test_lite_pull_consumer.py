@@ -78,65 +78,14 @@ def test_a_pull_thread_is_held_while_the_broker_holds_its_pull(world):
     assert len({c.header.queue_id for _, c in world.requests("A", PULL)}) == 4
 
 
-def test_assigned_queues_are_read_without_the_group(world):
-    world.topic("T")
-    consumer = lite(world, "A")
-    consumer.assign(QUEUES[:1])
-    world.do(consumer.start())
-    consumer.go_on_polling()
-    send(world, *"abcdefgh")
-    world.run(12_000)
-    assert world.bodies("A") == ["MsgStr2", "MsgStr6"]
-    assert world.broker.consumer_offset_manager.offset_table["T@G"] == {0: 2}
-    consumer.assign(QUEUES[1:2])
-    world.run(12_000)
-    assert world.bodies("A") == ["MsgStr2", "MsgStr3", "MsgStr6", "MsgStr7"]
-    assert list(consumer.assigned) == QUEUES[1:2]
-    with pytest.raises(IllegalStateError, match="mutually exclusive"):
-        world.do(consumer.subscribe("T", "*"))
-
-
-def test_seeking_goes_back_and_refuses_what_is_not_there(world):
-    world.topic("T")
-    consumer = lite(world, "A")
-    consumer.assign(QUEUES[:1])
-    world.do(consumer.start())
-    consumer.go_on_polling()
-    send(world, *"abcdefgh")
-    world.run(1_000)
-    world.do(consumer.seek(QUEUES[0], 1))
-    world.run(25_000)
-    assert world.bodies("A") == ["MsgStr2", "MsgStr6", "MsgStr6"]
-    with pytest.raises(MQClientError, match="Seek offset illegal, seek offset = 3, min offset = 0, max offset = 2"):
-        world.do(consumer.seek(QUEUES[0], 3))
-    with pytest.raises(MQClientError, match="The message queue is not in assigned list, message queue"):
-        world.do(consumer.seek(QUEUES[3], 0))
-
-
-def test_a_paused_queue_is_not_pulled(world):
-    world.topic("T", 1)
-    consumer = lite(world, "A")
-    consumer.assign(QUEUES[:1])
-    consumer.pause(QUEUES)
-    world.do(consumer.start())
-    world.run(5_000)
-    assert world.requests("A", PULL) == []
-    consumer.pause(QUEUES, paused=False)
-    world.run(1_100)
-    assert len(world.requests("A", PULL)) == 1
-
-
-def test_committed_and_polling_rules(world):
+def test_polling_rules(world):
     world.topic("T", 1)
     consumer = lite(world, "A")
     with pytest.raises(IllegalStateError, match="The consumer not running, please start it first"):
         world.do(consumer.poll(1))
-    consumer.assign(QUEUES[:1])
+    world.do(consumer.subscribe("T", "*"))
     world.do(consumer.start())
     assert world.do(consumer.poll(100)) == []
-    assert world.do(consumer.committed(QUEUES[0])) == 0
-    with pytest.raises(ValueError, match="Message queues can not be null or empty"):
-        consumer.assign([])
     bad = lite(world, "B", consumer_timeout_when_suspend=1_000)
     with pytest.raises(MQClientError, match="Long polling mode"):
         world.do(bad.start())

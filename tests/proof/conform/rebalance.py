@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.allocate import (
     AllocateArgumentError,
-    AllocateMachineRoomNearby,
     AllocateMessageQueueAveragely,
     AllocateMessageQueueAveragelyByCircle,
-    AllocateMessageQueueByConfig,
-    AllocateMessageQueueByMachineRoom,
     AllocateMessageQueueConsistentHash,
-    AllocateNullError,
 )
 from rmqlab.message.message import MessageQueue
+from tests.proof.conform.strategies import (
+    AllocateMachineRoomNearby,
+    AllocateMessageQueueByConfig,
+    AllocateMessageQueueByMachineRoom,
+    AllocateNullError,
+)
 from tests.proof.conform.vectors import BadVector, Kind, take
 
 if TYPE_CHECKING:
