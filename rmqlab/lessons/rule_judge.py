@@ -21,12 +21,10 @@ from rmqlab.rules import DEFAULT_RULES
 ENDS = "Does every way through it end in return?"
 
 
-def differs_in_a_case(
-    field: str, mine: object, cases: Iterable[Case | tuple[Any, ...]] | None = None
-) -> CheckFailed | None:
+def differs_in_a_case(field: str, mine: object, cases: Iterable[Case] | None = None) -> CheckFailed | None:
     """Compare a learner's rule with that of ``RULES`` on `cases`: by default small ones, then those of the real jars.
 
-    A case is a `Case`, or the arguments alone. The first that differs is told.
+    The first that differs is told.
 
     >>> differs_in_a_case("is_expired", lambda now, last, expiry: now - last > expiry)
     >>> print(differs_in_a_case("is_expired", lambda now, last, expiry: now - last >= expiry).problem)
@@ -36,10 +34,9 @@ def differs_in_a_case(
     failed = _no_rule(real, mine, field)
     if failed is not None:
         return failed
-    for case in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
-        args, expected = (case.args, case.expected) if isinstance(case, Case) else (case, UNKNOWN)
+    for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
-        problem = _answers(mine, args, right, real)
+        problem = _answers(mine, args, right)
         if problem:
             given = ", ".join(
                 f"{name}={in_words(value)}"
@@ -76,21 +73,21 @@ def _no_rule(real: object, mine: object, field: str) -> CheckFailed | None:
     return None
 
 
-def _answers(mine: Any, args: tuple[Any, ...], right: object, real: object) -> str:
+def _answers(mine: Any, args: tuple[Any, ...], right: object) -> str:
     """What is wrong with the answer of a rule, or nothing."""
     given = copy.deepcopy(args)
     try:
         answer = mine(*given)
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         return in_a_sentence(error, mine)
-    if answer is ... or (answer is None and right is not None and not _says_none(real)):
+    if answer is ... or answer is None:
         return f"your function gives {answer!r}. {ENDS}"
     kind = _kind_of(right)
-    if kind and not isinstance(answer, kind) and answer is not None:
+    if kind and not isinstance(answer, kind):
         return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kind[0].__name__}."
     if _changed(args, given):
         return "your function changes what it was given; make a new object and return that."
-    same = list(answer) == right if isinstance(right, list) and answer is not None else answer == right
+    same = list(answer) == right if isinstance(right, list) else answer == right
     return "" if same else f"your function gives {in_words(answer)}."
 
 
@@ -102,10 +99,6 @@ def _kind_of(right: object) -> tuple[type, ...]:
     if isinstance(right, list):
         return (list, tuple)
     return (dict, Mapping) if isinstance(right, Mapping) else ()
-
-
-def _says_none(real: object) -> bool:
-    return "None" in str(inspect.signature(real).return_annotation) if callable(real) else False
 
 
 def _changed(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:

@@ -11,7 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lessons import order_judge, rule_cases, rule_judge
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.order_judge import broken_order
-from rmqlab.lessons.rule_cases import CASES, vector_cases
+from rmqlab.lessons.rule_cases import CASES, Case, vector_cases
 from rmqlab.lessons.rule_judge import differs_in_a_case, rule_text
 from rmqlab.search.explorer.properties import no_loss
 
@@ -54,23 +54,11 @@ def by_text(subscription, code):
     return subscription.sub_string == "*" or code in subscription.code_set
 
 
-def mine_allocate(current_cid, mq_all, cid_all):
-    if current_cid not in cid_all:
-        return []
-    share, rest = divmod(len(mq_all), len(cid_all))
-    at = cid_all.index(current_cid)
-    begin = at * share + min(at, rest)
-    return mq_all[begin : begin + share + (at < rest)]
-
-
 RIGHT = {
     "update_subscription": upsert,
     "is_matched_by_consume_queue": lambda s, code: s.sub_string == "*" or code is None or int32(code) in s.code_set,
     "client_keeps": lambda s, tag: not s.tags_set or s.class_filter_mode or tag in s.tags_set,
-    "is_hit": lambda positions, is_set: all(is_set(one) for one in positions),
-    "allocate": mine_allocate,
     "is_expired": lambda now, last, expiry: now > last + expiry,
-    "stamp_sub_version": lambda old, now: now,
 }
 # A wrong rule, and what its first case says.
 WRONG = [
@@ -80,13 +68,10 @@ WRONG = [
     ("is_matched_by_consume_queue", lambda s, code: code in s.code_set, "gives False"),
     ("client_keeps", keeps_all, "tag=None: your function gives True."),
     ("client_keeps", lambda s, tag: tag in s.tags_set, "'*' of T, version 0, tag=None: your function gives False"),
-    ("is_hit", lambda positions, is_set: any(map(is_set, positions)), "is_set=bits without a one: your function gives"),
-    ("allocate", lambda who, queues, everybody: queues[everybody.index(who) :: len(everybody)], "gives [0, 2]"),
     ("is_expired", lambda now, last, expiry: now - last >= expiry, "your function gives True"),
-    ("stamp_sub_version", lambda old, now: max(old + 1, now), "old=5, now=5: your function gives 6."),
     ("is_expired", lambda now, last, expiry: 1, "gives 1, a int; it must be a bool"),
     ("is_expired", lambda now, last, expiry: None, "Does every way through it end in return?"),
-    ("is_hit", lambda positions, is_set: positions[0] > 0, 'stops at `("is_hit", lambda positions'),
+    ("client_keeps", lambda s, tag: tag.upper() in s.tags_set, 'stops at `("client_keeps", lambda s, tag: tag.upper()'),
     ("is_expired", lambda now: True, "Give a function with 3 parameters: now, last_update_timestamp"),
     ("is_expired", 5, "Give a function"),
 ]
@@ -114,9 +99,9 @@ def test_the_rules_agree_with_their_own_cases_and_vectors(field):
     assert differs_in_a_case(field, getattr(RULES, field)) is None
 
 
-@pytest.mark.parametrize(("field", "least"), [("allocate", 70), ("client_keeps", 200), ("tags_code", 150)])
-def test_vectors_are_read(field, least):
-    assert len(list(vector_cases(field))) >= least
+@pytest.mark.parametrize("field", ["client_keeps", "is_matched_by_consume_queue"])
+def test_vectors_are_read(field):
+    assert len(list(vector_cases(field))) >= 200
 
 
 def broken(held, told):
@@ -141,10 +126,10 @@ def test_mistakes_are_told_plainly():
 
 
 def test_cases_of_ones_own():
-    assert differs_in_a_case("is_latest", lambda held, pull: held > pull, [(1, 2), (3, 2)]) is None
+    assert differs_in_a_case("is_latest", lambda held, pull: held > pull, [Case((1, 2)), Case((3, 2))]) is None
     assert (
         "held_version=2, pull_version=2"
-        in differs_in_a_case("is_latest", lambda held, pull: held > pull, [(2, 2)]).problem
+        in differs_in_a_case("is_latest", lambda held, pull: held > pull, [Case((2, 2))]).problem
     )
 
 
