@@ -30,7 +30,7 @@ from rmqlab.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topi
 from rmqlab.spark.audit.fate_codes import NO
 from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, AuditError, begins_at_first, require_messages
-from rmqlab.spark.audit.subscriptions import Subscriptions, from_config, merged
+from rmqlab.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_reader import log_end
@@ -56,10 +56,10 @@ NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
 class AuditOptions:
     """What to audit: groups (empty: all), store times in epoch ms (both included), and what is known besides the store.
 
-    `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `check_queues`: compare
-    records with the entries of their queues. `split_bytes`: how much of the log one task reads. `in_memory_percent`:
-    the broker's `accessMessageInMemoryMaxRatio`, which decides where a new group begins. `each_message`: keep the fate
-    of every message, for `Audit.message_rows`; the rows of a big store are many.
+    `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `split_bytes`: how much of
+    the log one task reads. `in_memory_percent`: the broker's `accessMessageInMemoryMaxRatio`, which decides where a new
+    group begins. `each_message`: keep the fate of every message, for `Audit.message_rows`; those of a big store are
+    many.
     """
 
     groups: tuple[str, ...] = ()
@@ -69,7 +69,6 @@ class AuditOptions:
     delivered: tuple[str, ...] = ()
     trace_topic: str = TRACE_TOPIC
     check_crc: bool = True
-    check_queues: bool = True
     split_bytes: int | None = None
     in_memory_percent: int = IN_MEMORY_PERCENT
     each_message: bool = False
@@ -98,7 +97,7 @@ class Audit:
         self._committed = self._config.offsets()
         self._files = log_files(root)
         self._end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
-        self._subscriptions = merged(self.options.subscriptions, from_config(self._config))
+        self._subscriptions = with_config(self.options.subscriptions, self._config)
         self._known_topics = {*self._config.topics(), *_queue_folders(root)}
         self._telling = evidence_topics(self._known_topics, self.options.trace_topic)
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
@@ -200,7 +199,7 @@ class Audit:
             options.since,
             options.until,
             options.check_crc,
-            str(self.root) if options.check_queues else None,
+            str(self.root),
             self._end,
             options.each_message,
         )

@@ -89,16 +89,6 @@ class Subscriptions(NamedTuple):
         return {*self.asked, *self.held}
 
 
-def from_config(config: StoreConfig) -> Subscriptions:
-    """What consumerFilter.json remembers: SQL92 subscriptions, and not who else was in the group."""
-    asked: dict[Key, list[Asked]] = defaultdict(list)
-    for one in config.filters():
-        if one.consumer_group and one.topic and one.expression:
-            key = one.consumer_group, one.topic
-            asked[key].append(Asked("", one.expression_type or SQL92, one.expression))
-    return Subscriptions(dict(asked), {}, frozenset(), {})
-
-
 def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
     """Return all that is said, by the one and by the other; what both say counts once."""
     held, present = _each(one.held, other.held), _each(one.present, other.present)
@@ -115,8 +105,14 @@ def _each(one: Mapping[_K, Sequence[_V]], other: Mapping[_K, Sequence[_V]]) -> d
     return {name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ())))) for name in {**one, **other}}
 
 
-def merged(given: Subscriptions, found: Subscriptions) -> Subscriptions:
-    """Return what is given, and what was found about groups of which nothing is given."""
-    known = given.keys()
-    more = {key: asked for key, asked in found.asked.items() if key not in known}
-    return given._replace(asked={**more, **given.asked})
+def with_config(given: Subscriptions, config: StoreConfig) -> Subscriptions:
+    """Return what is given, and what consumerFilter.json remembers of groups of which nothing is given.
+
+    That is subscriptions of SQL92, and not who else was in the group.
+    """
+    known, found = given.keys(), defaultdict[Key, list[Asked]](list)
+    for one in config.filters():
+        key = one.consumer_group or "", one.topic or ""
+        if all(key) and one.expression and key not in known:
+            found[key].append(Asked("", one.expression_type or SQL92, one.expression))
+    return given._replace(asked={**found, **given.asked})
