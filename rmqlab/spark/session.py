@@ -13,7 +13,6 @@ import signal
 import socket
 import sys
 import tempfile
-import zipfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, find_java, home_from_wheel
+from rmqlab.spark.shipping import PACKAGE, ship
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -32,7 +32,6 @@ SETTING: Final = "RMQLAB_SPARK"
 DEFAULT: Final = "local[*]"
 # Set by spark-submit for the program it starts: the master is the one it was given, and it has shipped the package.
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What Spark needs of Python, and what only Connect needs.
 MODULES: Final = ("pyspark", "pandas", "pyarrow")
 CONNECT_MODULES: Final = ("grpc", "grpc_status", "google.rpc")
@@ -41,11 +40,10 @@ _ADDRESS: Final = re.compile(
 )
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
-ARCHIVE: Final = "rmqlab.zip"
 _DRIVER_OPTIONS: Final = "spark.driver.extraJavaOptions"
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
-REMOTE: Final = {"spark.sql.shuffle.partitions": "32"}
-_shipped: tempfile.TemporaryDirectory[str] | None = None
+_SHUFFLE: Final = "spark.sql.shuffle.partitions"
+REMOTE: Final = {_SHUFFLE: "32"}
 
 
 class SparkMissingError(BadInput):
@@ -78,15 +76,17 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     builder = SparkSession.builder.appName("rmqlab")
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
-    all_settings: dict[str, str] = {**settings(), **(local_settings(address) if local else REMOTE), **(conf or {})}
+    all_settings: dict[str, str] = {**settings(), **(local_settings() if local else REMOTE), **(conf or {})}
     builder = builder.config(map={**all_settings})
     try:
         with _our_interrupt():
             if local:
                 _start_quietly(address, all_settings)
             session = builder.getOrCreate()
+        if local and _SHUFFLE not in (conf or {}):
+            session.conf.set(_SHUFFLE, session.sparkContext.defaultParallelism)
         if not local and SUBMITTED not in os.environ:
-            _ship(session)
+            ship(session)
     except (PySparkException, RuntimeError, OSError) as error:
         raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
     except Exception as error:
@@ -235,25 +235,16 @@ def settings() -> dict[str, str]:
     }
 
 
-def local_settings(address: str) -> dict[str, str]:
-    """Settings for a session inside this process: quiet, on loopback, with as many partitions as cores."""
+def local_settings() -> dict[str, str]:
+    """Settings for a session inside this process: quiet, on loopback."""
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executorEnv.PYTHONPATH": str(PACKAGE.parent),
         "spark.log.level": "ERROR",
-        "spark.sql.shuffle.partitions": str(cores(address)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-
-
-def cores(address: str) -> int:
-    """Return the number of cores a `local` address uses: 1 for `local`, n for `local[n]`, all for `local[*]`."""
-    inside = address.partition("[")[2].partition("]")[0].partition(",")[0].strip()
-    if inside.isdecimal():
-        return int(inside)
-    return os.cpu_count() or 1 if inside == "*" else 1
 
 
 def require_modules(names: tuple[str, ...]) -> None:
@@ -279,28 +270,6 @@ def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) 
         )
     environ["JAVA_HOME"] = str(home)
     return home
-
-
-def package_archive(folder: Path) -> Path:
-    """Write this package's modules and views into `folder`/rmqlab.zip, for workers that do not have it installed."""
-    path = folder / ARCHIVE
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for module in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.sql")]):
-            archive.write(module, module.relative_to(PACKAGE.parent))
-    return path
-
-
-def _ship(session: SparkSession) -> None:
-    """Give the workers of a cluster this package.
-
-    Over Connect it is sent at once. A driver of its own hands the file out while it runs: executors start when they
-    like, and each fetches it then.
-    """
-    global _shipped  # noqa: PLW0603 - one driver in a process, and the file lives as long as that
-    if _shipped is None:
-        _shipped = tempfile.TemporaryDirectory(prefix="rmqlab-ship-")
-        package_archive(Path(_shipped.name))
-    session.addArtifacts(str(Path(_shipped.name) / ARCHIVE), pyfile=True)
 
 
 def _is_there(name: str) -> bool:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
 from rmqlab.java_runtime import cache_folder, find_java, home_from_wheel
-from rmqlab.spark.session import PACKAGE, notebook_session, provide_java
+from rmqlab.spark.session import notebook_session, provide_java
+from rmqlab.spark.shipping import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Timing
-from rmqlab.spark.sweeps.reduced_group import GroupStart, group_runs
+from rmqlab.spark.sweeps.reduced_group import group_runs
 from rmqlab.spark.sweeps.tag_group import FATES, counts
 from rmqlab.spark.sweeps.whole_group import scenario_of
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.lab.run import Run
+    from rmqlab.spark.sweeps.group_start import GroupStart
 
 _FIRST_CHECK_MS = 1_300  # of PullRequestHoldService, with the uptime that simulations begin with
 

@@ -17,16 +17,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from rmqlab.spark.session import (
-    DEFAULT,
-    MODULES,
-    PACKAGE,
-    SETTING,
-    SUBMITTED,
-    SparkMissingError,
-    provide_java,
-    require_modules,
-)
+from rmqlab.spark.session import DEFAULT, MODULES, SETTING, SUBMITTED, SparkMissingError, provide_java, require_modules
+from rmqlab.spark.shipping import PACKAGE
 from tests.proof.class_archive import with_archive
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit.auditing import Audit, AuditError, AuditOptions
+from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.delivery_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
 from rmqlab.spark.audit.json_lines import SubscriptionsError
+from rmqlab.spark.audit.required_names import AuditError
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.totals import resend_plan
 

@@ -14,7 +14,8 @@ from rmqlab.lab.fates import LOSING
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark import session
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.log_extent import AuditError, require_messages
+from rmqlab.spark.audit.log_extent import require_messages
+from rmqlab.spark.audit.required_names import AuditError
 from rmqlab.spark.audit.scan import Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both

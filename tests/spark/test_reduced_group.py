@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs
+from rmqlab.spark.sweeps.group_start import GroupStart
+from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
 from rmqlab.spark.sweeps.tag_group import counts
 from tests.proof.model_agreement import agreement, whole_run
 

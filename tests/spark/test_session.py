@@ -20,13 +20,12 @@ from rmqlab.spark import session as module
 from rmqlab.spark.session import (
     SparkAddressError,
     SparkMissingError,
-    cores,
     knock,
     open_session,
-    package_archive,
     provide_java,
     require_modules,
 )
+from rmqlab.spark.shipping import package_archive, ship
 
 HERE = Path(__file__).resolve().parent
 # What a server needs to be ready, in seconds, on a machine with other work.
@@ -39,14 +38,6 @@ def test_a_running_session_is_used_again_and_answers_depend_on_few_settings(spar
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     assert spark.sparkContext.master == "local[2]"
-
-
-@pytest.mark.parametrize(
-    ("address", "count"),
-    [("local", 1), ("local[3]", 3), ("local[*]", os.cpu_count()), ("local[4,2]", 4), ("spark://host:7077", 1)],
-)
-def test_cores_of_an_address(address, count):
-    assert cores(address) == count
 
 
 def test_a_java_that_does_not_start_is_told_in_its_own_words(monkeypatch):
@@ -304,7 +295,7 @@ def test_under_spark_submit_its_master_is_used_and_nothing_is_shipped_again(monk
 
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", Builder())
     monkeypatch.setattr(module, "knock", lambda address: None)
-    monkeypatch.setattr(module, "_ship", asked.append)
+    monkeypatch.setattr(module, "ship", asked.append)
     monkeypatch.setenv(module.SUBMITTED, "1")
     monkeypatch.delenv("RMQLAB_SPARK", raising=False)
     assert open_session() == "the session"
@@ -321,8 +312,8 @@ def test_the_package_is_kept_as_long_as_executors_may_start():
         def addArtifacts(self, path, *, pyfile):  # noqa: N802
             shipped.append((path, pyfile))
 
-    module._ship(Session())
-    module._ship(Session())
+    ship(Session())
+    ship(Session())
     ((path, pyfile), again) = shipped
     assert (path, pyfile) == again
     assert pyfile

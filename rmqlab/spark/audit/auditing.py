@@ -18,18 +18,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.message.topics import (
-    DLQ_GROUP_TOPIC_PREFIX,
-    RETRY_GROUP_TOPIC_PREFIX,
-    SYSTEM_TOPICS,
-    TRACE_TOPIC,
-    is_system_group,
-)
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
 from rmqlab.spark.audit.fate_codes import NO
 from rmqlab.spark.audit.fate_inference import FateInference
-from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, AuditError, begins_at_first, require_messages
+from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, begins_at_first, require_messages
+from rmqlab.spark.audit.required_names import is_audited, require_groups, require_logs_of, require_topics
 from rmqlab.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
@@ -38,7 +33,7 @@ from rmqlab.spark.files.store_tables import StoreConfig
 from rmqlab.spark.tasks import over_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -48,7 +43,6 @@ if TYPE_CHECKING:
 
 _SPLIT: Final = 256 << 20
 _LEAST_SPLIT: Final = 1 << 20
-_MOST_NAMES: Final = 12
 NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
 
 
@@ -113,31 +107,11 @@ class Audit:
         self._evidence = DeliveryEvidence(
             self._open, self._ranges, self._telling, self.options.trace_topic, self.options.delivered, retried
         )
-        self._require_names()
-        require_messages(self._files, self.options.since, self.options.until)
-
-    def _require_names(self) -> None:
-        """Raise `AuditError` for a group or a topic that is asked for, or told of, and that nothing here names."""
-        groups = {group for group, _ in self._known}
-        if not groups:
-            raise AuditError(
-                f"{self.root}: no group is known: config/consumerOffset.json names none; give --subscriptions"
-            )
-        for group in self.options.groups:
-            if group not in groups:
-                raise AuditError(f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(groups)}")
         topics = {*self._known_topics, *(topic for _, topic in self._committed)}
-        for group, topic in sorted(self.options.subscriptions.keys()):
-            if topics and topic not in topics:
-                raise AuditError(
-                    f"the subscriptions name topic {topic!r} (group {group!r}), which the store does not have; there "
-                    f"are {_some({one for one in topics if _is_audited(group, one)})}"
-                )
-        if self._evidence.told_of and not self._evidence.told_of & groups:
-            raise AuditError(
-                f"the delivery log names {_some(self._evidence.told_of)}, of which nothing is known here; there are "
-                f"{_some(groups)}"
-            )
+        groups = {group for group, _ in self._known}
+        require_groups(root, groups, self.options.groups, self._evidence.told_of)
+        require_topics(topics, self.options.subscriptions.keys())
+        require_messages(self._files, self.options.since, self.options.until)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -148,7 +122,7 @@ class Audit:
     def _known(self) -> list[Key]:
         """The (group, topic) that the store or the given subscriptions name."""
         found = {*self._committed, *self._subscriptions.keys()}
-        return sorted(key for key in found if _is_audited(*key))
+        return sorted(key for key in found if is_audited(*key))
 
     @cached_property
     def _inferred(self) -> list[Key]:
@@ -270,33 +244,13 @@ class Audit:
         """The figures by group and topic (`rmqlab.spark.audit.totals`)."""
         lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "fate", "certainty", "asked"])
         found = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
-        self._require_logs_of_this_store()
+        if (self.options.since, self.options.until) == (LONG_MIN, LONG_MAX):
+            # deliveries outside the time asked for would be none of these messages
+            details = self.rows.where(F.col("kind") == audit_scan.DETAIL)
+            require_logs_of(details, self._evidence.named, {group for group, _ in self.keys})
         for key in self._subscriptions.complete.intersection(self.keys):
             found[key[0]][key[1]]["asked_for"] = sorted({one.text for one in self._subscriptions.asked[key]})
         return found
-
-    def _require_logs_of_this_store(self) -> None:
-        """Raise `AuditError` if a delivery log names messages of a group and none of them is in the store.
-
-        A log tells of all deliveries, so one of another store would prove every message undelivered.
-        """
-        logs = self._evidence.named
-        if not len(logs) or (self.options.since, self.options.until) != (LONG_MIN, LONG_MAX):
-            return  # deliveries outside the time asked for are none of these messages
-        detail, named = self.rows.where(F.col("kind") == audit_scan.DETAIL), self.session.createDataFrame(logs)
-        here = {
-            row["group"]
-            for column in ("key", "offsetMsgId")
-            for row in detail.join(named.withColumnRenamed("key", column), ["group", column], "left_semi")
-            .select("group").distinct().collect()
-        }  # fmt: skip
-        groups, keys = logs["group"].to_pylist(), logs["key"].to_pylist()
-        for group in sorted({group for group, _ in self.keys}.intersection(groups) - here):
-            names = {key for one, key in zip(groups, keys, strict=True) if one == group}
-            raise AuditError(
-                f"the delivery log names messages of group {group!r}, and none of them is in the store: "
-                f"{_some(names)}; is it the log of another store?"
-            )
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs."""
@@ -327,18 +281,6 @@ MESSAGE_COLUMNS: Final = (
     "fate", "certainty", "reason", "asked",
 )  # fmt: skip
 LOST_COLUMNS: Final = (*MESSAGE_COLUMNS, "subscription", "elsewhere", "minute")
-
-
-def _some(names: Iterable[str]) -> str:
-    """The first names, and how many more there are."""
-    found = sorted(names)
-    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-    return ", ".join(found[:_MOST_NAMES]) + more or "none"
-
-
-def _is_audited(group: str, topic: str) -> bool:
-    prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
-    return not (topic in SYSTEM_TOPICS or topic.startswith(prefixes) or is_system_group(group))
 
 
 def _queue_folders(root: str | Path) -> Iterator[str]:

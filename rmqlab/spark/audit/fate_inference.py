@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.batch import Batch, BatchFilter, batch_filter
+from rmqlab.spark.audit.broker_passes import BrokerPasses, at_broker
 from rmqlab.spark.audit.fate_codes import (
     CHANGED,
     CODE,
@@ -37,16 +38,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Codes = NDArray[np.int8]
-
-
-class _BrokerPasses(NamedTuple):
-    """Which rows the broker passes, by the tag or not, where that is known; which at least once, and which always."""
-
-    passes: Bools
-    by_tag: Bools
-    known: Bools
-    some: Bools
-    every: Bools
 
 
 @dataclass(slots=True)
@@ -100,7 +91,7 @@ class FateInference:
         """
         begin, early = self._begin(batch)
         owner = self._owners.at(begin, batch.queues)
-        broker = self._at_broker(batch, begin)
+        broker = at_broker(batch, begin, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
         some, every = self._by_any(batch, begin, owner, broker)
         broker = self._posted(batch, begin, owner, broker)
         _, likely = self._by_owner(batch, begin, owner, broker.passes, broker.passes, 0)
@@ -152,43 +143,9 @@ class FateInference:
             found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
         return found
 
-    def _at_broker(self, batch: Batch, begin: NDArray[np.int64]) -> _BrokerPasses:
-        """FateInference by what the broker held for the group when the message was looked at first, and soon after."""
-        rows = len(batch)
-        slots = self._slot_texts()
-        passes, known, some = np.zeros((3, rows), np.bool_)
-        by_tag, every = np.ones((2, rows), np.bool_)
-        for index, (since, kind, expression) in enumerate(slots):
-            until = slots[index + 1][0] if index + 1 < len(slots) else None
-            mine = (begin >= since) & (True if until is None else begin < until)
-            one = self._filter(kind, expression)
-            got = one.broker_passes(batch)
-            passes[mine], by_tag[mine] = got[mine], one.is_tag
-            known |= mine
-            # A pull that is held begins at its old offset when it wakes, and meets what is held then.
-            may = mine | ((begin < since) & (begin >= since - HELD_MS))
-            some |= may & got
-            every &= ~may | got
-        if slots and self.asked:
-            # Who joins, and whoever gets other queues by that, registers its own: often for less than a look takes.
-            near = self._owners.is_near_change(begin)
-            passed = [self._filter(one.type, one.expression).broker_passes(batch) for one in self.asked]
-            some |= near & reduce(np.logical_or, passed)
-            every &= ~near | reduce(np.logical_and, passed)
-        if not slots and self.complete and self.asked:
-            # Whichever subscription the broker held: what none of them lets pass, it dropped.
-            each = [self._filter(one.type, one.expression) for one in self.asked]
-            got_by = [one.broker_passes(batch) for one in each]
-            some, every = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
-            passes, known = some, every | ~some
-            by_tag[:] = each[0].is_tag
-        elif not slots:
-            some, every = ~some, ~every
-        return _BrokerPasses(passes, by_tag, known, some, every)
-
     def _posted(
-        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _BrokerPasses
-    ) -> _BrokerPasses:
+        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses
+    ) -> BrokerPasses:
         """Put the owner's own subscription where it comes with every pull."""
         passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
         for place, client in enumerate(self._owners.clients):
@@ -199,7 +156,7 @@ class FateInference:
         return broker._replace(passes=passes, by_tag=by_tag, known=known)
 
     def _by_any(
-        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: _BrokerPasses
+        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses
     ) -> tuple[Bools, Bools]:
         """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
         told = [self.telling == YES or client in self.traced for client in self._owners.clients]

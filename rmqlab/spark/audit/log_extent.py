@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc
 
-from rmqlab.errors import BadInput
 from rmqlab.files import end_of_data
+from rmqlab.spark.audit.required_names import AuditError
 from rmqlab.spark.files.commit_log_files import log_ranges
 from rmqlab.spark.files.log_reader import LogReader
 
@@ -24,10 +24,6 @@ IN_MEMORY_PERCENT: Final = 40
 """How much of it messages may take (`accessMessageInMemoryMaxRatio`)."""
 LOOKED_AT: Final = 64 << 20
 """How many bytes of the log are looked at for a first message; behind that the audit itself finds out."""
-
-
-class AuditError(BadInput):
-    """An audit of something that is not there: a message, a group, a topic."""
 
 
 def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:

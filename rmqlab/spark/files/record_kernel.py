@@ -11,20 +11,17 @@ import numpy as np
 
 from rmqlab.message.record import BLANK_MAGIC_CODE, LAYOUTS, MESSAGE_MAGIC_CODE, message_length
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
+from rmqlab.spark.files.property_items import came_before, comes_again, item_end, read_item, wanted_row
 from rmqlab.spark.files.wide_bytes import (
     REACH,
     body_crc_of,
     compiled,
     copy_bytes,
     copy_text,
-    first_mark,
     int64,
     int_at,
     is_same,
     long_at,
-    marks,
-    uint64,
-    word_at,
 )
 
 # How a walk ends.
@@ -47,8 +44,6 @@ WANT_TEXT, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST
     1 << bit for bit in range(8)
 )
 
-_MAGIC: Final = MESSAGE_MAGIC_CODE
-_BLANK: Final = BLANK_MAGIC_CODE
 LEAST: Final = message_length(0, 0, 0, 0)
 """Bytes of the smallest record."""
 _LAYOUT: Final = LAYOUTS[4, 4]
@@ -66,7 +61,7 @@ ROOM: Final = 1 << 16
 @compiled
 def check(data: Any, at: int, end: int, base: int) -> Any:
     """Return 0 for a record that is whole and in its place, else what is wrong."""
-    if int_at(data, at + _MAGIC_AT) != _MAGIC:
+    if int_at(data, at + _MAGIC_AT) != MESSAGE_MAGIC_CODE:
         return MAGIC
     size = int64(int_at(data, at))
     if size < LEAST:
@@ -90,92 +85,6 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
     if properties > 32767 or LEAST + hosts + body + topic + properties != size:
         return LENGTHS
     return 0
-
-
-@compiled
-def _item_end(data: Any, at: int, end: int, wide: bool) -> Any:
-    if wide:
-        while at < end:
-            step = first_mark(marks(data, at, 2))
-            if step < REACH:
-                return min(at + step, end)
-            at += REACH
-        return end
-    place, stop = uint64(at), uint64(end)
-    while place < stop and data[place] != 2:
-        place += uint64(1)
-    return int64(place)
-
-
-@compiled
-def _item(data: Any, at: int, end: int, wide: bool) -> Any:
-    """Return where the item at `at` ends, where its name ends, and where its value ends; name end -1: no property.
-
-    As Java's split at U+0001 sees it: exactly two parts, after empty ones at the end are taken off.
-    """
-    if wide:
-        length = min(first_mark(marks(data, at, 2)), end - at)
-        if length < REACH:
-            ones = marks(data, at, 1) & ((uint64(1) << uint64(length)) - uint64(1))
-            if ones == 0:
-                return at + length, int64(-1), at + length
-            if ones & (ones - uint64(1)) == 0:
-                name = at + first_mark(ones)
-                return at + length, name if name + 1 < at + length else int64(-1), at + length
-    name_end, value_end, place = int64(-1), int64(-1), int64(at)
-    good = True
-    while place < end and data[place] != 2:
-        if data[place] == 1:
-            if name_end < 0:
-                name_end = place
-            elif value_end < 0:
-                value_end = place
-        elif value_end >= 0:
-            good = False
-        place += 1
-    if value_end < 0:
-        value_end = place
-    if not good or name_end < 0 or value_end <= name_end + 1:
-        name_end = int64(-1)
-    return place, name_end, value_end
-
-
-@compiled
-def _again(data: Any, at: int, length: int, place: int, end: int) -> bool:
-    """Tell whether a later item from `place` on has the name at `at`: of two the later one counts."""
-    while place < end:
-        stop, name_end, _ = _item(data, place, end, False)
-        if name_end >= 0 and is_same(data, at, length, data, place, name_end):
-            return True
-        place = stop + 1
-    return False
-
-
-@compiled
-def _before(data: Any, at: int, length: int, items: Any, item_ends: Any, first: int, count: int) -> bool:
-    """Tell whether one of the names `first` ... `count` - 1 that were copied is the one at `at`."""
-    for index in range(first, count):
-        begin = item_ends[0, index]
-        if item_ends[0, index + 1] - begin == length and is_same(data, at, length, items, begin, begin + length):
-            return True
-    return False
-
-
-@compiled
-def _wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads: Any, wide: bool) -> int:
-    """Return which of the wanted properties begins at `at`, -1 for none. The last byte of a name is its separator."""
-    begin = 0
-    word = word_at(data, at) if wide else uint64(0)
-    for index in range(name_ends.shape[0]):
-        stop = name_ends[index]
-        if wide and word & heads[1, index] != heads[0, index]:
-            begin = stop
-            continue
-        length = stop - begin
-        if at + length <= end and ((wide and length <= 8) or is_same(data, at, length, names, begin, stop)):
-            return index
-        begin = stop
-    return -1
 
 
 class Wanted(NamedTuple):
@@ -250,11 +159,11 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         if at + 8 > size_of_file:
             return rows, at, BAD, CUT
         wrong = MAGIC
-        if int_at(data, at + _MAGIC_AT) == _MAGIC:
+        if int_at(data, at + _MAGIC_AT) == MESSAGE_MAGIC_CODE:
             wrong = CUT if at + LEAST > size_of_file else check(data, at, size_of_file, base)
         if wrong != 0:
             magic = int_at(data, at + _MAGIC_AT)
-            if magic == _BLANK:
+            if magic == BLANK_MAGIC_CODE:
                 return rows, at, BLANK, MAGIC
             if magic == 0 and int_at(data, at) == 0:
                 return rows, at, EMPTY, MAGIC
@@ -357,11 +266,11 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         begin_of_properties, keys_before, values_before, count_before = place, keys_used, values_used, count
         repeats = False
         while place < end:
-            row = _wanted_row(data, place, end, names, name_ends, heads, wide)
+            row = wanted_row(data, place, end, names, name_ends, heads, wide)
             if row < 0 and not want & WANT_MAP:
-                place = _item_end(data, place, end, wide) + 1
+                place = item_end(data, place, end, wide) + 1
                 continue
-            stop, name_end, value_end = _item(data, place, end, wide)
+            stop, name_end, value_end = read_item(data, place, end, wide)
             value = value_end - name_end - 1
             if name_end >= 0 and row >= 0:
                 text = FIRST_PROPERTY + row
@@ -371,14 +280,14 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 found[row, rows] = 1
             if want & WANT_MAP and name_end >= 0:
                 length = name_end - place
-                if not repeats and _before(data, place, length, items, item_ends, count_before, count):
+                if not repeats and came_before(data, place, length, items, item_ends, count_before, count):
                     # once more, and slowly: of two with one name the later one stays, in its place
                     repeats = True
                     place, keys_used, values_used, count = (
                         begin_of_properties, keys_before, values_before, count_before,
                     )  # fmt: skip
                     continue
-                if not repeats or not _again(data, place, length, stop + 1, end):
+                if not repeats or not comes_again(data, place, length, stop + 1, end):
                     copy_text(data, place, length, items, keys_used, wide)
                     keys_used += length
                     copy_text(data, name_end + 1, value, items, items_each + values_used, wide)

@@ -19,7 +19,8 @@ from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Chooser, SeededChooser, Timing
-from rmqlab.spark.sweeps.reduced_group import COLUMNS, GroupStart, group_runs, message_tags
+from rmqlab.spark.sweeps.group_start import GroupStart
+from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs, message_tags
 from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, SETTLED_MS, TOPIC, TagGroup, counts
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import tempfile
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.spark.session import PACKAGE
+from rmqlab.spark.shipping import PACKAGE
 from tests.proof.bench.benchmark import Benchmark, Measurement
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ ROW_RUNS, ROWS_WHOLE = 20, 32  # of the sweep through the whole core
 _PLAIN = """
 import json, sys
 from time import process_time
-from rmqlab.spark.sweeps.reduced_group import GroupStart, group_runs
+from rmqlab.spark.sweeps.group_start import GroupStart
+from rmqlab.spark.sweeps.reduced_group import group_runs
 runs = int(sys.argv[1])
 begin = process_time()
 total = int(group_runs(GroupStart(jitter=1.0), 1, 0, runs)[:, 1].sum())
@@ -47,7 +48,8 @@ print(json.dumps([process_time() - begin, total]))
 
 def model_runs(runs: int, first: int = 0) -> int:
     """So many runs of the reduced model in this process; what was delivered in all of them."""
-    from rmqlab.spark.sweeps.reduced_group import GroupStart, group_runs
+    from rmqlab.spark.sweeps.group_start import GroupStart
+    from rmqlab.spark.sweeps.reduced_group import group_runs
 
     return int(group_runs(GroupStart(jitter=1.0), 1, first, runs)[:, 1].sum())
 
