@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.diagnosis.broker_findings import broker_findings
 from rmqlab.diagnosis.diagnosis import Diagnosis
 from rmqlab.diagnosis.expression_findings import expression_findings
 from rmqlab.diagnosis.finding import Finding, GroupDiagnosis
 from rmqlab.diagnosis.group_case import GroupCase
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.loss_findings import loss_findings, lost_and_lag
 from rmqlab.diagnosis.member_findings import member_findings
 from rmqlab.diagnosis.queue_findings import queue_findings
@@ -20,23 +21,25 @@ if TYPE_CHECKING:
 _OF_A_GROUP = (loss_findings, subscription_findings, expression_findings, member_findings, queue_findings)
 
 
-def diagnose(look: Look, previous: Look | None = None, history: Any = None) -> Diagnosis:
+def diagnose(look: Look, previous: Look | None = None, history: LookHistory | None = None) -> Diagnosis:
     """Judge a look, by the look before if there was one.
 
-    `history` answers `flips(group, topic)` with `seen`, `looks` and `per_minute`; None when there is none.
+    `history` has seen these looks and those before; None: there were no others.
 
     >>> from rmqlab.diagnosis.look import Look
     >>> diagnose(Look("127.0.0.1:9876", at=0))
     cluster: the name server lists no broker: its groups are not known
     """
+    if history is None:
+        history = LookHistory()
+        for one in (look,) if previous is None else (previous, look):
+            history.saw(one)
     before = {} if previous is None else previous.groups
     groups = []
     for name, group in look.groups.items():
         earlier = before.get(name)
-        case = GroupCase(look, group, None, history)
-        if previous is not None and earlier is not None:
-            case.before = GroupCase(previous, earlier)
-        groups.append(_of_group(case, group))
+        case_before = None if previous is None or earlier is None else GroupCase(previous, earlier)
+        groups.append(_of_group(GroupCase(look, group, case_before, history), group))
     groups.sort(key=lambda one: (-one.state, one.group))
     return Diagnosis(look, tuple(groups), tuple(sorted(broker_findings(look, previous), key=_badness)))
 

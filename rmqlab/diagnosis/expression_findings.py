@@ -84,9 +84,7 @@ def _spellings(tag: str) -> set[str]:
 
 
 def _condition(case: GroupCase, topic: str, one: SubscriptionData, who: list[str]) -> Iterator[Finding]:
-    off = [
-        broker for broker in brokers_of(case, topic) if broker_setting(case, broker, "enablePropertyFilter") == "false"
-    ]
+    off = _without_property_filter(case, topic)
     if off:
         behind = sum(
             seen.raw_lag
@@ -131,12 +129,8 @@ def is_never_true(kind: str | None, text: str | None) -> bool:
     return apart.proven and apart.only_first is None
 
 
-def brokers_of(case: GroupCase, topic: str) -> list[str]:
-    """The brokers with queues of a topic; those that hold a subscription of it where queues are not known."""
-    return sorted({queue.broker_name for queue in case.queues(topic)} or case.slots(topic))
-
-
-def broker_setting(case: GroupCase, broker: str, name: str) -> str | None:
-    """A broker's setting as text, None when it is not known."""
-    seen = case.look.brokers.get(broker)
-    return None if seen is None or seen.settings is None else seen.settings.get(name)
+def _without_property_filter(case: GroupCase, topic: str) -> list[str]:
+    """The brokers with queues of a topic (with a subscription of it, where queues are not known) that refuse SQL92."""
+    names = {queue.broker_name for queue in case.queues(topic)} or set(case.slots(topic))
+    seen = (case.look.brokers.get(name) for name in sorted(names))
+    return [one.name for one in seen if one is not None and (one.settings or {}).get("enablePropertyFilter") == "false"]

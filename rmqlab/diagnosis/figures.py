@@ -31,16 +31,14 @@ class GroupFigures:
     silent_s: float | None
 
 
-def figures(diagnosis: Diagnosis, group: GroupDiagnosis, history: LookHistory | None = None) -> GroupFigures:
-    """The numbers of one group of a diagnosis; without `history` flips and silence are not known."""
+def figures(diagnosis: Diagnosis, group: GroupDiagnosis, history: LookHistory) -> GroupFigures:
+    """The numbers of one group of a diagnosis."""
     seen = diagnosis.look.groups[group.group]
     topics = {str(topic) for slot in seen.slots.values() for topic in slot.subscription_table}
-    rates, silent = [], []
-    if history is not None:
-        rates = [rate for topic in topics if (rate := history.flips(group.group, topic).per_minute) is not None]
-        now = diagnosis.look.at + diagnosis.look.took_ms
-        answered = [history.answered_at(group.group, client) for client in seen.members]
-        silent = [(now - at) / 1000 for at in answered if at is not None]
+    rates = [rate for topic in topics if (rate := history.flips(group.group, topic).per_minute) is not None]
+    now = diagnosis.look.at + diagnosis.look.took_ms
+    answered = [history.answered_at(group.group, client) for client in seen.members]
+    silent = [(now - at) / 1000 for at in answered if at is not None]
     return GroupFigures(
         members=group.members,
         raw_lag=sum(queue.raw_lag for queue in seen.offsets.values()),

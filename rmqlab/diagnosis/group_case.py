@@ -5,10 +5,11 @@ Retry topics are left out: every clustering member subscribes its group's alike 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.look import GroupSeen, Look
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.filter_api import SubscriptionSplitError
@@ -31,15 +32,12 @@ PUSH = "CONSUME_PASSIVELY"
 
 @dataclass
 class GroupCase:
-    """A group of `look`; `before` is the same group at the look before, None when there is none.
-
-    `history` answers `flips(group, topic)`, or is None.
-    """
+    """A group of `look`; `before` is the same group at the look before, None when there is none."""
 
     look: Look
     group: GroupSeen
     before: GroupCase | None = None
-    history: Any = None
+    history: LookHistory = field(default_factory=LookHistory)
 
     @property
     def name(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 import time
 from dataclasses import replace
@@ -43,9 +42,6 @@ T = TypeVar("T")
 AT_ONCE = 32
 """Groups that are looked at side by side; a broker gets no more than `read_client.IN_FLIGHT` questions of them."""
 _SYSTEM_GROUPS = {*SYSTEM_GROUPS, names.DEFAULT_CONSUMER_GROUP, "SCHEDULE_CONSUMER", "__MONITOR_CONSUMER"}
-
-
-_LONG_NUMBER = re.compile(rb'(?<=":)-?\d{19,}(?=[,}])')
 
 
 async def take_look(client: ReadClient, asked: LookOptions, previous: Look | None = None) -> Look:
@@ -257,8 +253,7 @@ class _Looking:
         for broker in brokers:
             try:
                 addr = self._look.brokers[broker].addr
-                answer = await self._client.ask_member(addr, group.name, client_id, language)
-                running = _running_info(answer.body or b"")
+                running = await self._client.ask_member(addr, group.name, client_id, language)
             except (MQBrokerError, RemotingError, FrameError) as error:
                 member = replace(member, unanswered=why(error))
                 if isinstance(error, ServerGone):
@@ -298,9 +293,3 @@ class _Looking:
 def _is_system_group(name: str) -> bool:
     """Whether a name is the system's: 5.3.3 keeps offsets of "G@broadcast" for itself (`BroadcastOffsetManager`)."""
     return name in _SYSTEM_GROUPS or name.startswith(names.CID_RMQ_SYS_PREFIX) or "@" in name
-
-
-def _running_info(body: bytes) -> bodies.ConsumerRunningInfo:
-    """A member's answer. Numbers that 64 bits cannot hold, which C++ clients never set, are read as not told."""
-    told = _LONG_NUMBER.sub(lambda found: found[0] if abs(int(found[0])) < 1 << 63 else b"null", body)
-    return bodies.ConsumerRunningInfo.decode(told)

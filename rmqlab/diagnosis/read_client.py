@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from rmqlab.client.client_error import MQBrokerError
 from rmqlab.diagnosis.look import Cost, Look, Unanswered
 from rmqlab.diagnosis.reasons import is_about_access, why
 from rmqlab.errors import BadInput
+from rmqlab.protocol.admin_bodies import ConsumerRunningInfo
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -185,8 +187,10 @@ class ReadClient:
         gone = {addr: server.gone for addr, server in self._servers.items() if server.gone}
         self._look.unanswered.extend(Unanswered(addr, 0, "", reason) for addr, reason in gone.items())
 
-    async def ask_member(self, addr: str, group: str, client_id: str, language: str) -> RemotingCommand:
+    async def ask_member(self, addr: str, group: str, client_id: str, language: str) -> ConsumerRunningInfo:
         """Ask a broker what one member says of itself (307); errors as for `ask`, and ServerGone if none is asked.
+
+        Raises FrameError for an answer that cannot be read.
 
         A member that stays silent keeps its place among `MEMBERS_IN_FLIGHT` as long as the broker waits for it.
         """
@@ -208,7 +212,7 @@ class ReadClient:
             server.silent_members[language] = 0
         finally:
             release()
-        return answer
+        return _running_info(answer.body or b"")
 
     async def _invoke(
         self, addr: str, server: _Server, code: RequestCode, header: CommandHeader | None, timeout_ms: int
@@ -266,6 +270,15 @@ class ReadClient:
         cost = self._cost_of(addr)
         cost.sent_bytes += sent
         cost.received_bytes += received
+
+
+_LONG_NUMBER = re.compile(rb'(?<=":)-?\d{19,}(?=[,}])')
+
+
+def _running_info(body: bytes) -> ConsumerRunningInfo:
+    """A member's answer. Numbers that 64 bits cannot hold, which C++ clients never set, are read as not told."""
+    told = _LONG_NUMBER.sub(lambda found: found[0] if abs(int(found[0])) < 1 << 63 else b"null", body)
+    return ConsumerRunningInfo.decode(told)
 
 
 _NO_NAME_SERVER = "{} is a broker, not a name server; give the name server's HOST:PORT, usually port 9876"

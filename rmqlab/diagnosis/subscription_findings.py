@@ -53,20 +53,20 @@ def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wis
     )
     examples = [example(case, topic.topic, one) for one in topic.witnesses]
     slots = slots_now(case, topic.topic, wishes)
-    flips = flips_of(case, topic.topic)
+    flips = case.history.flips(case.name, topic.topic)
     for one in examples[:1]:
         says += f"; {named(one['asked'])} want{'' if len(one['asked']) > 1 else 's'} a message with {one['shown']}"
         says += f", which is now lost in {one['lost']} of {counted(one['queues'], 'queue')}" if one["queues"] else ""
     for broker, slot in slots.items():
         of = f", as {named(slot['of'])} asked" if slot["of"] else ""
         says += f"; {broker} filters by {slot['type'] or 'TAG'} {slot['expr']!r}{of}"
-    if flips is not None and flips["seen"]:
-        says += f"; that changed at least {counted(flips['seen'], 'time')} in {flips['looks']} looks"
+    if flips.seen:
+        says += f"; that changed at least {counted(flips.seen, 'time')} in {flips.looks} looks"
     plan = plan_of(case, topic.topic, wishes)
     advice = f"to change over: {plan['command']}" if plan else ""
     harmless = case.broadcasting and all(case.posts(client) for client in case.told)
     state = State.NOTE if harmless else State.AT_RISK
-    evidence = {"lint": topic.as_json(), "slot": slots, "examples": examples, "flips": flips, "plan": plan}
+    evidence = {"lint": topic.as_json(), "slot": slots, "examples": examples, "flips": flips._asdict(), "plan": plan}
     return found("different_subscriptions", state, Certainty.PROVED, says, topic.topic, evidence, advice)
 
 
@@ -114,18 +114,6 @@ def slots_now(case: GroupCase, topic: str, wishes: Iterable[Wish]) -> dict[str, 
             "type": held.expression_type, "expr": held.sub_string, "version": held.sub_version, "of": stamped or same,
         }  # fmt: skip
     return slots
-
-
-def flips_of(case: GroupCase, topic: str) -> dict[str, Any] | None:
-    """How often the slot was seen to change: by the history, else between the look before and this one."""
-    if case.history is not None:
-        flips = case.history.flips(case.name, topic)
-        return {"seen": flips.seen, "looks": flips.looks, "per_minute": flips.per_minute}
-    if case.before is None:
-        return None
-    before = case.before.slots(topic)
-    seen = sum(not same_text(before.get(broker, held), held) for broker, held in case.slots(topic).items())
-    return {"seen": seen, "looks": 2, "per_minute": None}
 
 
 def plan_of(case: GroupCase, topic: str, wishes: list[Wish]) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ import pytest
 
 from rmqlab.diagnosis.diagnose import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import Setting
 from tests.diagnosis.conftest import NOW, STARTED, M, finding, kinds, look
@@ -78,13 +79,11 @@ def test_flips_are_at_least_what_was_seen():
     assert one.evidence["flips"] == {"seen": 1, "looks": 2, "per_minute": None}
     assert "changed at least 1 time in 2 looks" in one.says
 
-    class History:
-        def flips(self, group, topic):
-            assert (group, topic) == ("G", "T")
-            return type("Flips", (), {"seen": 7, "looks": 9, "per_minute": 4.2})()
-
-    one = finding(diagnose(look(pair), history=History()), "different_subscriptions")
-    assert one.evidence["flips"] == {"seen": 7, "looks": 9, "per_minute": 4.2}
+    history = LookHistory()
+    for number, slot in enumerate("ABA"):
+        history.saw(look(pair, slot=slot, at=NOW + number * 30_000))
+    one = finding(diagnose(look(pair), history=history), "different_subscriptions")
+    assert one.evidence["flips"] == {"seen": 2, "looks": 3, "per_minute": 2.0}
 
 
 @pytest.mark.row("S-66")

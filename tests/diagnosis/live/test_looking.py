@@ -7,7 +7,7 @@ import time
 import pytest
 
 import rmqlab
-from rmqlab.diagnosis.looking import _running_info
+from rmqlab.diagnosis.read_client import _running_info
 from rmqlab.errors import BadInput
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import MessageQueue
