@@ -20,6 +20,7 @@ from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import QueueCheck
 from rmqlab.spark.files.log_reader import LogReader
 from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, RecordFilter
+from rmqlab.spark.files.store_tables import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -161,7 +162,8 @@ def _count(cells: Counter[_Cell], inference: FateInference, batch: Batch, inferr
 
 def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
     group, topic, queue, tag, minute, fate, certainty, asked, why = zip(*cells, strict=True)
-    return _rows(
+    return filled(
+        SCHEMA,
         len(cells),
         kind=COUNT,
         group=group,
@@ -189,7 +191,8 @@ def _details(
     """Give rows for `chosen` of the rows inferred, which are at the places `mine` of `rows`."""
     picked = rows.take(pa.array(mine[chosen]))
     times = picked["storeTimestamp"].to_numpy()
-    return _rows(
+    return filled(
+        SCHEMA,
         len(chosen),
         kind=kind,
         group=inference.group,
@@ -227,18 +230,7 @@ def _damage(batch: pa.RecordBatch, check: QueueCheck | None) -> Iterator[pa.Reco
 def _damaged(found: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
     rest = iter(found)
     while some := list(islice(rest, _DAMAGED_ROWS)):
-        yield _rows(len(some), kind=DAMAGE, **{name: [one[name] for one in some] for name in some[0]})
-
-
-def _rows(rows: int, **known: Any) -> pa.RecordBatch:
-    arrays = []
-    for one in SCHEMA:
-        value = known.get(one.name)
-        if value is None or isinstance(value, str | int):
-            arrays.append(pa.nulls(rows, one.type) if value is None else pa.repeat(pa.scalar(value, one.type), rows))
-        else:
-            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, one.type))
-    return pa.record_batch(arrays, schema=SCHEMA)
+        yield filled(SCHEMA, len(some), kind=DAMAGE, **{name: [one[name] for one in some] for name in some[0]})
 
 
 _FATE_NAMES: Final = pa.array([str(one) for one in FATES])

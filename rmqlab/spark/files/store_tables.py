@@ -153,15 +153,17 @@ def _place(path: str) -> tuple[str, int, int]:
     return parts[-3], int(parts[-2]), int(parts[-1])
 
 
-def _columns(table: str, rows: int, **known: Any) -> pa.RecordBatch:
-    schema = SCHEMAS[table]
+def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:
+    """Return a batch of so many rows: a column is an array, one value for all rows, or NULL where nothing is told."""
     arrays = []
     for one in schema:
         value = known.get(one.name)
-        if value is None or isinstance(value, str | int):
-            arrays.append(pa.repeat(pa.scalar(value, one.type), rows) if rows else pa.array([], one.type))
+        if value is None:
+            arrays.append(pa.nulls(rows, one.type))
+        elif isinstance(value, str | int):
+            arrays.append(pa.repeat(pa.scalar(value, one.type), rows))
         else:
-            arrays.append(pa.array(value, one.type))
+            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, one.type))
     return pa.record_batch(arrays, schema=schema)
 
 
@@ -178,8 +180,8 @@ def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
     # as is_ext_addr, for all at once
     far = codes <= -(1 << 31) - 1
     assert not far.any() or is_ext_addr(int(codes[far].max()))  # noqa: S101 - the two must stay one rule
-    yield _columns(
-        "consumequeue",
+    yield filled(
+        SCHEMAS["consumequeue"],
         len(kept),
         topic=topic,
         queueId=queue_id,
@@ -213,7 +215,7 @@ def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     length = os.path.getsize(path)  # noqa: PTH202
     header = np.fromfile(path, ">i8", count=_INDEX_HEADER // 8)
     if len(header) < _INDEX_HEADER // 8:
-        yield _columns("index", 1, file=Path(path).name, corrupt="the file is shorter than its header")
+        yield filled(SCHEMAS["index"], 1, file=Path(path).name, corrupt="the file is shorter than its header")
         return
     # Java makes four entries for each slot unless it is told otherwise.
     slots, rest = (hash_slots, 0) if hash_slots else divmod(length - _INDEX_HEADER, 84)
@@ -223,8 +225,8 @@ def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     begin = _INDEX_HEADER + 4 * slots + _INDEX_ENTRY.itemsize
     room = max(0, (length - begin) // _INDEX_ENTRY.itemsize)
     entries = np.fromfile(path, _INDEX_ENTRY, count=min(max(count - 1, 0), room), offset=begin)
-    yield _columns(
-        "index",
+    yield filled(
+        SCHEMAS["index"],
         len(entries),
         file=Path(path).name,
         keyHash=entries["hash"].astype(np.int32),
