@@ -183,7 +183,8 @@ from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
 from rmqlab.spark.session import open_session
 from tests.proof.bench.pivoted_files import count_matches, select_matches
-from rmqlab.spark.filters.subscription_columns import broker_keeps, wants
+from rmqlab.spark.filters.subscription_columns import wants
+from tests.proof.agree.spark_columns import broker_keeps
 from pathlib import Path
 from pyspark.sql import functions as F
 from rmqlab.spark.sweeps.catalogue import CATALOGUE

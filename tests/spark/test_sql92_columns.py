@@ -22,8 +22,9 @@ from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, code_of
-from rmqlab.spark.filters.subscription_columns import outcome_code, wants
+from rmqlab.spark.filters.subscription_columns import wants
 from tests.proof.agree.adversarial import rows
+from tests.proof.agree.spark_columns import outcome_code
 
 MAP = "map"
 

@@ -17,8 +17,9 @@ from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
-from rmqlab.spark.filters.subscription_columns import broker_keeps, client_keeps, wants
+from rmqlab.spark.filters.subscription_columns import client_keeps, wants
 from tests.proof.agree.adversarial import row
+from tests.proof.agree.spark_columns import broker_keeps
 
 
 def subscribe(text, *, class_filter=False):

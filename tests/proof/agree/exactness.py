@@ -121,7 +121,8 @@ def _on_spark(
     """Answer by Spark columns; `where` is what a filter keeps, told as the evaluator's code where that agrees."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from rmqlab.spark.filters.subscription_columns import outcome_code, wants
+    from rmqlab.spark.filters.subscription_columns import wants
+    from tests.proof.agree.spark_columns import outcome_code
 
     frame = session.createDataFrame(table)
 
@@ -146,7 +147,8 @@ def compare_tags(texts: Iterable[str], subscriptions: Sequence[str], session: Sp
     """Compare the Spark columns of TAG, `broker`, `client` and `where` (both steps), with the core's rules."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from rmqlab.spark.filters.subscription_columns import broker_keeps, client_keeps, wants
+    from rmqlab.spark.filters.subscription_columns import client_keeps, wants
+    from tests.proof.agree.spark_columns import broker_keeps
 
     agreements = [Agreement(f"TAG {text}") for text in subscriptions]
     waiting = iter(texts)

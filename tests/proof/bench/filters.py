@@ -142,7 +142,7 @@ class SparkBench:
         """Filter by tags codes, as the broker's first layer does."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        from rmqlab.spark.filters.subscription_columns import broker_keeps
+        from tests.proof.agree.spark_columns import broker_keeps
         from tests.proof.bench.messages import TAGS_CODE
 
         frame = self.session.read.parquet(*self.paths)
