@@ -78,21 +78,26 @@ def run(args: Namespace) -> int:
     if find_spec("pyspark") is not None and not args.fast:
         use_archive(os.environ)
     tally = Tally()
-    with _class_archive(wanted=not (args.rest or args.fast)):
+    with _made_meanwhile(wanted=not (args.rest or args.fast)):
         status = int(pytest.main(chosen, plugins=[tally]))
     write_json({**tally.counts, "status": status}, args.json)
     return status
 
 
 @contextmanager
-def _class_archive(*, wanted: bool) -> Iterator[None]:
-    """Make the archive of Spark's classes beside the first tests: dozens of JVMs will start sooner."""
+def _made_meanwhile(*, wanted: bool) -> Iterator[None]:
+    """Make beside the collection what dozens of Spark sessions use: compiled loops, and the archive of classes."""
     if not wanted or find_spec("pyspark") is None:
         yield
         return
     nowhere = subprocess.DEVNULL
-    with subprocess.Popen([sys.executable, "-m", "tests.proof.class_archive"], stdout=nowhere, stderr=nowhere) as made:
-        try:
-            yield
-        finally:
-            made.terminate()
+    makers = [
+        subprocess.Popen([sys.executable, "-m", f"tests.proof.{name}"], stdout=nowhere, stderr=nowhere)  # noqa: S603
+        for name in ("compiled_loops", "class_archive")
+    ]
+    try:
+        yield
+    finally:
+        for maker in makers:
+            maker.terminate()
+            maker.wait()
