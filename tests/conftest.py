@@ -33,6 +33,9 @@ ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
 # One session, or one JVM for several: what is warm does in one second what a new one does in ten.
 INTEROP, SPARK, CONNECT, JVM = "tests/interop", "the Spark session", "one Connect server", "one JVM"
+# The lessons that open a session where they are told to; what they do on this machine is compared strictly.
+AT_CONNECT = tuple(f"test_lesson_runs_with_other_parameters[{name}]" for name in ("11_audit", "12_distributions"))
+RUNS = re.compile("test_lesson_runs|test_every_stub")
 SHARED_JVM = pytest.StashKey["SharedJvm | None"]()
 FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
 
@@ -136,7 +139,9 @@ def _scope(nodeid: str) -> str:
         return INTEROP  # real brokers on fixed ports
     if module == "tests/notebooks/test_running.py":
         name = NOTEBOOK.search(test)
-        return CONNECT if name and any(map(_on_spark, _notebooks(name[0]))) else nodeid
+        if test in AT_CONNECT:
+            return CONNECT
+        return JVM if name and RUNS.match(test) and any(map(_on_spark, _notebooks(name[0]))) else nodeid
     if _on_spark(ROOT / module):
         return JVM if module.endswith(".ipynb") else SPARK
     return module
@@ -156,7 +161,7 @@ def _shared_jvm(stash: pytest.Stash) -> SharedJvm | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Lead the sessions of notebooks that are compared strictly into one JVM, one session after the other."""
+    """Lead the sessions of notebooks into one JVM, one session after the other."""
     if _scope(item.nodeid) != JVM:
         return (yield)
     jvm = _shared_jvm(item.config.stash)
@@ -164,7 +169,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         for name, value in (jvm.environment if jvm else {}).items():
             patch.setenv(name, value)
         result = yield
-    if jvm and (nextitem is None or nextitem.path != item.path):
+    if jvm and (nextitem is None or nextitem.path != item.path or item.path.suffix == ".py"):
         jvm.free()
         if nextitem is None or _scope(nextitem.nodeid) != JVM:
             jvm.end()

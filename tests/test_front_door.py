@@ -307,8 +307,9 @@ def test_periods_are_rules():
 
 @pytest.mark.slow
 def test_answers_show_what_the_verbs_print(lab):
-    assert repr(lab.explore(budget=20, samples=5)).startswith("lab: ")
-    assert "share: " in repr(lab.explore(budget=20, samples=5))
+    told = repr(lab.explore(budget=20, samples=5))
+    assert told.startswith("lab: ")
+    assert "share: " in told
     told = repr(rmqlab.lint({"A": {"T": "a"}, "B": {"T": "b"}}))
     assert told.startswith("group: inconsistent, 2 members")
     assert "message with tag 'a'" in told

@@ -64,12 +64,12 @@ OTHERS = {
 }
 CHECK = "rmqlab.check("
 EXERCISE = re.compile(r'rmqlab\.check\("([^"]+)"')
-ON_SPARK = re.compile(r"notebook_session\(|rmqlab\.spark\(")
+AT_CONNECT = ("11_audit", "12_distributions")  # tests/conftest.py lets one core run both; others take local sessions
 
 
 @pytest.fixture(scope="module")
 def connect():
-    """One Connect server for what runs on Spark here; the strict comparison of ./lab test takes sessions of its own."""
+    """A Connect server; the strict comparison of ./lab test takes sessions of this machine."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
     from rmqlab.spark.session import SparkMissingError
     from tests.proof.spark_servers import ConnectServer
@@ -79,16 +79,6 @@ def connect():
             yield server.address
     except SparkMissingError as missing:
         pytest.skip(str(missing))
-
-
-@pytest.fixture
-def spark_at(request, monkeypatch):
-    """Where the notebook that a test was given finds Spark, if it looks for it."""
-    path = next(
-        request.node.callspec.params[one] for one in ("solution", "lesson") if one in request.node.callspec.params
-    )
-    if ON_SPARK.search(path.read_text(encoding="utf-8")):
-        monkeypatch.setenv(SETTING, request.getfixturevalue("connect"))
 
 
 def name(path):
@@ -105,7 +95,7 @@ def test_committed_exercise_is_the_generated_one(solution):
 
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
-def test_every_stub_is_not_yet_right_and_nothing_stops(solution, spark_at):
+def test_every_stub_is_not_yet_right_and_nothing_stops(solution):
     path = exercise_path(solution)
     done = execute(read(path), path.parent)  # "Run All" goes on after an open task
     checked = [cell for cell in codes(done) if CHECK in cell["source"]]
@@ -126,7 +116,9 @@ def test_every_solution_passed_its_check(solution):
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=name)
-def test_lesson_runs_with_other_parameters(lesson, spark_at):
+def test_lesson_runs_with_other_parameters(lesson, request, monkeypatch):
+    if lesson.stem in AT_CONNECT:
+        monkeypatch.setenv(SETTING, request.getfixturevalue("connect"))
     parameters, words = OTHERS.get(lesson.stem, ({"mode": "static"}, ""))
     done = papermill.execute_notebook(
         str(lesson),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,6 +63,7 @@ class Text(NamedTuple):
     line: int
 
 
+@cache
 def texts_of(source: str, *, raised: bool = False) -> list[Text]:
     """The texts for people of Python source, in its order, each once; ``raised``: only those of its errors."""
     tree: ast.AST = ast.parse(source)
