@@ -45,14 +45,20 @@ _NAMES = re.compile(r"[A-Z]\w*( and [A-Z]\w*)+")
 
 
 class Template(NamedTuple):
-    """An entry with placeholders: what it must contain, what it fits, and its translation."""
+    """An entry with placeholders: what a text must contain, begin and end with, what it fits, and its translation."""
 
     literal: str
+    head: str
+    tail: str
     word: str
     breaks: int
     barred: re.Pattern[str] | None
     patterns: tuple[re.Pattern[str], ...]
     translated: str
+
+    def may_fit(self, text: str, breaks: int | None) -> bool:
+        """Whether a text with `literal` in it may be fitted: most are ruled out by what stands at an end."""
+        return breaks in {None, self.breaks} and text.startswith(self.head) and text.endswith(self.tail)
 
 
 class Words:
@@ -63,7 +69,7 @@ class Words:
         self._entries = {text: told for text, told in entries.items() if not PLACEHOLDER.search(text)}
         # "messages:" and a number: there the colon is put between them again
         self._entries |= {text[:-1]: told.rstrip("：:") for text, told in self._entries.items() if text.endswith(":")}
-        self._known = dict(self._entries)
+        self._told: dict[str, str] = {}
         found = [(text, told) for text, told in entries.items() if text not in self._entries]
         found.sort(key=lambda one: -len(PLACEHOLDER.sub("", one[0])))
         self._templates: dict[str, list[tuple[int, Template]]] = {}
@@ -76,17 +82,22 @@ class Words:
 
     def of(self, text: str) -> str:
         """The translation of a text, or the text itself if nothing is known about it."""
+        if text not in self._told:
+            self._told[text] = self._looked_up(text)
+        return self._told[text]
+
+    def _looked_up(self, text: str) -> str:
         if not _WORD.search(_SQL92.sub("", text)) or (text.endswith("…") and _SQL92.match(text)):
             return text
-        if text not in self._known:
-            bare = text.strip()
-            told = self._known.get(bare) or self._found(bare) or bare
-            before, after = text[: text.index(bare)], text[text.index(bare) + len(bare) :]
-            if told != bare:
-                before = "" if before == " " else before  # Chinese sentences follow each other without a space
-                told = told[:-1] + _ENDS.get(told[-1], told[-1]) if told[-1:] == bare[-1:] else told
-            self._known[text] = f"{before}{told}{after}"
-        return self._known[text]
+        if text in self._entries:
+            return self._entries[text]
+        bare = text.strip()
+        told = self._entries.get(bare) or self._found(bare) or bare
+        before, after = text[: text.index(bare)], text[text.index(bare) + len(bare) :]
+        if told != bare:
+            before = "" if before == " " else before  # Chinese sentences follow each other without a space
+            told = told[:-1] + _ENDS.get(told[-1], told[-1]) if told[-1:] == bare[-1:] else told
+        return f"{before}{told}{after}"
 
     def _found(self, text: str) -> str | None:
         """By whole sentences, then by any template or part by part: the way that leaves the least English.
@@ -140,26 +151,27 @@ class Words:
     def _least_english(self, text: str, breaks: int | None) -> str | None:
         told: list[str] = []
         words = {"", *_WORD.findall(text)}
-        near = sorted((one for word in words for one in self._templates.get(word, ())), key=lambda one: one[0])
-        for _, template in near:
-            if template.literal in text and breaks in {None, template.breaks}:
-                for pattern in template.patterns:
-                    values = self._values(pattern, template.barred, text)
-                    if values is not None:
-                        told.append(_filled(template.translated, values))
-                        if not _english(told[-1]):
-                            return told[-1]
+        near = [one for word in words for one in self._templates.get(word, ()) if one[1].literal in text]
+        for _, template in sorted(near, key=lambda one: one[0]):
+            if not template.may_fit(text, breaks):
+                continue
+            for pattern in template.patterns:
+                found = pattern.fullmatch(text)
+                if found is None:
+                    break  # the next one differs in what falls into which gap
+                values = self._values(found, template.barred)
+                if values is not None:
+                    told.append(_filled(template.translated, values))
+                    if not _english(told[-1]):
+                        return told[-1]
         return min(told, key=_english, default=None)
 
-    def _values(self, pattern: re.Pattern[str], barred: re.Pattern[str] | None, text: str) -> dict[str, str] | None:
-        """What stands in the gaps, translated, if the text fits and nothing that is barred is left there."""
-        found = pattern.fullmatch(text)
-        values = {name: self.of(value) for name, value in found.groupdict().items()} if found else {}
-        return (
-            None
-            if not found or (barred and any(barred.search(one) and not _is_sql(one, barred) for one in values.values()))
-            else values
-        )
+    def _values(self, found: re.Match[str], barred: re.Pattern[str] | None) -> dict[str, str] | None:
+        """What stands in the gaps, translated; None if something that is barred is left there."""
+        values = {name: self.of(value) for name, value in found.groupdict().items()}
+        if barred and any(barred.search(one) and not _is_sql(one, barred) for one in values.values()):
+            return None
+        return values
 
     def _by_parts(self, text: str, marks: Iterable[tuple[str, str]]) -> str | None:
         for mark, joint in marks:
@@ -241,4 +253,5 @@ def _template(text: str, translated: str) -> Template:
     literal = max(parts[::2], key=len)
     # a word that stands alone in the text too: not beside a gap
     inside = [found[0] for found in _WORD.finditer(literal) if found.start() > 0 and found.end() < len(literal)]
-    return Template(literal, max(inside, key=len, default=""), len(_BREAK.findall(text)), barred, patterns, translated)
+    word, breaks = max(inside, key=len, default=""), len(_BREAK.findall(text))
+    return Template(literal, parts[0], parts[-1], word, breaks, barred, patterns, translated)
