@@ -213,14 +213,12 @@ class SocketServer:
         self,
         handler: Server,
         *,
-        clock: Callable[[], int] = epoch_ms,
         barrier: DurableStore | None = None,
         on_closed: Callable[[SocketChannel], None] | None = None,
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self.handler = handler
-        self.clock = clock
         self.budget = UnreadBudget()
         self.channels: set[SocketChannel] = set()
         self.slow: set[SocketChannel] = set()
@@ -273,7 +271,7 @@ class SocketServer:
         self.slow.discard(channel)
         if not self.channels and self._stopped:
             self._all_gone.set()
-        self.handler.on_channel_close(channel, self.clock())
+        self.handler.on_channel_close(channel, epoch_ms())
         if self._on_closed is not None:
             self._on_closed(channel)
         self.arm_timer()
@@ -307,7 +305,7 @@ class SocketServer:
     def serve(self, channel: SocketChannel, command: RemotingCommand) -> None:
         """Hand one command to the handler and send what it answers; a bug in a rule ends this connection only."""
         try:
-            answer = self.handler.handle(channel, command, self.clock())
+            answer = self.handler.handle(channel, command, epoch_ms())
         except Exception:
             logger.exception("request %s of %s", command.code, channel.remote_address)
             channel.abort(f"request {command.code} broke a rule of ours, see the log")
@@ -349,13 +347,13 @@ class SocketServer:
                 return
             self._armed[1].cancel()
         # never long: the clock of the machine may be set while we wait
-        delay = min(max(due - self.clock(), 0), _LONGEST_WAIT_MS) / 1000
+        delay = min(max(due - epoch_ms(), 0), _LONGEST_WAIT_MS) / 1000
         self._armed = due, self.loop.call_later(delay, self._run_timers)
 
     def _run_timers(self) -> None:
         self._armed = None
         try:
-            self.handler.run_timers(self.clock())
+            self.handler.run_timers(epoch_ms())
         except Exception:
             logger.exception("a timer")
         self.arm_timer()

@@ -118,8 +118,8 @@ class _Connection(asyncio.Protocol):
 class SocketRuntime:
     """One node's connections, clock and tasks; implements `Runtime`.
 
-    `serialize_type` is how requests are written; `choose` answers choice points (at random by default); `hook` sees
-    each request before it is sent (access control signs it there). With `tls` every connection is encrypted (4.8.0
+    `serialize_type` is how requests are written; `hook` sees each request before it is sent (access control
+    signs it there). Choice points are answered at random. With `tls` every connection is encrypted (4.8.0
     `useTLS`; the server's name is checked only if the context says so). `on_bytes` hears of an address and the bytes
     sent to it or received from it.
     """
@@ -128,13 +128,11 @@ class SocketRuntime:
         self,
         *,
         serialize_type: SerializeType = SerializeType.JSON,
-        choose: Callable[[str, int], int] | None = None,
         hook: Hook | None = None,
         tls: ssl.SSLContext | None = None,
         on_bytes: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.serialize_type = serialize_type
-        self._choose = choose
         self._hook = hook
         self._tls = tls
         self._on_bytes = on_bytes
@@ -195,9 +193,7 @@ class SocketRuntime:
 
     def choose(self, label: str, n: int) -> int:
         """Return a number in 0..n-1."""
-        if n <= 1:
-            return 0
-        return random.randrange(n) if self._choose is None else self._choose(label, n)
+        return random.randrange(n) if n > 1 else 0
 
     async def late(self, thread: str) -> None:
         """Return at once: this machine is as late as it is."""
