@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 Get = Callable[[str], str | None]
 Closure = Callable[[Get], Value]
-Number = int | float
 # Levels of a tree that OpenJDK 17 can evaluate on its default stack of 1 MiB; about 7000 to 8000 when measured.
 DEEPEST_EVALUATION = 7000
 
@@ -169,7 +168,7 @@ def _many(closures: Sequence[Closure], *, decisive: bool) -> Closure:
 def _comparison(node: Comparison) -> Closure:
     answer, symbol = ANSWERS[node.symbol], node.symbol
     left, right = node.left, node.right
-    if isinstance(left, Property) and isinstance(right, Constant) and isinstance(right.value, Number):
+    if isinstance(left, Property) and isinstance(right, Constant):
         return _against_number(left.name, answer, right.value)
     first, second = closure(left), closure(right)
 
@@ -180,25 +179,33 @@ def _comparison(node: Comparison) -> Closure:
     return evaluate
 
 
-def _against_number(name: str, answer: Callable[[int, int], bool], bound: Number) -> Closure:
+def _against_number(name: str, answer: Callable[[int, int], bool], bound: Value) -> Closure:
     """A property against a number literal, in whose class it is read."""
-    parse: Callable[[str], float] = parse_integer
-    order: Callable[[float, float], int] = operator.sub
     if isinstance(bound, float):
-        parse, order = parse_double, compare_doubles
-    elif isinstance(bound, Long):
-        parse = parse_long
+        double = bound
 
-    def evaluate(get: Get) -> Value:
+        def against_double(get: Get) -> Value:
+            text = get(name)
+            if text is None:
+                return None
+            try:
+                return answer(compare_doubles(parse_double(text), double), 0)
+            except JavaError as error:
+                raise runtime_error_from(error) from error
+
+        return against_double
+    parse, whole = (parse_long if isinstance(bound, Long) else parse_integer), int(bound or 0)
+
+    def against_whole(get: Get) -> Value:
         text = get(name)
         if text is None:
             return None
         try:
-            return answer(order(parse(text), bound), 0)
+            return answer(parse(text), whole)
         except JavaError as error:
             raise runtime_error_from(error) from error
 
-    return evaluate
+    return against_whole
 
 
 def _equal(node: Equal) -> Closure:
