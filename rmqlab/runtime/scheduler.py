@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
 US_PER_MS = 1000
-_BEHIND_ALL = 1 << 62  # a priority that nothing has
 
 
 class CancelledTaskError(BaseException):
@@ -174,14 +173,7 @@ class Scheduler:
 
         With ``until`` stop after the first step that makes it true, and return True.
         """
-        return self._run_before((time_us, 0, place), until)
-
-    def run_until(self, time_us: int) -> None:
-        """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
-        self._run_before((time_us, _BEHIND_ALL), None)
-
-    def _run_before(self, last: tuple[int, ...], until: Callable[[], bool] | None) -> bool:
-        heap = self._heap
+        heap, last = self._heap, (time_us, 0, place)
         while heap and heap[0] < last:
             entry = heappop(heap)
             self.now_us = entry[0]
@@ -189,7 +181,7 @@ class Scheduler:
             entry[3](*entry[4])
             if until is not None and until():
                 return True
-        self.now_us = max(self.now_us, last[0])
+        self.now_us = max(self.now_us, time_us)
         return False
 
 

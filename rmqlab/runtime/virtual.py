@@ -85,18 +85,6 @@ class VirtualTime(Network):
         server.connections[connection.number] = connection
         return connection
 
-    def step(self) -> bool:
-        """Do exactly the next thing; False when nothing is left to do."""
-        return self.scheduler.step()
-
-    def run_until_ms(self, ms: float) -> None:
-        """Let everything happen that is due up to ``ms`` after the beginning."""
-        self.scheduler.run_until(round(ms * US_PER_MS))
-
-    def run_for_ms(self, ms: float) -> None:
-        """Let ``ms`` pass."""
-        self.scheduler.run_until(self.scheduler.now_us + round(ms * US_PER_MS))
-
 
 class _Invoke(Trap):
     """Send a request and wait for its answer, the loss of the connection, or the timeout."""

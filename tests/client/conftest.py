@@ -24,6 +24,7 @@ from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
+from tests.proof.virtual_clock import run_until_ms
 
 EPOCH = 1_630_810_300_000
 NAMESRV = "10.0.0.9:9876"
@@ -149,7 +150,7 @@ class World:
         return result
 
     def run(self, ms):
-        self.time.run_for_ms(ms)
+        run_until_ms(self.time, self.time.now_ms() + ms)
 
     def requests(self, who, *codes):
         """(time in ms, command) of what `who` sent to brokers, of these codes or all."""

@@ -14,6 +14,7 @@ from rmqlab.lab.gauges import Flips, gauges
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import Simulation
 from rmqlab.protocol.subscription_data import SubscriptionData
+from tests.proof.virtual_clock import run_until_ms
 
 SETTLE = 2_504
 
@@ -84,7 +85,7 @@ def test_the_second_look_is_the_owners_if_the_owner_is_known():
     # B's tag is in the slot: of A's queue nothing comes through, of B's the message with b
     assert at(simulation, 20_000).filtered_lag == 1
     other = made(*steps, queues=2, last=30_000)
-    other.world.run_until_ms(SETTLE + 20_000)
+    run_until_ms(other.world, SETTLE + 20_000)
     # seen from the broker alone, which knows no owners, one message of each queue looks as if it would be consumed
     assert gauges(other.cluster.broker, other.cluster.broker_server.now(), Flips())[0].filtered_lag == 2
     other.world.scheduler.close()

@@ -29,6 +29,7 @@ from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
 from tests.proof.clients.filter_class import subscribe_class
 from tests.proof.clients.filter_server import FilterServer, FilterServerUp
+from tests.proof.virtual_clock import run_until_ms
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
@@ -160,7 +161,7 @@ class _World:
         node = self.cluster.node("P")
         producer = DefaultMQProducer("P", self._instance(node, "P", ProducerConfig()), ProducerConfig())
         node.spawn(self._drive(producer), "experiment")
-        self.cluster.world.run_until_ms(self.settings.run_ms)
+        run_until_ms(self.cluster.world, self.settings.run_ms)
         return ClassFilterRun(self.settings, self.delivered, self.cluster.facts)
 
     async def _drive(self, producer: DefaultMQProducer) -> None:

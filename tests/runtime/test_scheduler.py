@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.runtime.scheduler import Scheduler, Sleep, VirtualEvent
+from tests.proof.virtual_clock import run_until
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), max_size=40))
@@ -23,7 +24,7 @@ def test_order_is_time_then_priority_then_arrival(entries: list[tuple[int, int]]
 
 def test_nothing_happens_before_the_present() -> None:
     scheduler = Scheduler()
-    scheduler.run_until(100)
+    run_until(scheduler, 100)
     times: list[int] = []
     scheduler.at(5, lambda: times.append(scheduler.now_us))
     assert scheduler.step()
@@ -42,7 +43,7 @@ def test_sleeping_coroutines_interleave_by_time() -> None:
 
     scheduler.spawn(beat("a", 20), "a")
     scheduler.spawn(beat("b", 30), "b")
-    scheduler.run_until(1000)
+    run_until(scheduler, 1000)
     assert log == [("a", 20), ("b", 30), ("a", 40), ("b", 60), ("a", 60), ("b", 90)]
     assert scheduler.now_us == 1000
 
@@ -60,10 +61,10 @@ def test_event_wakes_its_waiters_or_times_out() -> None:
     scheduler.spawn(waiter("long", 10), "long")
     scheduler.spawn(waiter("for ever", None), "for ever")
     scheduler.at(5_000, event.set)
-    scheduler.run_until(20_000)
+    run_until(scheduler, 20_000)
     assert log == [("short", False, 1_000), ("long", True, 5_000), ("for ever", True, 5_000)]
     scheduler.spawn(waiter("late", None), "late")
-    scheduler.run_until(30_000)
+    run_until(scheduler, 30_000)
     assert log[-1] == ("late", True, 20_000)
 
 
@@ -79,10 +80,10 @@ def test_cancel_runs_finally_and_leaves_stale_wakeups_harmless() -> None:
             log.append("cleaned")
 
     task = scheduler.spawn(work(), "work")
-    scheduler.run_until(50)
+    run_until(scheduler, 50)
     task.cancel()
     task.cancel()
-    scheduler.run_until(200)
+    run_until(scheduler, 200)
     assert log == ["cleaned"]
     assert task.done
 
@@ -96,6 +97,6 @@ def test_a_failing_task_stops_the_run_and_is_named() -> None:
 
     scheduler.spawn(broken(), "broken one")
     with pytest.raises(ValueError, match="no") as caught:
-        scheduler.run_until(10_000)
+        run_until(scheduler, 10_000)
     assert "broken one" in caught.value.__notes__[0]
     assert "7.000 ms" in caught.value.__notes__[0]

@@ -9,6 +9,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
 from rmqlab.runtime.virtual import VirtualTime
+from tests.proof.virtual_clock import run_until_ms
 
 EPOCH = 1_630_810_315_000
 HOLD, ECHO, PUSH = 1, 2, 3
@@ -72,7 +73,7 @@ def call(time: VirtualTime, name: str, *commands: tuple[int, bytes], timeout_ms:
 def test_an_answer_takes_two_delays() -> None:
     time, server = world(timing=Timing((2_000,)))
     answers = call(time, "A", (ECHO, b"x"), (ECHO, b"y"))
-    time.run_until_ms(100)
+    run_until_ms(time, 100)
     assert answers == [(b"x", 4), (b"y", 8)]
     assert [now - EPOCH for _, _, now in server.log] == [2, 6]
 
@@ -80,14 +81,14 @@ def test_an_answer_takes_two_delays() -> None:
 def test_held_requests_are_answered_by_a_timer() -> None:
     time, _ = world(timing=Timing((1_000,)))
     answers = call(time, "A", (HOLD, b"x"))
-    time.run_until_ms(1000)
+    run_until_ms(time, 1000)
     assert answers == [(str(EPOCH + 101).encode(), 102)]
 
 
 def test_a_late_answer_is_a_timeout_and_is_then_ignored() -> None:
     time, _ = world(timing=Timing((1_000,)))
     answers = call(time, "A", (HOLD, b"x"), (ECHO, b"y"), timeout_ms=50)
-    time.run_until_ms(1000)
+    run_until_ms(time, 1000)
     assert answers == [(RemotingTimeoutError, 50), (b"y", 52)]
 
 
@@ -100,7 +101,7 @@ def test_frames_of_one_direction_never_overtake() -> None:
             await node.invoke_oneway("10.0.0.1:10911", RemotingCommand.request(ECHO, body=bytes([index])))
 
     node.spawn(burst(), "burst")
-    time.run_until_ms(1000)
+    run_until_ms(time, 1000)
     assert [body for _, body, _ in server.log] == [bytes([i]) for i in range(20)]
     assert len({choice.taken for choice in time.chooser.made}) == 2
 
@@ -108,9 +109,9 @@ def test_frames_of_one_direction_never_overtake() -> None:
 def test_a_cut_tells_both_sides_and_the_next_call_connects_again() -> None:
     time, server = world()
     answers = call(time, "A", (HOLD, b"x"), (ECHO, b"y"), timeout_ms=400)
-    time.run_until_ms(10)
+    run_until_ms(time, 10)
     assert time.nodes["A"].cut() == 1
-    time.run_until_ms(500)
+    run_until_ms(time, 500)
     # As in the recorded cut: nobody fails the pending request, it waits for its timeout.
     assert answers == [(RemotingTimeoutError, 400), (b"y", 402)]
     first, second = server.log[0][0], server.log[-1][0]
@@ -121,9 +122,9 @@ def test_a_cut_tells_both_sides_and_the_next_call_connects_again() -> None:
 def test_what_the_client_closes_itself_fails_its_requests_at_once() -> None:
     time, server = world()
     answers = call(time, "A", (HOLD, b"x"))
-    time.run_until_ms(10)
+    run_until_ms(time, 10)
     time.nodes["A"].close_connections()
-    time.run_until_ms(12)
+    run_until_ms(time, 12)
     assert answers == [(RemotingSendRequestError, 10)]
     assert server.log[-1][1] == "close"
 
@@ -131,14 +132,14 @@ def test_what_the_client_closes_itself_fails_its_requests_at_once() -> None:
 def test_a_frozen_connection_swallows_both_ways_until_idle() -> None:
     time, server = world()
     answers = call(time, "A", (ECHO, b"1"))
-    time.run_until_ms(10)
+    run_until_ms(time, 10)
     time.nodes["A"].freeze()
     more = call(time, "A", (ECHO, b"2"))
-    time.run_until_ms(60_000)
+    run_until_ms(time, 60_000)
     assert answers == [(b"1", 2)]
     assert more == [(RemotingTimeoutError, 3010)]
     assert len(server.log) == 1
-    time.run_until_ms(200_000)
+    run_until_ms(time, 200_000)
     assert server.log[-1][1] == "close"
     assert 120_000 <= server.log[-1][2] - EPOCH <= 120_020
 
@@ -146,7 +147,7 @@ def test_a_frozen_connection_swallows_both_ways_until_idle() -> None:
 def test_nobody_listens() -> None:
     time = VirtualTime(EPOCH)
     answers = call(time, "A", (ECHO, b"x"))
-    time.run_until_ms(1)
+    run_until_ms(time, 1)
     assert answers == [(RemotingConnectError, 0)]
 
 
@@ -161,7 +162,7 @@ def test_the_server_may_ask_the_client() -> None:
 
     node.on_request(processor)
     call(time, "A", (PUSH, b"x"))
-    time.run_until_ms(10)
+    run_until_ms(time, 10)
     assert seen == [("10.0.0.1:10911", b"news")]
 
 
@@ -169,7 +170,7 @@ def test_the_server_may_ask_the_client() -> None:
 def test_every_machine_has_a_clock_of_its_own() -> None:
     time = VirtualTime(EPOCH)
     fast, exact = time.node("fast", skew_ms=3_600_000), time.node("exact")
-    time.run_until_ms(1234.5)
+    run_until_ms(time, 1234.5)
     assert fast.now() - exact.now() == 3_600_000
     assert exact.now() == EPOCH + 1234
 
@@ -178,7 +179,7 @@ def test_the_same_choices_give_the_same_run() -> None:
     def run(chooser: SeededChooser | ScheduledChooser) -> tuple[list[object], list[object], str]:
         time, server = world(timing=Timing((300, 2_000, 40_000)), chooser=chooser)
         answers = [call(time, name, *[(ECHO, bytes([i])) for i in range(5)]) for name in "ABC"]
-        time.run_until_ms(2_000)
+        run_until_ms(time, 2_000)
         return answers, server.log, Schedule.of(time.chooser.made, "echo", time.timing).to_json()  # type: ignore[return-value]
 
     first = run(SeededChooser(11))

@@ -20,6 +20,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.runtime.scheduler import US_PER_MS
+from tests.proof.virtual_clock import run_until_ms
 
 PERIOD_MS = 30_000  # `heartbeatBrokerInterval` of 4.8.0
 MINUTE_MS = 60_000
@@ -173,8 +174,8 @@ def crowd_beats(
         raise BadInput(f"silent is {silent}; it must lie between 0 and {clients}")
     cluster = Cluster(config or ClusterConfig())
     crowd = Crowd(cluster, clients, members=members)
-    cluster.world.run_until_ms(minutes * MINUTE_MS / 2)
+    run_until_ms(cluster.world, minutes * MINUTE_MS / 2)
     if silent:
         crowd.fall_silent(silent)
-    cluster.world.run_until_ms(minutes * MINUTE_MS)
+    run_until_ms(cluster.world, minutes * MINUTE_MS)
     return crowd.count()

@@ -18,6 +18,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.protocol.topic_config import TopicConfig
+from tests.proof.virtual_clock import run_until_ms
 
 if TYPE_CHECKING:
     from rmqlab.client.listener import ConsumeConcurrentlyContext
@@ -70,7 +71,7 @@ class LargeGroup:
 
     def run(self, minutes: float) -> GroupCount:
         """Let time pass up to ``minutes`` after the beginning, and count."""
-        self.cluster.world.run_until_ms(minutes * MINUTE_MS)
+        run_until_ms(self.cluster.world, minutes * MINUTE_MS)
         return self.count()
 
     def count(self) -> GroupCount:
