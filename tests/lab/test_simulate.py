@@ -58,7 +58,7 @@ def test_a_world_can_be_stepped_by_hand():
     simulation = Simulation(scenario)
     count = 0
     while not simulation.done:
-        assert simulation.world.step()
+        assert simulation.world.scheduler.step()
         count += 1
     assert simulation.finish().lines() == simulate(scenario).lines()
     assert count == simulate(scenario).steps
