@@ -246,12 +246,12 @@ class PullMessageProcessor:
         observe = self.hooks.observe
         if observe is None:
             return None
-        first_layer: Stage = "tags_code" if subscription.is_tag else "bitmap"
 
         def report(queue_offset: int, layer: str) -> None:
-            client, stage = self.parts.consumers.client_id(channel, header.consumer_group), first_layer
-            if layer != "consume_queue":
-                stage = "sql"
+            client = self.parts.consumers.client_id(channel, header.consumer_group)
+            stage: Stage = "sql"
+            if layer == "consume_queue":
+                stage = "tags_code" if subscription.is_tag else "bitmap"
             observe(
                 Filtered(
                     client, header.consumer_group, header.topic, header.queue_id, queue_offset, stage,

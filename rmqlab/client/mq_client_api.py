@@ -194,10 +194,6 @@ class MQClientAPI:
         answer = response.decode_header(producer.SendMessageResponseHeader)
         return SendResult.of_response(status, broker_name, message, answer, response.all_ext_fields() or {})
 
-    async def send_message_oneway(self, addr: str, body: bytes, header: producer.SendMessageRequestHeaderV2) -> None:
-        """Send a message without waiting for an answer."""
-        await self.oneway(addr, _send_code(header), header, body)
-
     # ---- orderly locks
 
     async def lock_batch_mq(

@@ -33,12 +33,11 @@ from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.message.message import MessageQueue
 
-    MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
     Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
 
 _TRY_AGAIN = frozenset(
@@ -121,78 +120,28 @@ class DefaultMQProducer:
     # ---- sending
 
     async def send(
-        self,
-        message: Message,
-        queue: MessageQueue | None = None,
-        *,
-        selector: MessageQueueSelector | None = None,
-        arg: object = None,
-        timeout_ms: int | None = None,
+        self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Send and wait for the answer: to the next queue in turn, to `queue`, or to what `selector` picks by `arg`.
+        """Send and wait for the answer: to the next queue in turn, with two more tries, or once to `queue`.
 
-        Only the first way tries again (twice). Raises `MQClientError`, `MQBrokerError`, `RemotingError`.
+        Raises `MQClientError`, `MQBrokerError`, `RemotingError`.
         """
-        result = await self._send(message, queue, selector, arg, timeout_ms, oneway=False)
-        if result is None:
-            raise RuntimeError("a send that waits for its answer has one")
-        return result
-
-    async def send_oneway(
-        self,
-        message: Message,
-        queue: MessageQueue | None = None,
-        *,
-        selector: MessageQueueSelector | None = None,
-        arg: object = None,
-    ) -> None:
-        """Send once and wait for nothing."""
-        await self._send(message, queue, selector, arg, None, oneway=True)
-
-    async def _send(
-        self,
-        message: Message,
-        queue: MessageQueue | None,
-        selector: MessageQueueSelector | None,
-        arg: object,
-        timeout_ms: int | None,
-        *,
-        oneway: bool,
-    ) -> SendResult | None:
         timeout = self.config.send_msg_timeout if timeout_ms is None else timeout_ms
-        begin = self.instance.runtime.now()
         self.make_sure_state_ok()
         check_message(message, self.config.max_message_size)
-        if queue is None and selector is None:
-            times = 1 if oneway else 1 + self.config.retry_times_when_send_failed
-
-            async def attempt(to: MessageQueue, _: TopicPublishInfo, left_ms: int) -> SendResult | None:
-                return await self._send_kernel(message, to, left_ms, oneway=oneway)
-
-            return await self.send_default(message, timeout, begin, attempt, times)
-        queue = await self.queue_of(message, queue, selector, arg)
-        if timeout < self.instance.runtime.now() - begin:
-            raise RemotingTooMuchRequestError("call timeout")
-        return await self._send_kernel(message, queue, timeout, oneway=oneway)
-
-    async def queue_of(
-        self, message: Message, queue: MessageQueue | None, selector: MessageQueueSelector | None, arg: object
-    ) -> MessageQueue:
-        """`queue`, or the one that `selector` picks; raises `MQClientError` when it fails, or picks none."""
         if queue is not None:
             if queue.topic != message.topic:
                 raise MQClientError("message's topic not equal mq's topic")
-            return queue
-        info = await self.find_topic_publish_info(message.topic)
-        if not info.ok():
-            raise MQClientError(f"No route info for this topic, {message.topic}")
-        try:
-            queue = None if selector is None else selector(list(info.message_queue_list), message, arg)
-        except Exception as error:
-            raise MQClientError("select message queue threw exception.") from error
-        if queue is None:
-            raise MQClientError("select message queue return null.")
-        return queue
+            return await self._send_kernel(message, queue, timeout)
+
+        async def attempt(to: MessageQueue, _: TopicPublishInfo, left_ms: int) -> SendResult:
+            return await self._send_kernel(message, to, left_ms)
+
+        times = 1 + self.config.retry_times_when_send_failed
+        result = await self.send_default(message, timeout, self.instance.runtime.now(), attempt, times)
+        if result is None:
+            raise RuntimeError("a send that waits for its answer has one")
+        return result
 
     async def send_default(
         self, message: Message, timeout_ms: int, begin: int, attempt: Attempt, times_total: int
@@ -250,16 +199,11 @@ class DefaultMQProducer:
             await instance.update_topic_route_info_from_name_server(topic, self.config)
         return table[topic]
 
-    async def _send_kernel(
-        self, message: Message, queue: MessageQueue, timeout_ms: int, *, oneway: bool
-    ) -> SendResult | None:
+    async def _send_kernel(self, message: Message, queue: MessageQueue, timeout_ms: int) -> SendResult:
         begin = self.instance.runtime.now()
         addr, body, header = await self.prepare(message, queue)
         if timeout_ms < self.instance.runtime.now() - begin:
             raise RemotingTooMuchRequestError("sendKernelImpl call timeout")
-        if oneway:
-            await self.instance.api.send_message_oneway(addr, body, header)
-            return None
         began = self.instance.runtime.now()
         result = await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
         for hook in self.send_hooks:

@@ -14,6 +14,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageResponseHeader
 from rmqlab.runtime.runtime import RemotingTimeoutError
 from tests.proof.clients.batch_send import send_batch
+from tests.proof.clients.picked_send import send_oneway, send_picked
 from tests.proof.fixed_chooser import FixedChooser
 
 SEND = RequestCode.SEND_MESSAGE_V2
@@ -165,7 +166,7 @@ def test_no_route_no_send(world, producer):
     assert first_line(error) == "No route info of this topic: T"
     assert error.value.response_code == ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION
     with pytest.raises(MQClientError, match="No route info for this topic, T"):
-        world.do(producer.send(Message.of("T", b"x"), selector=lambda *_: None))
+        world.do(send_picked(producer, Message.of("T", b"x"), lambda *_: None))
 
 
 @pytest.mark.parametrize(
@@ -205,12 +206,12 @@ def test_a_selector_picks_the_queue(world, producer):
     def by_order(queues, message, arg):
         return queues[arg % len(queues)]
 
-    results = [world.do(producer.send(Message.of("T", b"x"), selector=by_order, arg=order)) for order in (7, 3, 2)]
+    results = [world.do(send_picked(producer, Message.of("T", b"x"), by_order, order)) for order in (7, 3, 2)]
     assert [r.message_queue.queue_id for r in results] == [3, 3, 2]
     with pytest.raises(MQClientError, match="select message queue return null"):
-        world.do(producer.send(Message.of("T", b"x"), selector=lambda *_: None))
+        world.do(send_picked(producer, Message.of("T", b"x"), lambda *_: None))
     with pytest.raises(MQClientError, match="select message queue threw exception"):
-        world.do(producer.send(Message.of("T", b"x"), selector=by_order, arg="no"))
+        world.do(send_picked(producer, Message.of("T", b"x"), by_order, "no"))
     with pytest.raises(MQClientError, match="message's topic not equal mq's topic"):
         world.do(producer.send(Message.of("T", b"x"), MessageQueue("U", "broker-a", 0)))
 
@@ -220,7 +221,7 @@ def test_one_way_waits_for_nothing_and_tries_once(world, producer):
     world.frames.clear()
     sends = answering(world, None)
     begin = world.time.now_ms()
-    world.do(producer.send_oneway(Message.of("T", b"x"), MessageQueue("T", "broker-a", 1)))
+    world.do(send_oneway(producer, Message.of("T", b"x"), MessageQueue("T", "broker-a", 1)))
     assert world.time.now_ms() == begin
     world.run(10)
     assert len(sends) == 1

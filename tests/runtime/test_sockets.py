@@ -15,6 +15,7 @@ from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.serve_config import Endpoint
 from tests.proof.clients.batch_send import send_batch
+from tests.proof.clients.picked_send import send_oneway
 from tests.proof.clients.socket_clients import SocketClients
 
 
@@ -94,7 +95,7 @@ def test_orderly_and_batch(net):
             producer = await clients.producer("PG")
             await producer.create_topic("TBW102", "T", 1)
             await send_batch(producer, [Message("T", b"%d" % number) for number in range(5)])
-            await producer.send_oneway(Message("T", b"5"))
+            await send_oneway(producer, Message("T", b"5"))
             await clients.push_consumer("OG", {"T": "*"}, listener, _from_first(orderly=True))
             await net.soon(lambda: len(got) == 6)
             assert got == [b"%d" % number for number in range(6)]

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError, check_message
 from rmqlab.client.producer import SentMessage
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
+from tests.proof.clients.picked_send import queue_picked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rmqlab.client.producer import DefaultMQProducer
     from rmqlab.client.results import SendResult
     from rmqlab.client.topic_routes import TopicPublishInfo
     from rmqlab.message.message import Message, MessageQueue
-
-    MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
+    from tests.proof.clients.picked_send import MessageQueueSelector
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +76,7 @@ class AsyncSend:
                 await producer.send_default(message, self._left(), producer.instance.runtime.now(), attempt, 1)
                 return
             if queue is None:
-                queue = await producer.queue_of(message, None, selector, arg)
+                queue = await queue_picked(producer, message, selector, arg)
             await self._to(message, queue)
         except (MQClientError, MQBrokerError, RemotingError) as error:
             self._failed(error)
