@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterData, BloomFilterError
+from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterError
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92.errors import ExpressionRefused
@@ -233,25 +234,13 @@ TOPICS_CAPACITY: Final = 512
 _GROUPS_CAPACITY: Final = 16
 
 
-class _Bloom(RemotingSerializable):
-    bit_num: int = 0
-    bit_pos: list[int] | None = None
-
-
-class _Data(RemotingSerializable):
-    bloom_filter_data: _Bloom | None = None
-    born_time: int = 0
-    client_version: int = 0
-    consumer_group: str | None = None
-    dead: bool = False  # written for people; nothing reads it
-    dead_time: int = 0
-    expression: str | None = None
-    expression_type: str | None = None
-    topic: str | None = None
+@dataclass(slots=True)
+class _Written(ConsumerFilterData):
+    dead: bool = False  # for people; nothing reads it
 
 
 class _Topic(RemotingSerializable):
-    group_filter_data: dict[str, _Data | None] = msgspec.field(default_factory=dict)
+    group_filter_data: dict[str, ConsumerFilterData | None] = msgspec.field(default_factory=dict)
     topic: str | None = None
 
 
@@ -289,7 +278,7 @@ def decode_filter_data(text: str) -> FilterDataByTopic | None:
     if stored.filter_data_by_topic is None:
         return None
     return {
-        topic: {group: _loaded(data) for group, data in groups.group_filter_data.items() if data is not None}
+        topic: {group: data for group, data in groups.group_filter_data.items() if data is not None}
         for topic, groups in stored.filter_data_by_topic.items()
         if groups is not None
     }
@@ -299,30 +288,8 @@ def _order(names: Mapping[str, object], capacity: int) -> list[str]:
     return list(map(str, hash_map_order(names, capacity)))
 
 
-def _stored(data: ConsumerFilterData) -> _Data:
-    bloom = data.bloom_filter_data
-    return _Data(
-        bloom_filter_data=None if bloom is None else _Bloom(bloom.bit_num, bloom.bit_pos),
-        born_time=data.born_time,
-        client_version=data.client_version,
-        consumer_group=data.consumer_group,
-        dead=data.is_dead(),
-        dead_time=data.dead_time,
-        expression=data.expression,
-        expression_type=data.expression_type,
-        topic=data.topic,
-    )
-
-
-def _loaded(stored: _Data) -> ConsumerFilterData:
-    bloom = stored.bloom_filter_data
-    return ConsumerFilterData(
-        consumer_group=stored.consumer_group,
-        topic=stored.topic,
-        expression=stored.expression,
-        expression_type=stored.expression_type,
-        born_time=stored.born_time,
-        dead_time=stored.dead_time,
-        bloom_filter_data=None if bloom is None else BloomFilterData(bloom.bit_pos, bloom.bit_num),
-        client_version=stored.client_version,
-    )
+def _stored(data: ConsumerFilterData) -> ConsumerFilterData:
+    """Return what stands in the file now, whatever becomes of `data`."""
+    written = _Written(*(getattr(data, one.name) for one in fields(data)))
+    written.dead = data.is_dead()
+    return written

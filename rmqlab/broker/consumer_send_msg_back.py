@@ -32,7 +32,6 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
-from rmqlab.rules import tags_code
 from rmqlab.store.message_store import MessageStore
 from rmqlab.store.store_status import PutMessageStatus
 
@@ -158,5 +157,4 @@ def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBroke
         store_host=message.store_host,
         reconsume_times=message.reconsume_times + 1,
         properties_string=text,
-        tags_code=tags_code(message.tags),
     )

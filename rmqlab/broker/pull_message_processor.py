@@ -31,7 +31,6 @@ from rmqlab.protocol.consumer_headers import (
 )
 from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.protocol.serializable import RemotingSerializable
-from rmqlab.rules import tags_code
 from rmqlab.store.config import BrokerRole
 from rmqlab.store.message_store import MessageStore
 
@@ -69,7 +68,6 @@ def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> Messa
         born_host=host,
         store_host=host,
         properties_string=properties_to_string(properties),
-        tags_code=tags_code(group),
     )
 
 

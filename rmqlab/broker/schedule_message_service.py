@@ -17,7 +17,6 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
-from rmqlab.rules import tags_code
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -174,7 +173,6 @@ def message_time_up(message: MessageExt) -> MessageExtBrokerInner | None:
         store_host=message.store_host,
         reconsume_times=message.reconsume_times,
         properties_string=text,
-        tags_code=tags_code(message.tags),
     )
     inner.wait_store_msg_ok = False
     return inner

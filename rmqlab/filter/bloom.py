@@ -122,8 +122,8 @@ class BloomFilterError(BadInput):
 class BloomFilterData:
     """The positions one group holds on one topic: `bit_pos` (k positions) out of `bit_num` (m) bits."""
 
-    bit_pos: list[int] | None
-    bit_num: int
+    bit_pos: list[int] | None = None
+    bit_num: int = 0
 
     def __str__(self) -> str:
         """Print as 4.8.0."""

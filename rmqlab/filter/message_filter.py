@@ -6,7 +6,7 @@ in the commit log and drops what it cannot judge (fail closed).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BloomFilterData
@@ -38,7 +38,7 @@ class ConsumerFilterData:
     topic: str | None = None
     expression: str | None = None
     expression_type: str | None = None
-    compiled_expression: CompiledExpression | None = None
+    compiled_expression: CompiledExpression | None = field(default=None, metadata={"serialize": False})
     born_time: int = 0
     dead_time: int = 0
     bloom_filter_data: BloomFilterData | None = None

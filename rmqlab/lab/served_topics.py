@@ -10,7 +10,6 @@ from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
-from rmqlab.rules import tags_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +56,6 @@ def put_message(broker: Broker, message: Message, queue: int | None, turns: Iter
             born_host=broker.store_host,
             store_host=broker.store_host,
             properties_string=properties_to_string(message.properties),
-            tags_code=tags_code(message.tags),
         ),
         broker.now,
     )

@@ -274,7 +274,6 @@ def _text(value: str | None) -> str:
 
 @dataclass(slots=True)
 class MessageExtBrokerInner(MessageExt):
-    """A message on its way into the store: with its property text (None: none) and tags code."""
+    """A message on its way into the store: with its property text (None: none)."""
 
     properties_string: str | None = None
-    tags_code: int = 0

@@ -30,21 +30,18 @@ _MIN_CHUNK = 4 * 1024 * 1024
 class ReputMessageService:
     """Reads the commit log from `reput_from_offset` on, record by record, and hands each to `dispatch`."""
 
-    __slots__ = ("_commit_log", "_dispatch", "_is_master", "_running_flags", "reput_from_offset")
+    __slots__ = ("_commit_log", "_dispatch", "_running_flags", "reput_from_offset")
 
     def __init__(
         self,
         commit_log: CommitLog,
         dispatch: Callable[[DispatchRequest], None],
         running_flags: RunningFlags,
-        *,
-        is_master: bool,
         reput_from_offset: int,
     ) -> None:
         self._commit_log = commit_log
         self._dispatch = dispatch
         self._running_flags = running_flags
-        self._is_master = is_master
         self.reput_from_offset = reput_from_offset
 
     def behind(self) -> int:
@@ -54,8 +51,9 @@ class ReputMessageService:
     def do_reput(self, until: int | None = None) -> None:
         """Dispatch all that is there, or only what begins before commit log offset `until`.
 
-        Bytes that are no record end it; a master skips the rest of the file then. A medium that does not take an entry
-        ends it too: the next call begins at the message whose entry is missing, and until then no message is taken.
+        Bytes that are no record end it, and the rest of the file is skipped (as a master does). A medium that does not
+        take an entry ends it too: the next call begins at the message whose entry is missing, and until then no message
+        is taken.
         """
         try:
             self._do_reput(until)
@@ -96,8 +94,7 @@ class ReputMessageService:
                 if is_cut and position:
                     # the record goes on behind what was read at once: read again from its beginning
                     return True
-                if self._is_master:
-                    self.reput_from_offset = commit_log.end_of_data(self.reput_from_offset)
+                self.reput_from_offset = commit_log.end_of_data(self.reput_from_offset)
                 return False
             self.reput_from_offset += size
             position += size

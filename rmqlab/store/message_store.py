@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     MessageArriving = Callable[[str, int, int, int, int, bytes | None, dict[str, str] | None], None]
 
 _NO_MESSAGE_TIME = -1
-MASTER_ID = 0
 # What Java assumes when it cannot ask the machine.
 PHYSICAL_MEMORY_SIZE = 24 * 1024**3
 
@@ -64,7 +63,6 @@ class MessageStore:
         base_offset: int = 0,
         *,
         physical_memory_size: int = PHYSICAL_MEMORY_SIZE,
-        broker_id: int = MASTER_ID,
         rules: Rules = DEFAULT_RULES,
     ) -> None:
         self.rules = rules
@@ -82,8 +80,7 @@ class MessageStore:
             self.commit_log,
             self._dispatch_request,
             self.running_flags,
-            is_master=broker_id == MASTER_ID,
-            reput_from_offset=base_offset,
+            base_offset,
         )
         self.queue_reader = QueueReader(self.commit_log, self.store_stats_service, rules, physical_memory_size)
         self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue, self._build_index]

@@ -18,7 +18,6 @@ from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record, decode_records
 from rmqlab.protocol.topic_config import TopicConfig
-from rmqlab.rules import tags_code
 from rmqlab.runtime import file_segments
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
 from rmqlab.runtime.store_folder import StoreFolder
@@ -64,7 +63,6 @@ class Opened:
             topic=topic, body=body, properties=message.properties, queue_id=queue, born_timestamp=self.now,
             born_host=self.broker.store_host, store_host=self.broker.store_host,
             properties_string=properties_to_string(message.properties),
-            tags_code=tags_code(tags),
         )  # fmt: skip
         return self.store.put_message(inner, self.now)
 

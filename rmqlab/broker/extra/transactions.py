@@ -32,7 +32,6 @@ from rmqlab.protocol.admin_headers import ResumeCheckHalfMessageRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
-from rmqlab.rules import tags_code
 from rmqlab.store.config import BrokerRole
 from rmqlab.store.store_status import PutMessageStatus
 
@@ -129,7 +128,6 @@ class TransactionalMessageService:
                 born_host=self._store_host,
                 store_host=self._store_host,
                 properties_string=properties_to_string(properties),
-                tags_code=tags_code(REMOVE_TAG),
             ),
             now,
         )
@@ -216,7 +214,6 @@ def renewed(message: MessageExt, properties: Mapping[str, str]) -> MessageExtBro
         store_host=message.store_host,
         msg_id=message.msg_id,
         properties_string=properties_to_string(ordered),
-        tags_code=tags_code(message.tags),
     )
     inner.wait_store_msg_ok = False
     inner.properties = in_hash_map_order(inner.properties)
