@@ -9,8 +9,6 @@ from rmqlab.show.brush import text_width
 from rmqlab.show.palette import BLACK, GREY, WHITE, ink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rmqlab.show.brush import Brush
 
 # Inches.
@@ -36,12 +34,6 @@ class Branch:
     def height(self) -> float:
         """Inches, of the box alone."""
         return LINE * (1 + len(self.lines)) + 0.1
-
-    def walk(self) -> Iterator[Branch]:
-        """This box and all behind it."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
 
 
 def size(root: Branch) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.search.explorer.explanation import move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from rmqlab.lab.run import Outcome
 
@@ -115,17 +115,6 @@ class Decision:
     odds: Odds
     made: tuple[str, ...] = ()
     branches: tuple[Decision, ...] = ()
-
-    @property
-    def decided(self) -> int | None:
-        """The number of the only outcome left, None while several are."""
-        return next(iter(self.odds)) if len(self.odds) == 1 else None
-
-    def walk(self) -> Iterator[Decision]:
-        """This place and all behind it."""
-        yield self
-        for branch in self.branches:
-            yield from branch.walk()
 
     def as_json(self) -> dict[str, Any]:
         """Share, odds by outcome, branches."""

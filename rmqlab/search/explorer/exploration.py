@@ -169,10 +169,6 @@ class Exploration:
         """How many outcomes have longer schedules than need be, because shortening had used up its runs."""
         return sum(not found.shortened for found in self.outcomes)
 
-    def find(self, outcome: Outcome) -> FoundOutcome | None:
-        """An outcome among those found."""
-        return next((found for found in self.outcomes if found.outcome == outcome), None)
-
     def as_json(self) -> dict[str, Any]:
         """The keys that others rely on, and what stands behind them."""
         return {
