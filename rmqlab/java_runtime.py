@@ -106,9 +106,3 @@ def home_from_wheel(venv: Path) -> Path | None:
         shim.write_text(text, encoding="utf-8")
         shim.chmod(0o755)
     return shim.parent.parent
-
-
-def cache_folder() -> Path:
-    """Where jars and compiled classes are kept: the folder RMQLAB_CACHE names, by default `~/.cache/rmqlab`."""
-    given = os.environ.get("RMQLAB_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "rmqlab"

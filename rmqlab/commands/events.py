@@ -10,6 +10,7 @@ from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.replay.frames import frames_folder
+from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -69,9 +70,7 @@ def run(args: Namespace) -> int:
             frames = views(open_session(args.spark), folder)
             found = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}
     for name, rows in found.items():
-        print(f"\n{name}", file=out)
-        for line in _lines(rows):
-            print(line, file=out)
+        print(f"\n{table(name, rows).text() if rows else f'{name}: nothing'}", file=out)
     write_json({"tables": counts, "views": found}, args.json)
     return 0
 
@@ -118,19 +117,3 @@ def _simulated(args: Namespace) -> Iterator[Run]:
     cluster = settings_beside(args.source.parent)
     for scenario in named_scenarios(args.source, args.id).values():
         yield simulate(scenario, cluster=cluster, **chosen_times(scenario, seed=args.seed))
-
-
-def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    if not rows:
-        yield "nothing"
-        return
-    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)

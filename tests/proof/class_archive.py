@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
-from rmqlab.java_runtime import cache_folder, find_java, home_from_wheel
+from rmqlab.java_runtime import find_java, home_from_wheel
 from rmqlab.spark.session import notebook_session, provide_java
 from rmqlab.spark.shipping import PACKAGE
+from tests.proof.real.filter import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
