@@ -24,8 +24,6 @@ from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_ORIGIN_MESSAGE_ID,
     PROPERTY_RETRY_TOPIC,
-    in_hash_map_order,
-    properties_to_string,
 )
 from rmqlab.message.topics import dlq_topic, retry_topic
 from rmqlab.protocol.codes import ResponseCode
@@ -141,20 +139,9 @@ def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBroke
     a delayed message, so a retry carries the id. A dead letter that was retried before still has the delay level of its
     last retry and is delayed once more.
     """
-    properties = in_hash_map_order(message.properties)
-    text = properties_to_string(properties)
-    origin = properties.get(PROPERTY_ORIGIN_MESSAGE_ID)
-    properties[PROPERTY_ORIGIN_MESSAGE_ID] = (message.msg_id or "") if origin is None or is_blank(origin) else origin
-    return MessageExtBrokerInner(
-        topic=topic,
-        body=message.body,
-        flag=message.flag,
-        properties=properties,
-        queue_id=queue_id,
-        sys_flag=message.sys_flag,
-        born_timestamp=message.born_timestamp,
-        born_host=message.born_host,
-        store_host=message.store_host,
-        reconsume_times=message.reconsume_times + 1,
-        properties_string=text,
-    )
+    inner = MessageExtBrokerInner.again(message, topic, queue_id)
+    inner.reconsume_times += 1
+    origin = inner.properties.get(PROPERTY_ORIGIN_MESSAGE_ID)
+    if origin is None or is_blank(origin):
+        inner.properties[PROPERTY_ORIGIN_MESSAGE_ID] = message.msg_id or ""
+    return inner

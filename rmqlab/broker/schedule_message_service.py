@@ -13,8 +13,6 @@ from rmqlab.message.properties import (
     PROPERTY_DELAY_TIME_LEVEL,
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
-    in_hash_map_order,
-    properties_to_string,
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
@@ -153,26 +151,12 @@ def message_time_up(message: MessageExt) -> MessageExtBrokerInner | None:
     Its property text still names the delay level, as in 4.8.0, which writes the text before it clears the property;
     only the property decides whether the store delays a message.
     """
-    properties = in_hash_map_order(message.properties)
-    text = properties_to_string(properties)
-    properties.pop(PROPERTY_DELAY_TIME_LEVEL, None)
-    topic = properties.get(PROPERTY_REAL_TOPIC)
-    queue_id = properties.get(PROPERTY_REAL_QUEUE_ID, "")
+    topic = message.properties.get(PROPERTY_REAL_TOPIC)
+    queue_id = message.properties.get(PROPERTY_REAL_QUEUE_ID, "")
     if topic is None or not queue_id.lstrip("+-").isdecimal():
         return None
+    inner = MessageExtBrokerInner.again(message, topic, int(queue_id))
+    inner.properties.pop(PROPERTY_DELAY_TIME_LEVEL, None)
     # WAIT is set to false after the text was written, too.
-    inner = MessageExtBrokerInner(
-        topic=topic,
-        body=message.body,
-        flag=message.flag,
-        properties=properties,
-        queue_id=int(queue_id),
-        sys_flag=message.sys_flag,
-        born_timestamp=message.born_timestamp,
-        born_host=message.born_host,
-        store_host=message.store_host,
-        reconsume_times=message.reconsume_times,
-        properties_string=text,
-    )
     inner.wait_store_msg_ok = False
     return inner

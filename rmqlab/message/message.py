@@ -18,6 +18,7 @@ from rmqlab.message.properties import (
     PROPERTY_WAIT_STORE_MSG_OK,
     SYSTEM_PROPERTIES,
     in_hash_map_order,
+    properties_to_string,
 )
 
 if TYPE_CHECKING:
@@ -277,3 +278,24 @@ class MessageExtBrokerInner(MessageExt):
     """A message on its way into the store: with its property text (None: none)."""
 
     properties_string: str | None = None
+
+    @classmethod
+    def again(cls, message: MessageExt, topic: str, queue_id: int) -> Self:
+        """Return a stored message as it is stored once more.
+
+        The text of its properties is made here: what is set afterwards does not stand in it (as in 4.8.0).
+        """
+        properties = in_hash_map_order(message.properties)
+        return cls(
+            topic=topic,
+            body=message.body,
+            flag=message.flag,
+            properties=properties,
+            queue_id=queue_id,
+            sys_flag=message.sys_flag,
+            born_timestamp=message.born_timestamp,
+            born_host=message.born_host,
+            store_host=message.store_host,
+            reconsume_times=message.reconsume_times,
+            properties_string=properties_to_string(properties),
+        )
