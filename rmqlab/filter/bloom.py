@@ -27,23 +27,8 @@ class BitsError(ValueError):
     java_name: ClassVar[str] = "IllegalArgumentException"
 
 
-class BitsIndexError(IndexError):
-    """A position that passes 4.8.0's check (it allows one too many) and then misses the bytes."""
-
-    java_name: ClassVar[str] = "ArrayIndexOutOfBoundsException"
-
-
-class NegativeBitsError(ValueError):
-    """A length so negative that the byte array would have a negative size."""
-
-    java_name: ClassVar[str] = "NegativeArraySizeException"
-
-
 class BitsArray:
-    """Bits, bit p in byte p // 8 under mask 1 << (p % 8).
-
-    `bit_length` may exceed the bytes (`from_bytes` with a length) or be no multiple of 8 (`of_length`).
-    """
+    """Bits, bit p in byte p // 8 under mask 1 << (p % 8)."""
 
     __slots__ = ("bit_length", "data")
 
@@ -54,31 +39,22 @@ class BitsArray:
 
     @classmethod
     def of_length(cls, bit_length: int) -> Self:
-        """Make an array of zeros. Raises `NegativeBitsError` for -8 and below; -7..0 give an array of no bytes."""
-        size = int(bit_length / BITS_PER_BYTE) + (1 if bit_length > 0 and bit_length % BITS_PER_BYTE else 0)
-        if size < 0:
-            raise NegativeBitsError(str(size))
-        return cls(bytearray(size), bit_length)
+        """Make an array of zeros, of a multiple of 8 bits as every filter has."""
+        return cls(bytearray(bit_length // BITS_PER_BYTE), bit_length)
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview | None, bit_length: int | None = None) -> Self:
-        """Copy `data`. Without `bit_length` every bit of it counts. Raises `BitsError` (empty, or length too small)."""
-        if data is None or len(data) < 1:
+    def from_bytes(cls, data: bytes | bytearray) -> Self:
+        """Copy `data`, every bit of it. Raises `BitsError` when it is empty."""
+        if not data:
             raise BitsError("Bytes is empty!")
-        if bit_length is None:
-            return cls(bytearray(data), len(data) * BITS_PER_BYTE)
-        if bit_length < 1:
-            raise BitsError("Bit is less than 1.")
-        if bit_length < len(data) * BITS_PER_BYTE:
-            raise BitsError(f"BitLength is less than bytes.length() * {BITS_PER_BYTE}")
-        return cls(bytearray(data), bit_length)
+        return cls(bytearray(data), len(data) * BITS_PER_BYTE)
 
     def get_bit(self, position: int) -> bool:
-        """Read one bit. Raises `BitsError` or `BitsIndexError`."""
+        """Read one bit. Raises `BitsError`."""
         return bool(self.data[self._byte_of(position)] & (1 << (position % BITS_PER_BYTE)))
 
     def set_bit(self, position: int, value: bool) -> None:
-        """Write one bit. Raises `BitsError` or `BitsIndexError`."""
+        """Write one bit. Raises `BitsError`."""
         index = self._byte_of(position)
         mask = 1 << (position % BITS_PER_BYTE)
         if value:
@@ -87,13 +63,10 @@ class BitsArray:
             self.data[index] &= ~mask & 0xFF
 
     def __str__(self) -> str:
-        """Print as 4.8.0: highest byte first, a line break after every eighth byte, a partial byte one bit too long."""
+        """Print as 4.8.0: highest byte first, a line break after every eighth byte, counted from the lowest."""
         printed: list[str] = []
-        last = len(self.data) - 1
-        for i in range(last, -1, -1):
-            partial = self.bit_length % BITS_PER_BYTE if i == last and self.bit_length > 0 else 0
-            top = partial or BITS_PER_BYTE - 1
-            printed.append(format(self.data[i] & ((2 << top) - 1), f"0{top + 1}b"))
+        for i in range(len(self.data) - 1, -1, -1):
+            printed.append(f"{self.data[i]:08b}")
             if i % BITS_PER_BYTE == 0:
                 printed.append("\n")
         return "".join(printed)
@@ -105,11 +78,8 @@ class BitsArray:
             raise BitsError("BitPos is less than 0")
 
     def _byte_of(self, position: int) -> int:
-        self._check_bit(position)
-        index = position // BITS_PER_BYTE
-        if index >= len(self.data):
-            raise BitsIndexError(f"Index {index} out of bounds for length {len(self.data)}")
-        return index
+        self._check_bit(position)  # lets one too many pass, as 4.8.0's does: then there is no such byte
+        return position // BITS_PER_BYTE
 
 
 class BloomFilterError(BadInput):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.bloom import BitsError, BitsIndexError, NegativeBitsError
-from tests.proof.conform.bits import JavaBitsArray
+from rmqlab.filter.bloom import BitsArray, BitsError
+from tests.proof.conform.bits import BitsIndexError, JavaBitsArray, NegativeBitsError
 
 
 @pytest.mark.row("F-79")
@@ -98,3 +98,12 @@ def test_printing_shows_a_partial_byte_one_bit_too_long():
     assert str(JavaBitsArray.from_bytes(b"\xff\x00")) == "0000000011111111\n"
     assert str(JavaBitsArray.of_length(12)) == "0000000000000\n"
     assert str(JavaBitsArray.of_length(72)) == "0" * 8 + "\n" + "0" * 64 + "\n"
+
+
+@given(st.binary(min_size=1, max_size=20))
+def test_the_filters_own_array_is_the_same_for_whole_bytes(data):
+    bits, of_java = BitsArray.from_bytes(data), JavaBitsArray.from_bytes(data)
+    assert (str(bits), bits.bit_length) == (str(of_java), of_java.bit_length)
+    assert BitsArray.of_length(8 * len(data)).data == JavaBitsArray.of_length(8 * len(data)).data
+    with pytest.raises(IndexError):
+        bits.get_bit(bits.bit_length)

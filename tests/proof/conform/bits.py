@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from rmqlab.filter.bloom import BitsArray, BitsError, BitsIndexError
+from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BitsError
 from rmqlab.message.java import to_int32
 
 if TYPE_CHECKING:
@@ -13,10 +13,63 @@ if TYPE_CHECKING:
     from rmqlab.filter.bloom import BloomFilter, BloomFilterData
 
 
+class BitsIndexError(IndexError):
+    """A position that passes 4.8.0's check (it allows one too many) and then misses the bytes."""
+
+    java_name: ClassVar[str] = "ArrayIndexOutOfBoundsException"
+
+
+class NegativeBitsError(ValueError):
+    """A length so negative that the byte array would have a negative size."""
+
+    java_name: ClassVar[str] = "NegativeArraySizeException"
+
+
 class JavaBitsArray(BitsArray):
-    """A bit array with every operation that Java's has."""
+    """A bit array with every operation that Java's has, and of any length.
+
+    `bit_length` may exceed the bytes (`from_bytes` with a length) or be no multiple of 8 (`of_length`).
+    """
 
     __slots__ = ()
+
+    @classmethod
+    def of_length(cls, bit_length: int) -> Self:
+        """Make an array of zeros. Raises `NegativeBitsError` for -8 and below; -7..0 give an array of no bytes."""
+        size = int(bit_length / BITS_PER_BYTE) + (1 if bit_length > 0 and bit_length % BITS_PER_BYTE else 0)
+        if size < 0:
+            raise NegativeBitsError(str(size))
+        return cls(bytearray(size), bit_length)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | None, bit_length: int | None = None) -> Self:
+        """Copy `data`. Without `bit_length` every bit of it counts. Raises `BitsError` (empty, or length too small)."""
+        bits = super().from_bytes(data or b"")
+        if bit_length is not None:
+            if bit_length < 1:
+                raise BitsError("Bit is less than 1.")
+            if bit_length < bits.bit_length:
+                raise BitsError(f"BitLength is less than bytes.length() * {BITS_PER_BYTE}")
+            bits.bit_length = bit_length
+        return bits
+
+    def __str__(self) -> str:
+        """Print as 4.8.0: a partial byte one bit too long."""
+        printed: list[str] = []
+        last = len(self.data) - 1
+        for i in range(last, -1, -1):
+            partial = self.bit_length % BITS_PER_BYTE if i == last and self.bit_length > 0 else 0
+            top = partial or BITS_PER_BYTE - 1
+            printed.append(format(self.data[i] & ((2 << top) - 1), f"0{top + 1}b"))
+            if i % BITS_PER_BYTE == 0:
+                printed.append("\n")
+        return "".join(printed)
+
+    def _byte_of(self, position: int) -> int:
+        index = super()._byte_of(position)
+        if index >= len(self.data):
+            raise BitsIndexError(f"Index {index} out of bounds for length {len(self.data)}")
+        return index
 
     @property
     def byte_length(self) -> int:

@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.bloom import (
     BitsError,
-    BitsIndexError,
     BloomFilter,
     BloomFilterData,
     BloomFilterError,
-    NegativeBitsError,
 )
-from tests.proof.conform.bits import JavaBitsArray, check_false_hit, data_hash, filter_hash
+from tests.proof.conform.bits import (
+    BitsIndexError,
+    JavaBitsArray,
+    NegativeBitsError,
+    check_false_hit,
+    data_hash,
+    filter_hash,
+)
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take
 
 if TYPE_CHECKING:
