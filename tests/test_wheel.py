@@ -103,6 +103,7 @@ def test_the_front_door_opens_with_the_core_alone(installed):
         "print(pydoc.plaintext.document(rmqlab))\n"
         "lab = rmqlab.Lab(topics={'T': 1}); lab.consumer('A', group='G', subscribe={'T': '*'}); lab.send('T', 'a')\n"
         "print(lab.grid().svg[:4], lab.messages())\n"
+        "print(rmqlab.check('07-newcomer', '10.0.0.99@N', show='rule'))\n"
         "for call in (rmqlab.spark, lambda: rmqlab.read_store(None, 'x')):\n"
         "    try: call()\n"
         "    except Exception as error: print(type(error).__name__, error)\n"
@@ -113,6 +114,8 @@ def test_the_front_door_opens_with_the_core_alone(installed):
     )  # fmt: skip
     assert "read_store(session" in told.stdout
     assert "<svg Messages: 1" in told.stdout
+    assert "07-newcomer: not yet. Where do the members' blocks begin and end" in told.stdout
+    assert "Rule: The order of the ids decides" in told.stdout
     assert told.stdout.count("BadInput the packages of rmqlab[spark] are needed: pip install") == 2
 
 

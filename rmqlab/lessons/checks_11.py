@@ -26,6 +26,7 @@ SEARCHED: Final = "G_p-audit-000"
 PLANNED: Final = "H_p-audit-010"
 SPLIT: Final = {"A": "tagA", "B": "tagB"}
 TAGS: Final = ("tagA", "tagB")
+MESSAGES: Final = 80
 HELD_MS: Final = 15_000  # how long a pull may be held
 
 
@@ -67,14 +68,14 @@ def plan(answer: Any) -> str:
     return f"{len(gone)} messages to send again; sent to the topic, {twice} of them reach another group twice."
 
 
-def split_group(change: Mapping[str, str], *, messages: int = 80, queues: int = 4) -> LabResult:
+def split_group(change: Mapping[str, str]) -> LabResult:
     """A group whose members ask for ``SPLIT``; half way through the messages some ask for something else."""
-    lab = Lab(topics={"orders": queues})
+    lab = Lab(topics={"orders": 4})
     for who, tag in SPLIT.items():
         lab.consumer(who, group="SHOP", subscribe={"orders": tag})
     lab.run(seconds=30)
-    for number in range(messages):
-        if number == messages // 2:
+    for number in range(MESSAGES):
+        if number == MESSAGES // 2:
             for who, expression in change.items():
                 lab.subscribe(who, "orders", expression)
         lab.send("orders", TAGS[number % len(TAGS)])
