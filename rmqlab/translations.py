@@ -33,7 +33,7 @@ _SQL92 = re.compile(
     r"[<>=]{1,2} (?:'[^']*'|[^\s,;]+))\)*(?:\s*(?:and|or) (?=[(a-z]))?",
     re.IGNORECASE,
 )
-_LEFT = re.compile(r"(?<![\w.`/'-])[A-Za-z]?[a-z]+(?![\w(.=/-])")  # an English word that is no name
+_LEFT = re.compile(r"(?<![\w.`/'-])(?!m?s\b)[A-Za-z]?[a-z]+(?![\w(.=/-])")  # an English word, no name and no unit
 _LEAD = re.compile(
     r"((?:[▸✓✗○●◆–-] )?(?:\d[\d,.]* |[A-Z][A-Z0-9]{0,3} |'[^']*'…? |\d+\. |[a-d]\) )?)(.+?)"
     r"((?: \(\d[^()]*\)| -?\d[\d,.]*%?)*)",
@@ -41,6 +41,7 @@ _LEAD = re.compile(
 )
 _BRACKET = re.compile(r"(.+) \(([^()]+)\)")
 _NAMED = re.compile(r"(\S+) (.+)")
+_COUNTED = re.compile(r"(.+) (\(\d+\)) (.+)")
 _NAMES = re.compile(r"[A-Z]\w*( and [A-Z]\w*)+")
 
 
@@ -107,12 +108,14 @@ class Words:
         breaks = len(_BREAK.findall(text))
         if "  " in text and not breaks and not any(one.fullmatch(text) for one in self._in_columns):
             return "".join(part if part.isspace() else self.of(part) for part in re.split("( {2,})", text))
-        found = self._by_template(text, breaks) or (self._by_sentences(text) if breaks else None)
+        found = self._sentence(text) if not breaks else None
+        if not found or _english(found):
+            found = self._by_template(text, breaks) or (self._by_sentences(text) if breaks else None)
         if found and not _english(found):
             return found
         ways = (
-            found, self._by_template(text), self._headed(text), self._tailed(text), self._edged(text),
-            *(self._by_parts(text, (one,)) for one in _PARTS), self._ended(text),
+            found, self._by_template(text), self._sentence(text), self._headed(text), self._tailed(text),
+            self._edged(text), *(self._by_parts(text, (one,)) for one in _PARTS), self._ended(text),
         )  # fmt: skip
         return min((way for way in ways if way), key=_english, default=None)
 
@@ -202,10 +205,18 @@ class Words:
         found = _NAMED.fullmatch(text)
         if found and found[2] in self._entries:
             return f"{found[1]} {self.of(found[2])}"
+        found = _COUNTED.fullmatch(text)
+        if found:
+            return f"{self.of(found[1])} {found[2]} {self.of(found[3])}"
         found = _BRACKET.fullmatch(text)
         if found and self.of(found[1]) != found[1]:
             return f"{self.of(found[1])}（{self.of(found[2])}）"
         return None
+
+    def _sentence(self, text: str) -> str | None:
+        """What an entry says without the full stop."""
+        told = self._by_template(text[:-1]) if text[-1:] in _ENDS else None
+        return told and told + _ENDS[text[-1]]
 
     def _ended(self, text: str) -> str | None:
         bare = text[:-1]
@@ -235,20 +246,27 @@ def _group(name: str) -> str:
     return name.replace(".", "__")
 
 
+def _gap(before: str, after: str, *, few: bool, whole: bool) -> str:
+    """What a value may be made of; a list with semicolons stands behind a colon, opens a sentence, or ends the text."""
+    if whole or before.endswith((": ", ". ")) or after in {"", "."} or after.startswith(": "):
+        return ".*?"
+    return r"(?:(?!; |, \d).)*?(?<!:)" if few else "(?:(?!; ).)*?"
+
+
 def _template(text: str, translated: str) -> Template:
-    names = {name: f"(?P<{_group(name)}>.*?)" for name in PLACEHOLDER.findall(text)}
     parts = PLACEHOLDER.split(text)  # literal, name, literal, name, ..., literal
+    said = _WORD.findall(" ".join(parts[::2]))
+    few = len(said) < STRONG and ": {" not in text
     seen: set[str] = set()
     pattern = ""
     for number, part in enumerate(parts):
         if number % 2 == 0:
             pattern += re.escape(part)
         else:
-            pattern += f"(?P={_group(part)})" if part in seen else names[part]
+            gap = _gap(parts[number - 1], "".join(parts[number + 1 :]), few=few, whole="; " in text)
+            pattern += f"(?P={_group(part)})" if part in seen else f"(?P<{_group(part)}>{gap})"
             seen.add(part)
-    patterns = tuple(re.compile(one) for one in dict.fromkeys((pattern, pattern.replace(".*?", ".*"))))
-    said = _WORD.findall(" ".join(parts[::2]))
-    few = len(said) < STRONG and ": {" not in text
+    patterns = tuple(re.compile(one) for one in dict.fromkeys((pattern, pattern.replace("*?", "*"))))
     barred = _TWO_WORDS if len("".join(said)) <= FAINT else _PROSE if few else None
     literal = max(parts[::2], key=len)
     # a word that stands alone in the text too: not beside a gap

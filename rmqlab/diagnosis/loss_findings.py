@@ -74,18 +74,22 @@ def loss_findings(case: GroupCase) -> Iterator[Finding]:
 def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
     lost, evidence = told.lost.total(), _evidence(case, topic, told)
     parts = [_said(one["lost"], _tag(one["code"], one["tags"]), one["where"]) for one in evidence["by_tag"]]
-    window = "that passed since the last look" if _since(case) else "that passed last"
     sure = Certainty.PROVED if told.proved else Certainty.IMPLIED
     numbers = [f"{told.proved} surely lost"] if told.proved else []
     numbers += [f"{lost - told.proved} probably lost"] if told.proved < lost else []
-    says = (
-        f"{topic}: {' and '.join(numbers)} of the {counted(told.read, 'message')} {window} ({lost / told.read:.0%}); "
-        f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}"
+    passed = (
+        f"{topic}: {' and '.join(numbers)} of the {counted(told.read, 'message')} that passed "
+        f"{'since the last look' if _since(case) else 'last'} ({lost / told.read:.0%})"
     )
+    says = [
+        passed,
+        f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}",
+    ]
     raw, filtered = evidence["raw_lag"], evidence["filtered_lag"]
-    says += f"; {counted(raw, 'message')} wait" + ("s" if raw == 1 else "") if raw else ""
-    says += f", and the broker lets {filtered} of them pass" if raw and filtered is not None else ""
-    return found("losing_messages", State.LOSING, sure, says, topic, evidence)
+    if raw:
+        waiting = f"{counted(raw, 'message')} wait{'s' if raw == 1 else ''}"
+        says.append(waiting if filtered is None else f"{waiting}, and the broker lets {filtered} of them pass")
+    return found("losing_messages", State.LOSING, sure, "; ".join(says), topic, evidence)
 
 
 def _evidence(case: GroupCase, topic: str, told: TopicLoss) -> dict[str, Any]:

@@ -48,25 +48,25 @@ def subscription_findings(case: GroupCase) -> Iterator[Finding]:
 
 
 def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wish]) -> Finding:
-    says = f"{topic.topic}: " + "; ".join(
-        f"{named(wish.members)} ask{'' if len(wish.members) > 1 else 's'} for {wish}" for wish in wishes
-    )
+    told = [f"{named(wish.members)} ask{'' if len(wish.members) > 1 else 's'} for {wish}" for wish in wishes]
     examples = [example(case, topic.topic, one) for one in topic.witnesses]
     slots = slots_now(case, topic.topic, wishes)
     flips = case.history.flips(case.name, topic.topic)
     for one in examples[:1]:
-        says += f"; {named(one['asked'])} want{'' if len(one['asked']) > 1 else 's'} a message with {one['shown']}"
-        says += f", which is now lost in {one['lost']} of {counted(one['queues'], 'queue')}" if one["queues"] else ""
+        wants = f"{named(one['asked'])} want{'' if len(one['asked']) > 1 else 's'} a message with {one['shown']}"
+        of = f"{one['lost']} of {one['queues']} queue{'' if one['queues'] == 1 else 's'}"
+        told.append(f"{wants}, which is now lost in {of}" if one["queues"] else wants)
     for broker, slot in slots.items():
-        of = f", as {named(slot['of'])} asked" if slot["of"] else ""
-        says += f"; {broker} filters by {slot['type'] or 'TAG'} {slot['expr']!r}{of}"
+        filters = f"{broker} filters by {slot['type'] or 'TAG'} {slot['expr']!r}"
+        told.append(f"{filters}, as {named(slot['of'])} asked" if slot["of"] else filters)
     if flips.seen:
-        says += f"; that changed at least {counted(flips.seen, 'time')} in {flips.looks} looks"
+        told.append(f"that changed at least {counted(flips.seen, 'time')} in {flips.looks} looks")
     plan = plan_of(case, topic.topic, wishes)
     advice = f"to change over: {plan['command']}" if plan else ""
     harmless = case.broadcasting and all(case.posts(client) for client in case.told)
     state = State.NOTE if harmless else State.AT_RISK
     evidence = {"lint": topic.as_json(), "slot": slots, "examples": examples, "flips": flips._asdict(), "plan": plan}
+    says = f"{topic.topic}: {'; '.join(told)}"
     return found("different_subscriptions", state, Certainty.PROVED, says, topic.topic, evidence, advice)
 
 

@@ -60,11 +60,9 @@ class Lane(NamedTuple):
 
     def sentence(self) -> str:
         """Where they stop, in words."""
-        parts = [f"{len(self.stops(stage))} stop at {stage}" for stage in Stage if self.stops(stage)]
-        stopped = f", {', '.join(parts)}" if parts else ""
-        return (
-            f"{self.group} ({self.subscription}): of {self.stored} messages{stopped}, {len(self.stops(None))} arrive."
-        )
+        stopped = [f"{len(self.stops(stage))} stop at {stage}" for stage in Stage if self.stops(stage)]
+        told = [f"of {self.stored} messages", *stopped, f"{len(self.stops(None))} arrive"]
+        return f"{self.group} ({self.subscription}): {', '.join(told)}."
 
 
 def funnel(fates: object, *, title: str = "Messages through both layers and the client") -> Picture:

@@ -142,10 +142,15 @@ class Sql92:
         """The answer, its steps and the findings, a line each."""
         if not self.accepted:
             return f"{self.expression!r} is refused: {self.error}" + (f" ({self.meant})" if self.meant else "")
-        passes = {None: "accepted", True: "accepted; the message passes", False: "accepted; the message is dropped"}
+        what = repr(self.expression)
+        passes = {
+            None: f"{what} is accepted",
+            True: f"{what} is accepted; the message passes",
+            False: f"{what} is accepted; the message is dropped",
+        }
         read = [f"{self.ignored!r} is ignored"] if self.ignored else []
         found = (f"{one.severity}: {one.message}" for one in self.findings)
-        return "\n".join([f"{self.expression!r} is {passes[self.matches]}", *read, *self.steps, *found])
+        return "\n".join([passes[self.matches], *read, *self.steps, *found])
 
 
 def answer(expression: str, properties: Mapping[str, str] | None, version: Version) -> Sql92:

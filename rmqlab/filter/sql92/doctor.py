@@ -143,7 +143,7 @@ class _Doctor:
         elif word in {"LIKE", "CONTAINS", "STARTSWITH", "ENDSWITH"}:
             message = f"{word} is no operator of {self._compiled.version}: only {read!r} is read"
             if Search(self._root, _EFFORT).find(Can.TRUE).proven:
-                message += ", and that never matches"
+                message += ", " + "and that never matches"
             advice = "test for equality or IN, or send what is looked for as a property of its own"
         elif self._text.startswith("--", token.start):
             message, advice = (

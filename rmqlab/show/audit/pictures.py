@@ -286,11 +286,15 @@ def _told(group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], s
     times = [row["storeTimestamp"] - zero for row in lost]
     told = f"{group} lost {one['lost']} of {one['sent']} messages"
     if lost:
-        told += f" ({', '.join(f'{number} {words}' for words, number in fates.items())})"
-        told += f", the first after {min(times) / 1000:.1f} s, the last after {max(times) / 1000:.1f} s"
-    told += f"; {one['delivered']} were delivered, {one['unknown']} are unknown"
+        numbers = ", ".join(f"{number} {words}" for words, number in fates.items())
+        first, last = min(times) / 1000, max(times) / 1000
+        told = (
+            f"{group} lost {one['lost']} of {one['sent']} messages ({numbers}),"
+            f" the first after {first:.1f} s, the last after {last:.1f} s"
+        )
+    told += "; " + f"{one['delivered']} were delivered, {one['unknown']} are unknown"
     later = [(since, held) for since, held in slots if since > zero]
     if later:
         changes = ", ".join(f"{held} after {(since - zero) / 1000:.1f} s" for since, held in later)
-        told += f". The broker's subscription turned to {changes}"
+        told += ". " + f"The broker's subscription turned to {changes}"
     return f"{told}."

@@ -33,7 +33,7 @@ LANGUAGES = {"zh": "zh_CN"}
 CELL, SHOWN = "a text cell", "shown by code"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
-LEARNER = "tests/proof/learner_copy.py"
+OF_CHECKOUT = ("tests/proof/learner_copy.py", "tests/proof/rare_outcomes.py")
 # The modules whose texts a lesson or a verb shows, besides all of lessons/ and show/; of the rest of a verb, its help
 # for one, only what it refuses is translated.
 MODULES = (
@@ -102,7 +102,7 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
 def _package(root: Path) -> list[Entry]:
     folders = ("lessons", "show")
     paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py"))]
-    paths += [path for path in [root / LEARNER] if path.exists()]
+    paths += [path for one in OF_CHECKOUT if (path := root / one).exists()]
     found: dict[str, list[str]] = {}
     paths += [path for one in MODULES if (path := root / "rmqlab" / one).exists()]
     verbs = sorted((root / "rmqlab").glob("commands/*.py"))

@@ -15,6 +15,7 @@ _SENTENCE = re.compile(r"(?<![\w.`/-])[A-Za-z][a-z']*(?:[,;:]? [a-z][a-z']+){2,}
 _ELEMENTS = re.compile(r"<(?P<name>\w+)(?P<more>[^<>]*)>(?P<text>[^<>]*)")
 _CODE = {"style", "code", "script", "pre"}
 _CONDITION = re.compile(r"\w+ is (not )?null|\w+ in \(|between \d")
+_VALUES = re.compile(r"\b(true|false|null|error)\b")
 _LISTING = re.compile(r"^(def|class|import|from|@|\s{4}|root$| \|--|\+--|\||\[?\{\")")
 # What brokers and clients of RocketMQ say, word for word.
 _ROCKETMQ = re.compile(
@@ -52,6 +53,7 @@ def sentences(text: str) -> list[str]:
     bare = re.sub(
         r"^#.*[\u4e00-\u9fff].*$|（[A-Za-z -]+）|\*[A-Za-z -]+\*（", " ", bare, flags=re.MULTILINE
     )  # a title or a term in both
+    bare = _VALUES.sub("", bare)
     if _LISTING.match(text) or _ROCKETMQ.search(text) or _CONDITION.search(text):
         return []
     return [text] if _SENTENCE.search(bare) else []

@@ -45,6 +45,7 @@ _WORDS = {
     "forgotten", "heartbeat", "inconsistent", "joins", "leaves", "message", "minute", "never", "no", "nobody", "Nobody",
     "none", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned", "returns",
     "right", "under 1 ms",
+    "layer 1", "layer 2", "subscriptions", "deliveries",
     "nobody's", "starts", "stops", "subscribes", "taken", "waits", "wait",
 }  # fmt: skip
 _SHOWN_PLACES = {"Table": slice(2), "FateStyle": slice(3, 4)}  # of the arguments of these calls
