@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from rmqlab.lessons import notebooks
 from tests.proof.catalogue.lessons import marked_up, translated
 from tests.proof.notebook_files import write
 from tests.proof.site import api_page, decoder_page, quiz_page, rules_page, verbs_page
+from tests.proof.workshop.times import shown as shown_times
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +50,10 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         _copy(picture, place)
         if language != "en":
             place.write_text(marked_up(picture.read_text(encoding="utf-8"), language), encoding="utf-8")
+    times = target / "data" / "workshop" / "times.txt"  # docs/instructors/times.md shows it
+    times.parent.mkdir(parents=True, exist_ok=True)
+    measured = json.loads((ROOT / "data" / "workshop" / "times.json").read_text(encoding="utf-8"))
+    times.write_text(shown_times(measured) + "\n", encoding="utf-8")
     api_page.write(target / "reference" / "api.md", language)
     verbs_page.write(target / "reference" / "verbs.md", language)
     quiz_page.write(target / "notebooks" / "quiz.md", language)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
+import re
 import threading
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
 
@@ -18,6 +21,7 @@ from tests.proof.site.build import LANGUAGES, build
 from tests.proof.site.chinese_search import PairsOfLetters
 from tests.proof.site.decoder_page import LABELS
 from tests.proof.site.links import faults
+from tests.proof.workshop.times import shown as shown_times
 
 pytestmark = pytest.mark.slow
 
@@ -150,6 +154,31 @@ def test_no_page_scrolls_sideways(pages, width):
         if (least := page.evaluate("document.documentElement.scrollWidth - innerWidth")) > 0:
             wide[path] = least
     assert wide == {}
+
+
+LETTERS = """[...document.querySelectorAll('.cell_output svg[role="img"] text')].filter((one) => one.textContent.trim())
+  .map((one) => one.ownerSVGElement.getBoundingClientRect().width / one.ownerSVGElement.viewBox.baseVal.width
+    * parseFloat(getComputedStyle(one).fontSize))"""
+
+
+@pytest.mark.parametrize("width", [400, 1024, 1280, 1600])
+def test_letters_in_pictures_can_be_read(pages, width):
+    page = shown(pages, "en/notebooks/04_two_layers.html", width)
+    sizes = page.evaluate(LETTERS)
+    assert len(sizes) > 100
+    assert min(sizes) > 10.99
+    if width > 1000:  # on a projector no picture has to be moved
+        cells = "[...document.querySelectorAll('.cell_output .output')]"
+        assert page.evaluate(
+            f"{cells}.every((one) => one.scrollWidth <= one.clientWidth + 1 || !one.querySelector('svg'))"
+        )
+
+
+def test_the_seconds_of_a_workshop_are_those_that_were_measured(site):
+    stored = json.loads((ROOT / "data" / "workshop" / "times.json").read_text(encoding="utf-8"))
+    for language in LANGUAGES:
+        text = unescape((site / language / "instructors" / "times.html").read_text(encoding="utf-8"))
+        assert shown_times(stored) in re.sub(r"<[^>]+>", "", text)
 
 
 def test_the_switch_leads_to_the_same_page(pages):

@@ -36,12 +36,14 @@ def measured(notebooks: Path, tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 def shown(found: dict[str, Any]) -> str:
-    """The table of what was measured: a line for each lesson."""
+    """The table of what was measured: a line for each lesson, and what machine it was."""
     rows = [
         (name, f"{one['seconds']:.0f}", ", ".join(f"{cell} {s:.0f}" for cell, s in one["slow"].items()) or "-")
         for name, one in found["lessons"].items()
     ]
-    return table(rows, ("lesson", "seconds", "cells to wait for, seconds"))
+    one = found["machine"]
+    machine = f"{one['processor']}, {one['cores']} cores, Python {one['python']}, load {one['load']}"
+    return f"{table(rows, ('lesson', 'seconds', 'cells to wait for, seconds'))}\n{machine}"
 
 
 def _run(path: Path) -> dict[str, Any]:
