@@ -168,14 +168,11 @@ class _FrameFacts:
         self._present[group].append(Present(now, tuple(sorted(self._members[group])), ""))
 
     def subscriptions(self, end: int) -> Subscriptions:
-        """Return what all of it says, in epoch ms: a message was stored before it was answered with, most often just.
+        """Return what all of it says, in epoch ms, where somebody asks for something, so that a version tells a time.
 
-        Raises `SubscriptionsError` where no frame tells of a time.
+        A message was stored before it was answered with, most often just.
         """
-        zeros = self._zeros[0] or self._zeros[1]
-        if not zeros:
-            raise SubscriptionsError("no frame tells what time it was")
-        zero = round(max(zeros))
+        zero = round(max(self._zeros[0] or self._zeros[1]))
         asked = {
             (group, topic): [
                 one._replace(

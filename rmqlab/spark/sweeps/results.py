@@ -41,20 +41,18 @@ class SweepFiles:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if path.exists():
-                self._same(json.loads(path.read_text(encoding="utf-8")), about)
+                there = json.loads(path.read_text(encoding="utf-8"))
+                found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
+                if found != about:
+                    raise BadInput(
+                        f"{self.folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
+                    )
             run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
             text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
             with atomic_write(path) as part:
                 part.write_text(text, encoding="utf-8")
         except (OSError, json.JSONDecodeError) as error:
             raise BadInput(f"{self.folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
-
-    def _same(self, there: Any, about: dict[str, Any]) -> None:
-        found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
-        if found != about:
-            raise BadInput(
-                f"{self.folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
-            )
 
     def add(self, outcomes: Sequence[RowOutcome]) -> None:
         """Keep finished rows, in a new file behind the others."""
