@@ -39,8 +39,8 @@ class BitsArray:
 
     @classmethod
     def of_length(cls, bit_length: int) -> Self:
-        """Make an array of zeros, of a multiple of 8 bits as every filter has."""
-        return cls(bytearray(bit_length // BITS_PER_BYTE), bit_length)
+        """Make an array of zeros, in whole bytes."""
+        return cls(bytearray((bit_length + BITS_PER_BYTE - 1) // BITS_PER_BYTE), bit_length)
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray) -> Self:
