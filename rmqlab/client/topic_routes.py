@@ -38,12 +38,11 @@ class TopicPublishInfo:
     `message_queue_list` is empty until a route is known. The first queue is random: a choice point (row S-20).
     """
 
-    __slots__ = ("_index", "have_topic_router_info", "message_queue_list", "order_topic")
+    __slots__ = ("_index", "have_topic_router_info", "message_queue_list")
 
-    def __init__(self, queues: list[MessageQueue] | None = None, *, order_topic: bool = False) -> None:
+    def __init__(self, queues: list[MessageQueue] | None = None) -> None:
         """Without `queues` nothing is known yet."""
         self.message_queue_list = queues or []
-        self.order_topic = order_topic
         self.have_topic_router_info = queues is not None
         self._index: int | None = None
 
@@ -76,7 +75,7 @@ def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
         for broker in filter(None, route.order_topic_conf.split(";")):
             name, _, count = broker.partition(":")
             queues += [MessageQueue(topic, name, i) for i in range(int(count))]
-        return TopicPublishInfo(queues, order_topic=True)
+        return TopicPublishInfo(queues)
     masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     for data in sorted(route.queue_datas):
         if is_writeable(data.perm) and data.broker_name in masters:

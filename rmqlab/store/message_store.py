@@ -142,8 +142,6 @@ class MessageStore:
             self.running_flags.set(DISK_FULL_BIT)
             result = PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         stats, appended = self.store_stats_service, result.append_result
-        if not result.is_ok:
-            stats.put_message_failed_times += 1
         if result.status is not PutMessageStatus.PUT_OK or appended is None:
             return result
         stats.single_put_message_topic_times_total[msg.topic] += appended.msg_num

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     OnFiltered = Callable[[int, str], None]
 
-SIZE_PER_COUNT = 64 * 1024
 # Java calls the bound on what one read looks at a count; it is bytes: 800 entries (row S-46).
 MIN_SCAN_BYTES = 16000
 
@@ -47,8 +46,7 @@ class GetMessageStatus(Enum):
 class GetMessageResult:
     """Messages of a queue as records (commit log bytes), and where to go on.
 
-    Offsets count messages; `buffer_total_size` is in bytes; `msg_count_4_commercial` counts each message once for
-    every begun 64 KiB.
+    Offsets count messages; `buffer_total_size` is in bytes.
     """
 
     status: GetMessageStatus = GetMessageStatus.NO_MESSAGE_IN_QUEUE
@@ -58,7 +56,6 @@ class GetMessageResult:
     messages: list[bytes] = field(default_factory=list)
     buffer_total_size: int = 0
     suggest_pulling_from_slave: bool = False
-    msg_count_4_commercial: int = 0
 
     @property
     def message_count(self) -> int:
@@ -67,10 +64,8 @@ class GetMessageResult:
 
     def add_message(self, record: bytes) -> None:
         """Take one more record."""
-        size = len(record)
         self.messages.append(record)
-        self.buffer_total_size += size
-        self.msg_count_4_commercial += -(-size // SIZE_PER_COUNT)
+        self.buffer_total_size += len(record)
 
 
 def next_offset_correction(config: MessageStoreConfig, old_offset: int, new_offset: int) -> int:

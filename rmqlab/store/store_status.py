@@ -111,13 +111,11 @@ class StoreStatsService:
         "get_message_times_total_found",
         "get_message_times_total_miss",
         "get_message_transfered_msg_count",
-        "put_message_failed_times",
         "single_put_message_topic_size_total",
         "single_put_message_topic_times_total",
     )
 
     def __init__(self) -> None:
-        self.put_message_failed_times = 0
         self.single_put_message_topic_times_total: Counter[str] = Counter()
         self.single_put_message_topic_size_total: Counter[str] = Counter()
         self.get_message_times_total_found = 0

@@ -76,7 +76,6 @@ def test_counters_of_puts(make_store, message):
     stats = store.store_stats_service
     assert stats.single_put_message_topic_times_total == {"T": 2}
     assert stats.single_put_message_topic_size_total == {"T": store.max_phy_offset}
-    assert stats.put_message_failed_times == 1
 
 
 def test_dispatch_goes_through_the_dispatchers_and_then_tells_who_listens(make_store, message):

@@ -301,10 +301,9 @@ def test_a_slave_keeps_the_offset_it_was_asked_for(filled):
     assert next_offset_correction(MessageStoreConfig(), 5, 3) == 3
 
 
-def test_commercial_count_is_one_for_every_begun_64_kib(filled):
+def test_the_size_of_a_read_is_that_of_its_records(filled):
     store = filled(["TagA"] * 2, b"x" * 70_000)
     result = read(store, 0)
-    assert result.msg_count_4_commercial == 4
     assert result.buffer_total_size == sum(map(len, result.messages))
 
 
