@@ -14,9 +14,14 @@ class _Stopped(Exception):
 
 
 @pytest.fixture(autouse=True)
-def nothing_set_apart():
-    """Another test of this process may have set objects apart, as a Spark worker does."""
+def as_python_starts():
+    """Nothing is set apart, and the collector looks as often as usual: conftest.py and Spark's workers change both."""
+    threshold = gc.get_threshold()
     gc.unfreeze()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*threshold)
+    gc.freeze()
 
 
 def test_all_is_as_before_afterwards_also_when_the_work_fails():
