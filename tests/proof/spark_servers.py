@@ -251,11 +251,17 @@ class SharedJvm:
 
     def free(self) -> None:
         """End the session that is open, if any: a JVM has room for one."""
-        session = self._gateway.jvm.SparkSession.getDefaultSession()
-        if session.isDefined():
-            session.get().stop()
+        if self._gateway.proc.poll() is None:
+            session = self._gateway.jvm.SparkSession.getDefaultSession()
+            if session.isDefined():
+                session.get().stop()
 
     def end(self) -> None:
         """End the JVM: it goes when its standard input ends."""
-        self._gateway.proc.stdin.close()
-        self._gateway.proc.wait(GOES_S)
+        process = self._gateway.proc
+        process.stdin.close()
+        try:
+            process.wait(GOES_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
