@@ -17,6 +17,7 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 _SENTENCE = r"(?<=\S[.!?]) (?=\S)"
 _LINES = (("\n", "\n"),)
 MOST_SENTENCES = 4  # of one entry
+COUNT = "count"  # a value of this name is one word
 _PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "), (" and ", " 和 "))
 _BREAK = re.compile(rf"\n|{_SENTENCE}")
 _ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
@@ -263,7 +264,11 @@ def _template(text: str, translated: str) -> Template:
         if number % 2 == 0:
             pattern += re.escape(part)
         else:
-            gap = _gap(parts[number - 1], "".join(parts[number + 1 :]), few=few, whole="; " in text)
+            gap = (
+                r"\S+"
+                if part == COUNT
+                else _gap(parts[number - 1], "".join(parts[number + 1 :]), few=few, whole="; " in text)
+            )
             pattern += f"(?P={_group(part)})" if part in seen else f"(?P<{_group(part)}>{gap})"
             seen.add(part)
     patterns = tuple(re.compile(one) for one in dict.fromkeys((pattern, pattern.replace("*?", "*"))))

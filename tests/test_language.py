@@ -40,6 +40,8 @@ WORDS = Words({
         ("Who owns it\nA owns queue 1", "归谁所有\nA 拥有队列 1"),
         ("A owns queue 1. B owns queue 2.", "A 拥有队列 1。B 拥有队列 2。"),
         ("tagA || tagB", "tagA || tagB"),
+        ("A owns queue 1; B owns queue 2", "A 拥有队列 1；B 拥有队列 2"),
+        ("a > 3 and TAGS in ('queue 4')", "a > 3 and TAGS in ('queue 4')"),
         ("nothing is known of this", "nothing is known of this"),
     ],
 )

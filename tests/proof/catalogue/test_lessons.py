@@ -1,4 +1,9 @@
-"""Lessons in Chinese: the same code, and nothing that a reader sees is left in English."""
+"""Lessons in Chinese: the same code, and nothing that a reader sees is left in English.
+
+What a cell shows when it runs in Chinese is made of the same texts by the same words: here the committed outputs of
+every lesson are translated, text by text. That a kernel that speaks Chinese does so is shown for one lesson, with its
+pictures, tables and controls, in tests/notebooks/test_running.py.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w.]*\}")
 MOST_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
 # Two words beside each other, or a word that ends a sentence: prose. A single word is one only where words are shown.
-_PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +[(\"'`]?[A-Za-z{]|[A-Za-z}]'?s? [a-z]{2,}|[a-z]{2,}: |[A-Za-z]{2,}[.!?]$")
+_PROSE = re.compile(
+    r"[A-Za-z]{2,}[,:;]? +[(\"'`]?[A-Za-z{]|[A-Za-z}]'?s? [a-z]{2,}|[a-z]{2,}: |[a-z]{2,} := |[A-Za-z]{2,}[.!?]$"
+)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _CODE = re.compile(
     r"[=!<>]=|\|\||&&|</?\w+|\bhref=|\bimport |^[\w.]+\(.*\)$|"
