@@ -62,7 +62,7 @@ class Explanation:
         yield from _wrapped("", entry.title, code=True)
         if not brief:
             who = f"{kind} of the {entry.speaker}, {' and '.join(entry.versions)}"
-            yield translate(f"  {who}; {self.effect}: {EFFECTS[self.effect]}")
+            yield f"  {translate(who)}; {self.effect}: {translate(EFFECTS[self.effect])}"
         for name, value in self.values.items():
             if value:
                 yield f"  {name} = {textwrap.shorten(value, WIDTH - 6 - len(name), placeholder=' ...')}"
