@@ -9,7 +9,10 @@ from __future__ import annotations
 import gc
 import os
 import re
+import socket
+import subprocess
 import sys
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -34,8 +37,19 @@ ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
 # One session, or one JVM for several: what is warm does in one second what a new one does in ten.
 INTEROP, SPARK, CONNECT, JVM = "tests/interop", "the Spark session", "one Connect server", "one JVM"
+CONNECT_READY_S = 90  # on a machine with other work
 # The lessons that open a session where they are told to; what they do on this machine is compared strictly.
-AT_CONNECT = tuple(f"test_lesson_runs_with_other_parameters[{name}]" for name in ("11_audit", "12_distributions"))
+AT_CONNECT = (
+    *(f"test_lesson_runs_with_other_parameters[{name}]" for name in ("11_audit", "12_distributions")),
+    "test_filters_sweeps_and_stores_over_connect",
+)
+# The whole site is built once for those that look at it.
+SITE = "the built site"
+LOOK_AT_SITE = (
+    "tests/browser/test_decoder_page.py",
+    "tests/browser/test_quiz_page.py",
+    "tests/proof/site/test_site.py",
+)
 RUNS = re.compile("test_lesson_runs|test_every_stub")
 SHARED_JVM = pytest.StashKey["SharedJvm | None"]()
 FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
@@ -77,6 +91,52 @@ def spark():
         )
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory):
+    """A Connect server for all tests, without our package on its path; its address."""
+    pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+    from rmqlab.spark.session import provide_java
+
+    if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
+        pytest.skip("no Java 17 or newer here: ./lab test installs one")
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    folder = tmp_path_factory.mktemp("connect")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    provide_java(environ)
+    environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    command = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g",
+        "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.log.level=ERROR",
+        "--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
+        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--name", "rmqlab-test", "spark-internal",
+    ]  # fmt: skip
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + CONNECT_READY_S
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                assert server.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < deadline, (folder / "log").read_text()
+                time.sleep(0.2)
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the site in both languages, without the playgrounds, which have tests of their own."""
+    from tests.proof.site.build import build
+
+    out = tmp_path_factory.mktemp("built") / "new" / "site"
+    build(out, lab=False)
+    return out
 
 
 def _no_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -148,10 +208,12 @@ def _scope(nodeid: str) -> str:
     module, _, test = nodeid.partition("::")
     if module.startswith("tests/interop/"):
         return INTEROP  # real brokers on fixed ports
+    if test in AT_CONNECT:
+        return CONNECT
+    if module in LOOK_AT_SITE:
+        return SITE
     if module == "tests/notebooks/test_running.py":
         name = NOTEBOOK.search(test)
-        if test in AT_CONNECT:
-            return CONNECT
         return JVM if name and RUNS.match(test) and any(map(_on_spark, _notebooks(name[0]))) else nodeid
     if _on_spark(ROOT / module):
         return JVM if module.endswith(".ipynb") else SPARK

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 
 import pytest
 
 from rmqlab.diagnosis.decoder import entries
 from tests.browser.conftest import browser, program
-from tests.proof.site import decoder_page
 
-SETTINGS = """
-extensions = ["myst_parser"]
-html_theme = "furo"
-html_static_path = ["_static"]
-myst_enable_extensions = ["deflist", "attrs_inline"]
-suppress_warnings = ["myst.xref_missing"]
-"""
 ASK = """(() => {
   const field = document.getElementById("decoder-find");
   field.value = %s;
@@ -29,19 +18,12 @@ ASK = """(() => {
 
 
 @pytest.fixture(scope="module")
-def page(root, tmp_path_factory):
-    """The page alone, built by Sphinx with the site's theme, in a browser."""
+def page(site):
+    """The page of the built site in a browser."""
     if program() is None:
         pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
-    folder = tmp_path_factory.mktemp("decoder")
-    sources, out = folder / "sources", folder / "site"
-    shutil.copytree(root / "docs" / "_static", sources / "_static")
-    (sources / "index.md").write_text("# Top\n\n```{toctree}\nreference/decoder\n```\n", encoding="utf-8")
-    decoder_page.write(sources / "reference" / "decoder.md", "en")
-    (sources / "conf.py").write_text(SETTINGS, encoding="utf-8")
-    subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", sources, out], check=True, cwd=folder)
     with browser() as page:
-        page.open((out / "reference" / "decoder.html").as_uri())
+        page.open((site / "en" / "reference" / "decoder.html").as_uri())
         page.until("document.readyState === 'complete' && !!document.getElementById('decoder-find')", "the page")
         yield page
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -14,34 +11,19 @@ from tests.browser.conftest import browser, program
 from tests.browser.test_playgrounds import NAMELESS
 from tests.proof.site import quiz_page
 
-SETTINGS = """
-extensions = ["myst_parser"]
-html_theme = "furo"
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
-exclude_patterns = ["_static"]
-suppress_warnings = ["myst.xref_missing"]
-"""
 ASKED = "document.querySelector('#quiz-01-lag')"
 SAID = f"{ASKED}.querySelector('[role=status]').innerText"
 CHOICES = f"{ASKED}.querySelectorAll('button')"
 
 
 @pytest.fixture(scope="module", params=["en", "zh"])
-def page(root, tmp_path_factory, request):
-    """The page alone, built by Sphinx with the site's theme, in a browser; and its language."""
+def page(site, request):
+    """The page of the built site in a browser; and its language."""
     if program() is None:
         pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
-    folder = tmp_path_factory.mktemp("quiz")
-    sources, out = folder / "sources", folder / "site"
-    shutil.copytree(root / "docs" / "_static", sources / "_static")
-    (sources / "index.md").write_text("# Top\n\n```{toctree}\nnotebooks/quiz\n```\n", encoding="utf-8")
-    quiz_page.write(sources / "notebooks" / "quiz.md", request.param)
-    (sources / "conf.py").write_text(SETTINGS, encoding="utf-8")
-    subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", sources, out], check=True, cwd=folder)
     with browser() as page:
         page.call("Emulation.setFocusEmulationEnabled", enabled=True)
-        page.open((out / "notebooks" / "quiz.html").as_uri())
+        page.open((site / request.param / "notebooks" / "quiz.html").as_uri())
         page.until("document.readyState === 'complete' && !!document.getElementById('quiz-score')", "the page")
         yield page, request.param
 

@@ -67,20 +67,6 @@ EXERCISE = re.compile(r'rmqlab\.check\("([^"]+)"')
 AT_CONNECT = ("11_audit", "12_distributions")  # tests/conftest.py lets one core run both; others take local sessions
 
 
-@pytest.fixture(scope="module")
-def connect():
-    """A Connect server; the strict comparison of ./lab test takes sessions of this machine."""
-    pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
-    from rmqlab.spark.session import SparkMissingError
-    from tests.proof.spark_servers import ConnectServer
-
-    try:
-        with ConnectServer("local[2]") as server:
-            yield server.address
-    except SparkMissingError as missing:
-        pytest.skip(str(missing))
-
-
 def name(path):
     return path.stem
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -28,8 +27,6 @@ from rmqlab.spark.session import (
 from rmqlab.spark.shipping import package_archive, ship
 
 HERE = Path(__file__).resolve().parent
-# What a server needs to be ready, in seconds, on a machine with other work.
-READY = 90
 
 
 def test_a_running_session_is_used_again_and_answers_depend_on_few_settings(spark):
@@ -139,40 +136,6 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def connect(tmp_path_factory):
-    """A Connect server of its own, without our package on its path; its address."""
-    import pyspark
-
-    from rmqlab.java_runtime import find_java
-
-    if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
-        pytest.skip("no Java 17 or newer here: ./lab test installs one")
-    port, folder = free_port(), tmp_path_factory.mktemp("connect")
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    provide_java(environ)
-    environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
-    command = [
-        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g",
-        "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.log.level=ERROR",
-        "--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
-        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--name", "rmqlab-test", "spark-internal",
-    ]  # fmt: skip
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
-        try:
-            deadline = time.monotonic() + READY
-            while socket.socket().connect_ex(("127.0.0.1", port)):
-                assert server.poll() is None, (folder / "log").read_text()
-                assert time.monotonic() < deadline, (folder / "log").read_text()
-                time.sleep(0.2)
-            yield f"sc://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-            server.wait()
 
 
 CLIENT = """
