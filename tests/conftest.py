@@ -43,13 +43,15 @@ AT_CONNECT = (
     *(f"test_lesson_runs_with_other_parameters[{name}]" for name in ("11_audit", "12_distributions")),
     "test_filters_sweeps_and_stores_over_connect",
 )
-# The whole site is built once for those that look at it.
-SITE = "the built site"
-LOOK_AT_SITE = (
-    "tests/browser/test_decoder_page.py",
-    "tests/browser/test_quiz_page.py",
-    "tests/proof/site/test_site.py",
-)
+# What several modules look at is built, or fetched and compiled, once.
+TOGETHER = {
+    "tests/browser/test_decoder_page.py": "the built site",
+    "tests/browser/test_quiz_page.py": "the built site",
+    "tests/proof/site/test_site.py": "the built site",
+    "tests/browser/test_browser_lessons.py": "Python for browsers",
+    "tests/browser/test_playgrounds.py": "Python for browsers",
+    "tests/browser/test_pyodide.py": "Python for browsers",
+}
 RUNS = re.compile("test_lesson_runs|test_every_stub")
 SHARED_JVM = pytest.StashKey["SharedJvm | None"]()
 FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
@@ -210,8 +212,8 @@ def _scope(nodeid: str) -> str:
         return INTEROP  # real brokers on fixed ports
     if test in AT_CONNECT:
         return CONNECT
-    if module in LOOK_AT_SITE:
-        return SITE
+    if module in TOGETHER:
+        return TOGETHER[module]
     if module == "tests/notebooks/test_running.py":
         name = NOTEBOOK.search(test)
         return JVM if name and RUNS.match(test) and any(map(_on_spark, _notebooks(name[0]))) else nodeid
