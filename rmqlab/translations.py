@@ -17,7 +17,7 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 _SENTENCE = r"(?<=\S[.!?]) (?=\S)"
 _LINES = (("\n", "\n"),)
 MOST_SENTENCES = 4  # of one entry
-COUNT = "count"  # a value of this name is one word
+ONE_WORD = {"count", "quoted"}  # a value of these names is one word
 _PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "), (" and ", " 和 "))
 _BREAK = re.compile(rf"\n|{_SENTENCE}")
 _ENDS = {".": "。", ":": "：", ";": "；", ",": "，", "?": "？", "!": "！"}
@@ -266,7 +266,7 @@ def _template(text: str, translated: str) -> Template:
         else:
             gap = (
                 r"\S+"
-                if part == COUNT
+                if part in ONE_WORD
                 else _gap(parts[number - 1], "".join(parts[number + 1 :]), few=few, whole="; " in text)
             )
             pattern += f"(?P={_group(part)})" if part in seen else f"(?P<{_group(part)}>{gap})"

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from rmqlab.checkout import folder
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.language import language, translate
@@ -88,6 +89,8 @@ CALLS = {
         "keep",
     ],
     "a code": ["explain", "25"],
+    "a warning": ["sql92", "a LIKE 'x%'"],
+    "a diagnosis": ["doctor", "--recorded", str(folder("data") / "doctor" / "4.8.0-1.json"), "--verbose"],
     "a missing file": ["explain", "no/such.log"],
     "an unknown code": ["explain", "9999"],
 }
@@ -104,6 +107,14 @@ def test_what_a_verb_prints_is_translated_and_its_json_is_not(arguments, capsys,
     assert told["en"][:2] == told["zh"][:2]
     assert [one for line in told["zh"][2] for one in sentences(line)] == []
     assert CHINESE.search(" ".join(told["zh"][2]))
+
+
+def test_headings_and_severities_are_translated(capsys, monkeypatch):
+    monkeypatch.setenv("RMQLAB_LANG", "zh")
+    main(["explain", "24"])
+    main(["sql92", "warning"])
+    told = capsys.readouterr().out
+    assert not re.search(r"^ *(means|do|rule|said by|known|see|warning|note)\b", told, re.MULTILINE)
 
 
 def test_an_unknown_language_is_one_line_and_status_2(capsys, monkeypatch):

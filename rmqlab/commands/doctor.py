@@ -109,7 +109,7 @@ def run(args: Namespace) -> int:
 
 
 def _tell(args: Namespace, diagnosis: Diagnosis) -> int:
-    print("\n".join(diagnosis.lines(verbose=args.verbose)), file=text_stream(args))
+    print("\n".join(diagnosis.lines(verbose=args.verbose)), file=text_stream(args, told=True))
     write_json(diagnosis.as_json(), args.json)
     _report(args, diagnosis)
     return diagnosis.status

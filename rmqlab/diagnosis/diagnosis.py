@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.diagnosis.finding import Finding, GroupDiagnosis, State
 from rmqlab.diagnosis.look import Look
 from rmqlab.errors import BadInput
+from rmqlab.language import translate
 from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
@@ -67,22 +68,23 @@ class Diagnosis:
         }
 
     def lines(self, *, verbose: bool = False) -> list[str]:
-        """The same in words: a line a group, worst first, and under it what is wrong and what to do.
+        """The same in the reader's language: a line a group, worst first, and under it what is wrong and what to do.
 
         Healthy groups share one line, and notes are left out, unless `verbose`.
         """
-        told = [f"cluster: {finding.says}" for finding in self.cluster]
+        told = [translate(f"cluster: {finding.says}") for finding in self.cluster]
         healthy = [group for group in self.groups if group.state <= State.NOTE]
         for group in self.groups if verbose else self.groups[: len(self.groups) - len(healthy)]:
-            told.append(f"{group.group}: {group.state}, {group.members} member{'' if group.members == 1 else 's'}")
+            state = translate(f"{group.state}, {group.members} member{'' if group.members == 1 else 's'}")
+            told.append(f"{group.group}: {state}")
             for finding in group.findings:
                 if verbose or finding.state > State.NOTE:
                     told += finding.lines()
         if not verbose and healthy:
             names = ", ".join(group.group for group in healthy[:_SHOWN])
             rest = f" and {len(healthy) - _SHOWN} more" if len(healthy) > _SHOWN else ""
-            told.append(f"healthy: {names}{rest}")
-        return told or [f"{self.look.namesrv}: no consumer group was found"]
+            told.append(translate(f"healthy: {names}{rest}"))
+        return told or [translate(f"{self.look.namesrv}: no consumer group was found")]
 
     def __repr__(self) -> str:
         """The text."""

@@ -28,6 +28,8 @@ WIDTH: Final = 100
 NEAR: Final = 0.5
 """Share of a text's words that a line must have for the text to be offered."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?")
+_HEADINGS: Final = {"means": "what it means", "do": "what to do", "known": "how it is known", "see": "see also"}
+"""Headings of one word, as they are translated."""
 _PATH: Final = re.compile(r"\S+\.(log|txt|out|gz)(\.\d+)?|\S*/\S*")
 
 
@@ -92,7 +94,8 @@ def _wrapped(head: str, text: str, *, code: bool = False) -> list[str]:
     """
     if language() != ENGLISH:
         told = text if code else translate(text)
-        return [f"  {translate(head.strip())}  {told}" if head else told] if text else []
+        name = head.strip()
+        return [f"  {translate(_HEADINGS.get(name, name))}  {told}" if head else told] if text else []
     return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) if text else []
 
 

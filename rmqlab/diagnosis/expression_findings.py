@@ -57,8 +57,10 @@ def _wrong_codes(case: GroupCase, topic: str) -> Iterator[Finding]:
         meant = as_meant(held)
         if held.is_tag and held.code_set and held.code_set != meant.code_set:
             harmed = [client for client in case.group.members if not case.posts(client)]
-            says = f"{topic}: {broker} holds the codes {sorted(held.code_set)} for {held.sub_string!r}, right is "
-            says += f"{sorted(meant.code_set)}; {named(harmed) if harmed else 'no member'} is filtered by them"
+            says = (
+                f"{topic}: {broker} holds the codes {sorted(held.code_set)} for {held.sub_string!r}, right is "
+                f"{sorted(meant.code_set)}; {named(harmed) if harmed else 'no member'} is filtered by them"
+            )
             state = State.AT_RISK if harmed else State.NOTE
             yield found("wrong_codes", state, Certainty.PROVED, says, topic, {"broker": broker, "members": harmed})
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from rmqlab.language import translate
+
 
 class Certainty(StrEnum):
     """How sure a finding is. The words are those of an audit."""
@@ -30,7 +32,7 @@ class State(IntEnum):
 
     def __str__(self) -> str:
         """`at risk`, in words."""
-        return self.name.lower().replace("_", " ")
+        return ("healthy", "note", "unknown", "at risk", "losing")[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,10 @@ class Finding:
         }
 
     def lines(self) -> list[str]:
-        """What it says, how certain that is, and what to do."""
+        """What it says, how certain that is, and what to do, in the reader's language."""
         rows = f" ({', '.join(self.rows)})" if self.rows else ""
-        return [f"  {self.says} [{self.certainty}]{rows}", *([f"    {self.advice}"] if self.advice else [])]
+        says = f"  {translate(self.says)} [{translate(self.certainty)}]{rows}"
+        return [says, *([f"    {translate(self.advice)}"] if self.advice else [])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,9 @@ def found(
     says: str,
     topic: str | None = None,
     evidence: dict[str, Any] | None = None,
-    more_advice: str = "",
+    change: str = "",
 ) -> Finding:
-    """A finding of a kind, with the kind's rows and advice; `more_advice` goes behind it."""
+    """A finding of a kind, with the kind's rows and advice; `change` is the command that changes over."""
     rows, advice = KINDS[kind]
-    advice = "; ".join(filter(None, (advice, more_advice)))
+    advice = f"{advice}; to change over: {change}" if change else advice
     return Finding(kind, state, certainty, says, advice, topic, rows, evidence or {})

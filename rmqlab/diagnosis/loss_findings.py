@@ -73,7 +73,7 @@ def loss_findings(case: GroupCase) -> Iterator[Finding]:
 
 def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
     lost, evidence = told.lost.total(), _evidence(case, topic, told)
-    parts = [_said(one["lost"], _tag(one["code"], one["tags"]), one["where"]) for one in evidence["by_tag"]]
+    parts = [_said(one["lost"], one["code"], one["tags"], one["where"]) for one in evidence["by_tag"]]
     sure = Certainty.PROVED if told.proved else Certainty.IMPLIED
     numbers = [f"{told.proved} surely lost"] if told.proved else []
     numbers += [f"{lost - told.proved} probably lost"] if told.proved < lost else []
@@ -225,16 +225,13 @@ def tag_names(case: GroupCase, topic: str) -> dict[int, set[str]]:
     return names
 
 
-def _said(lost: int, tag: str, where: str) -> str:
-    if where == BY_BROKER:
-        return f"{lost} with {tag} dropped by the broker"
-    return f"{lost} with {tag} dropped by the owner"
-
-
-def _tag(code: int, tags: Sequence[str]) -> str:
+def _said(count: int, code: int, tags: Sequence[str], where: str) -> str:
     if code == 0:
-        return "no tag"
-    return f"tag {' or '.join(map(repr, tags))}" if tags else f"tag code {code}"
+        return f"{count} with no tag dropped by the {'broker' if where == BY_BROKER else 'owner'}"
+    quoted = " or ".join(map(repr, tags)) if tags else str(code)
+    if where == BY_BROKER:
+        return f"{count} with {'tag' if tags else 'tag code'} {quoted} dropped by the broker"
+    return f"{count} with {'tag' if tags else 'tag code'} {quoted} dropped by the owner"
 
 
 def lag_of(case: GroupCase, topic: str) -> Lag:

@@ -93,13 +93,14 @@ def _silent(case: GroupCase) -> Iterator[Finding]:
         before = {} if case.before is None else case.before.group.members
         since = 0 if case.before is None else case.look.at - case.before.look.at
         still = [one.client_id for one in java if one.client_id in before and before[one.client_id].running is None]
-        says = f"not answering: {named(one.client_id for one in java)} ({java[0].unanswered})"
-        if still and since > FORGOTTEN_MS:
-            says += f", nor {since // 1000} s ago, and still listed: its heartbeats come, but it does not answer"
-        else:
-            says += (
-                f": it hangs or is gone; brokers forget it at most {FORGOTTEN_MS // 1000} s after its last heartbeat"
-            )
+        who, why = named(one.client_id for one in java), java[0].unanswered
+        says = (
+            f"not answering: {who} ({why}), nor {since // 1000} s ago, and still listed: its heartbeats come, but it "
+            "does not answer"
+            if still and since > FORGOTTEN_MS
+            else f"not answering: {who} ({why}): it hangs or is gone; brokers forget it at most "
+            f"{FORGOTTEN_MS // 1000} s after its last heartbeat"
+        )
         evidence = {"members": {one.client_id: one.unanswered for one in java}, "listed_again": still}
         yield found("silent_member", State.AT_RISK, Certainty.IMPLIED, says, evidence=evidence)
     others = [one for one in silent if one.language != "JAVA"]
@@ -159,8 +160,8 @@ def _settings(case: GroupCase) -> Iterator[Finding]:
             told.setdefault(case.setting(client, name) or "", []).append(client)
         told.pop("", None)
         if len(told) > 1:
-            says = "; ".join(f"{value}: {named(clients)}" for value, clients in told.items())
-            says += f"; {meaning}; a broker shows only what came last"
+            values = "; ".join(f"{value}: {named(clients)}" for value, clients in told.items())
+            says = f"{values}; {meaning}; a broker shows only what came last"
             yield found(kind, state, Certainty.PROVED, says, evidence={"told": told})
     versions: dict[str, list[str]] = {}
     for client, member in case.group.members.items():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PULL_IDLE_MS = 120_000
 """A member gives a queue back that it has not pulled for so long: `ProcessQueue.PULL_MAX_IDLE_TIME`."""
+_REBALANCE_S = DEFAULT_RULES.rebalance_period_ms // 1000
 
 
 def queue_findings(case: GroupCase) -> Iterator[Finding]:
@@ -49,8 +50,13 @@ def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
         )
         waiting = _waiting(case, free)
         state = State.AT_RISK if twice or not _is_young(case) else State.NOTE
-        says = f"{topic}: nobody pulls {_numbers(free)}; not consumed there: {counted(waiting, 'message')}"
-        says += _maybe(twice and settled)
+        which, behind = _numbers(free), counted(waiting, "message")
+        says = (
+            f"{topic}: nobody pulls {which}; not consumed there: {behind}"
+            if twice and settled
+            else f"{topic}: nobody pulls {which}; not consumed there: {behind} (a rebalance may be under way, which "
+            f"takes up to {_REBALANCE_S} s)"
+        )
         evidence = {"queues": [list(queue) for queue in free], "waiting": waiting}
         state, sure = (State.LOSING if twice and waiting else state), _sure(twice and settled)
         yield found("no_owner", state, sure, says, topic, evidence)
@@ -58,8 +64,12 @@ def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
     if shared and not case.broadcasting:
         twice = before is not None and all(before.owners.get(queue) == case.owners[queue] for queue in shared)
         state = State.AT_RISK if twice or not _is_young(case) else State.NOTE
+        which, who = _numbers(shared), named(case.owners[shared[0]])
         says = (
-            f"{topic}: {_numbers(shared)} pulled twice, by {named(case.owners[shared[0]])}{_maybe(twice and settled)}"
+            f"{topic}: {which} pulled twice, by {who}"
+            if twice and settled
+            else f"{topic}: {which} pulled twice, by {who} (a rebalance may be under way, which takes up to "
+            f"{_REBALANCE_S} s)"
         )
         evidence = {"queues": [[*queue, case.owners[queue]] for queue in shared]}
         yield found("two_owners", state, _sure(twice and settled), says, topic, evidence)
@@ -82,14 +92,6 @@ def _is_young(case: GroupCase) -> bool:
 
 def _sure(twice: bool) -> Certainty:
     return Certainty.PROVED if twice else Certainty.IMPLIED
-
-
-def _maybe(twice: bool) -> str:
-    return (
-        ""
-        if twice
-        else f" (a rebalance may be under way, which takes up to {DEFAULT_RULES.rebalance_period_ms // 1000} s)"
-    )
 
 
 def _waiting(case: GroupCase, queues: Iterable[MessageQueue]) -> int:

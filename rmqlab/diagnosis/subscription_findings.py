@@ -62,12 +62,12 @@ def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wis
     if flips.seen:
         told.append(f"that changed at least {counted(flips.seen, 'time')} in {flips.looks} looks")
     plan = plan_of(case, topic.topic, wishes)
-    advice = f"to change over: {plan['command']}" if plan else ""
+    change = plan["command"] if plan else ""
     harmless = case.broadcasting and all(case.posts(client) for client in case.told)
     state = State.NOTE if harmless else State.AT_RISK
     evidence = {"lint": topic.as_json(), "slot": slots, "examples": examples, "flips": flips._asdict(), "plan": plan}
     says = f"{topic.topic}: {'; '.join(told)}"
-    return found("different_subscriptions", state, Certainty.PROVED, says, topic.topic, evidence, advice)
+    return found("different_subscriptions", state, Certainty.PROVED, says, topic.topic, evidence, change)
 
 
 def _different_topics(case: GroupCase, topic: TopicLint) -> Iterator[Finding]:
@@ -76,12 +76,12 @@ def _different_topics(case: GroupCase, topic: TopicLint) -> Iterator[Finding]:
         return
     queues = case.queues(topic.topic)
     free = [queue for queue in queues if queue not in case.owners]
+    waiting = f"; nobody pulls {len(free)} of its {counted(len(queues), 'queue')}" if case.owners_known and free else ""
     says = (
         f"{topic.topic}: {named(without)} {'do' if len(without) > 1 else 'does'} not subscribe to it; each heartbeat "
         "from there makes the broker forget this topic for the whole group, and pulls of it are refused for a while"
+        f"{waiting}"
     )
-    if case.owners_known and free:
-        says += f"; nobody pulls {len(free)} of its {counted(len(queues), 'queue')}"
     evidence = {"without": without, "unowned": len(free) if case.owners_known else None, "queues": len(queues)}
     yield found("different_topics", State.AT_RISK, Certainty.PROVED, says, topic.topic, evidence)
 

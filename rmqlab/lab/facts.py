@@ -69,7 +69,8 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
     match (who == BROKER, fact.kind):
         case True, "heartbeat":
             asked = ", ".join(f"{one.topic} {one.expression_type} {one.sub_string}" for _, one in f["subscriptions"])
-            return f"the broker takes a heartbeat of {client}" + (f" with {asked}" if asked else "")
+            beat = f"the broker takes a heartbeat of {client}"
+            return f"the broker takes a heartbeat of {client} with {asked}" if asked else beat
         case True, "subscription":
             new = f["new"]
             text = "nothing"

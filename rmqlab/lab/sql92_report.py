@@ -106,8 +106,12 @@ def _evaluated(compiled: CompiledSql92, properties: dict[str, str], lines: Lines
 def _examined(compiled: CompiledSql92, lines: Lines) -> list[Json]:
     findings = examine(compiled)
     for finding in findings:
-        where = f" at {finding.line}:{finding.column}" if finding.code != "switch" else ""
-        lines.append(f"{finding.severity}{where}: {finding.message} ({finding.advice})")
+        where = f"{finding.line}:{finding.column}"
+        told = f"{finding.message} ({finding.advice})"
+        if finding.code == "switch":
+            lines.append(f"note: {told}")
+        else:
+            lines.append(f"{'warning' if finding.severity == 'warning' else 'note'} at {where}: {told}")
     return [finding._asdict() for finding in findings]
 
 

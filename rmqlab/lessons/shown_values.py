@@ -12,7 +12,6 @@ from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, language, translate
 
 REPORTS: Final = {
-    "Diagnosis": "rmqlab.diagnosis.diagnosis",
     "Exploration": "rmqlab.search.explorer.exploration",
     "GroupLint": "rmqlab.search.lint.findings",
     "LabResult": "rmqlab.lab.results",

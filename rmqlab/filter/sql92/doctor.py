@@ -207,7 +207,7 @@ class _Doctor:
                 message = f"{node} alone is no condition: a property's value is a text, so this is false or null"
                 advice = f"write {node} = TRUE"
                 if node is self._root and not self._compiled.ignored:
-                    advice += f", or TAGS = '{node}' if a tag is meant"
+                    advice = f"write {node} = TRUE, or TAGS = '{node}' if a tag is meant"
                 yield self._finding("bare-property", "warning", node.span, message, advice)
             case Or() | And() if not is_between(node):
                 yield from self._precedence(node)

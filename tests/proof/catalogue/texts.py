@@ -32,7 +32,7 @@ _CODE = re.compile(
 # A whole sentence is for people, whatever it quotes; so are three words of a text with a word of SQL.
 _SENTENCE = re.compile(r"[A-Z][^<>]*(?: [^<> ]+){3}[^<>]*[\w)}\]\"][.?]")
 _SQL = re.compile(r"\b(AND|OR|NOT|IS|IN|BETWEEN|LIKE|SELECT|FROM)\b")
-_CLAUSE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+_CLAUSE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}|\bwrite [A-Z]")
 # What Java programs say themselves is the same in every language, and so are units.
 _JAVA = re.compile(
     r"java\.lang\.|org\.apache\.|^(Receive New Messages|Invalid MessageSelector|Lexical error|Encountered)\b"
@@ -44,9 +44,10 @@ _SHOWN_NAMES = {"headers", "heads"}
 # Single words of sentences and pictures that are no ids.
 _WORDS = {
     "all", "answers", "arrives", "beats", "bitmap", "commit", "commits", "dropped", "drops", "empty", "entry", "fault",
-    "forgotten", "heartbeat", "inconsistent", "joins", "leaves", "message", "minute", "never", "no", "nobody", "Nobody",
-    "none", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned", "returns",
-    "right", "under 1 ms",
+    "forgotten", "healthy", "heartbeat", "inconsistent", "joins", "leaves", "losing", "message", "minute", "never",
+    "no", "nobody", "Nobody",
+    "none", "note", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned",
+    "returns", "right", "under 1 ms",
     "layer 1", "layer 2", "subscriptions", "deliveries",
     "nobody's", "starts", "stops", "subscribes", "taken", "waits", "wait",
 }  # fmt: skip
