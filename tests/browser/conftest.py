@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -23,6 +24,7 @@ import websocket
 
 from rmqlab.checkout import ROOT
 
+LEFT = re.compile("navigated or closed|context was destroyed|Cannot find context|Cannot find default execution context")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 KEYS = {"Enter": (13, "\r"), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, "")}
 # No question about news, and no cell left undrawn because it is off the screen.
@@ -39,6 +41,10 @@ def program():
 
 class BrowserError(AssertionError):
     """The page did not do what was waited for."""
+
+
+class PageLeftError(BrowserError):
+    """The page was left for another one while it was asked."""
 
 
 class Page:
@@ -58,7 +64,8 @@ class Page:
                 self.events.append((answer["method"], answer["params"]))
             if answer.get("id") == number:
                 if "error" in answer:
-                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                    message = answer["error"]["message"]
+                    raise (PageLeftError if LEFT.search(message) else BrowserError)(f"{method}: {message}")
                 return answer["result"]
 
     def evaluate(self, script):
@@ -72,9 +79,11 @@ class Page:
         """Wait until the expression is true and return its value."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            value = self.evaluate(script)
-            if value:
-                return value
+            with contextlib.suppress(
+                PageLeftError
+            ):  # the page was left while it was asked: the next one is asked again
+                if value := self.evaluate(script):
+                    return value
             time.sleep(0.1)
         raise BrowserError(f"waited {seconds} s in vain for: {what}")
 
