@@ -20,6 +20,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
 from rmqlab.runtime.sockets import SocketRuntime
+from tests.proof.real.clusters import free_ports
 
 HERE = Path(__file__).resolve().parent / "java"
 POMS = {"4.8.0": HERE / "pom.xml", "5.3.3": HERE / "pom-5.xml"}
@@ -146,19 +147,6 @@ def jars(request):
     return get
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
-def is_free(port):
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
-
-
 def wait_for_port(port, process, log, seconds=30):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -183,10 +171,7 @@ class RealCluster:
         (home / "conf").mkdir(parents=True, exist_ok=True)
         for name in ("logback_namesrv.xml", "logback_broker.xml"):
             (home / "conf" / name).write_text(LOGBACK, encoding="utf-8")
-        ports = free_port(), free_port()
-        # a real broker listens two ports below its own as well, and one above for slaves
-        while abs(ports[0] - ports[1]) < 3 or ports[1] > 65_000 or not all(map(is_free, (ports[1] - 2, ports[1] + 1))):
-            ports = free_port(), free_port()
+        ports = free_ports()
         (home / "namesrv.conf").write_text(f"listenPort={ports[0]}\n", encoding="utf-8")
         self.namesrv, self.broker = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}"
         settings = {

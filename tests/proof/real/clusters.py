@@ -47,7 +47,7 @@ class Cluster:
     def __init__(self) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="rmqlab-bench-"))
         self._processes: list[subprocess.Popen[bytes]] = []
-        self.ports = _free_ports()
+        self.ports = free_ports()
         self.started = 0.0
 
     def __enter__(self) -> Self:
@@ -227,8 +227,11 @@ class JavaClient:
                 _pipe(pipe).close()
 
 
-def _free_ports() -> tuple[int, int]:
-    """Return two free ports; the broker needs the one two below its own as well, and the one above for slaves."""
+def free_ports() -> tuple[int, int]:
+    """Return two free ports, of a name server and a broker.
+
+    A real broker listens two ports below its own as well, and one above for slaves.
+    """
     while True:
         with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
             ports = int(one.getsockname()[1]), int(other.getsockname()[1])
