@@ -39,7 +39,7 @@ GROUP = "group"
 FIELDS = ("members", "queues", "old", "new", "restarting", "budget")
 MEMBER = ("client", "topic", "type", "expression")
 LONGEST = 2_000  # letters of one text
-MOST_MEMBERS, MOST_QUEUES, MOST_KINDS, MOST_BUDGET = 12, 16, 6, 1_000
+MAX_MEMBERS, MAX_QUEUES, MAX_KINDS, MAX_BUDGET = 12, 16, 6, 1_000
 BETWEEN_S, LOOK_S = 60, 30  # between two starts, and from the messages to the look at what became of them
 ORDERS = 60  # runs in which "every order" is looked for
 NAME = re.compile(r"[^\s:=]+")
@@ -66,14 +66,14 @@ def checked(state: Any) -> Json:
     if unknown:
         raise BadInput(f"the link has the field {unknown[0]!r}; there are {', '.join(FIELDS)}")
     members = state.get("members", [])
-    if not isinstance(members, list) or len(members) > MOST_MEMBERS:
-        raise BadInput(f"members is a list of at most {MOST_MEMBERS}")
+    if not isinstance(members, list) or len(members) > MAX_MEMBERS:
+        raise BadInput(f"members is a list of at most {MAX_MEMBERS}")
     for row in members:
         if not isinstance(row, dict) or set(row) != set(MEMBER) or not all(_is_text(one) for one in row.values()):
             raise BadInput(f"a member is {row!r}; right is {', '.join(MEMBER)}, texts of at most {LONGEST} letters")
         if row["type"] not in {TAG, SQL92}:
             raise BadInput(f"a member's type is {row['type']!r}; there are {TAG} and {SQL92}")
-    numbers = {"queues": (4, MOST_QUEUES), "restarting": (2, 4), "budget": (10, MOST_BUDGET)}
+    numbers = {"queues": (4, MAX_QUEUES), "restarting": (2, 4), "budget": (10, MAX_BUDGET)}
     whole = {name: state.get(name, usual) for name, (usual, _) in numbers.items()}
     for name, value in whole.items():
         if type(value) is not int or not 1 <= value <= numbers[name][1]:
@@ -272,11 +272,11 @@ def _lab(state: Json, *, together: bool) -> tuple[Lab, int]:
         lab.run(seconds=BETWEEN_S)
     kinds = list(_kinds(state))
     every = list(range(state["queues"]))
-    for topic, kind in kinds[:MOST_KINDS]:
+    for topic, kind in kinds[:MAX_KINDS]:
         rest = {name: value for name, value in kind.items() if name != PROPERTY_TAGS}
         lab.send(topic, [kind.get(PROPERTY_TAGS)] * len(every), properties=rest or None, queues=every)
     lab.run(seconds=LOOK_S)
-    return lab, max(0, len(kinds) - MOST_KINDS)
+    return lab, max(0, len(kinds) - MAX_KINDS)
 
 
 def lost(state: Json) -> Json:

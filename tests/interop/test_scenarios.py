@@ -27,7 +27,7 @@ SHORT = [
     "p-queues-037", "p-overlap-044", "p-mix-048", "p-bcast-060", "p-circle-062", "p-badsql-070", "p-badsql-071",
     "p-badsql-072",
 ]  # fmt: skip
-MOST_SECONDS = 400
+MAX_SECONDS = 400
 THEIR_OWN_PACE = "-Drocketmq.client.rebalance.waitInterval=20000"
 
 
@@ -52,7 +52,7 @@ async def drive(jars, scenarios, served, home):
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         try:
-            told, _ = await asyncio.wait_for(process.communicate(), MOST_SECONDS)
+            told, _ = await asyncio.wait_for(process.communicate(), MAX_SECONDS)
         finally:
             if process.returncode is None:
                 process.kill()

@@ -46,7 +46,7 @@ SEQUENCE_ID = "SequenceId"
 START_MS = 1_000  # how long a filter server's process takes to come up
 SETTLE_MS = 3_000
 RUN_MS = 180_000
-MOST_MESSAGES = 2_000
+MAX_MESSAGES = 2_000
 
 
 class MainClassNotFound(Event, frozen=True):
@@ -112,9 +112,9 @@ class ClassFilter:
             raise BadInput("consumers is empty; name at least one consumer and its class")
         if not 0 <= self.filter_servers <= 8:
             raise BadInput(f"filter_servers is {self.filter_servers}; it must lie between 0 and 8")
-        if self.queues < 1 or len(self.sequence) > MOST_MESSAGES:
+        if self.queues < 1 or len(self.sequence) > MAX_MESSAGES:
             raise BadInput(f"queues is {self.queues} and there are {len(self.sequence)} messages; 1 queue or more, "
-                           f"{MOST_MESSAGES} messages at most")  # fmt: skip
+                           f"{MAX_MESSAGES} messages at most")  # fmt: skip
         return _World(self).run()
 
 

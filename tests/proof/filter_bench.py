@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 EPOCH_MS = 1_700_000_000_000
 TOPIC = "SqlFilterTest"
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ class FilterBench:
             topic=self.topic,
             queue_id=0,
             queue_offset=offset,
-            max_msg_nums=MOST_AT_ONCE,
+            max_msg_nums=MAX_AT_ONCE,
             sys_flag=0,
             commit_offset=0,
             suspend_timeout_millis=0,

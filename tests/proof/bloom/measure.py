@@ -33,7 +33,7 @@ SELECTIVITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 GROUPS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 # So many messages that messages times groups is about `PAIRS`.
 PAIRS: Final = 3_000
-LEAST_MESSAGES, MOST_MESSAGES = 60, 2_000
+MIN_MESSAGES, MAX_MESSAGES = 60, 2_000
 
 
 def map_workloads() -> list[Workload]:
@@ -48,7 +48,7 @@ def map_workloads() -> list[Workload]:
 
 def messages_for(groups: int) -> int:
     """How many messages a cell of the map has."""
-    return max(LEAST_MESSAGES, min(MOST_MESSAGES, PAIRS // groups))
+    return max(MIN_MESSAGES, min(MAX_MESSAGES, PAIRS // groups))
 
 
 def measure(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 STRANGERS = 400  # groups that did not match, asked in each trial
 TRIALS = 12
-MOST_GROUPS = 2_000
+MAX_GROUPS = 2_000
 
 
 class Rate(NamedTuple):
@@ -36,8 +36,8 @@ def counted(bloom: BloomFilter, groups: int, trials: int = TRIALS) -> float:
     Raises:
         BadInput: a number of groups that would take too long.
     """
-    if not 0 <= groups <= MOST_GROUPS:
-        raise BadInput(f"groups is {groups}; it must lie between 0 and {MOST_GROUPS}")
+    if not 0 <= groups <= MAX_GROUPS:
+        raise BadInput(f"groups is {groups}; it must lie between 0 and {MAX_GROUPS}")
     hits = 0
     for trial in range(trials):
         bits = BitsArray.of_length(bloom.m)

@@ -43,7 +43,7 @@ _CONDITIONS: Final = (
     "AND (weight IS NULL OR weight > 0.5) AND "
 )
 EXPRESSIONS: Final = {"8 tags": (8, ""), "128 tags": (128, ""), "128 tags and 6 conditions": (128, _CONDITIONS)}
-_MOST_PAIRS: Final = 2_000_000
+_MAX_PAIRS: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class Workload:
             raise BadInput(f"expression is {self.expression!r}; there are: {', '.join(EXPRESSIONS)}")
         if not 0 <= self.selectivity <= 1:
             raise BadInput(f"selectivity is {self.selectivity}; it is a share, 0 to 1")
-        if self.messages < 1 or self.groups < 1 or self.messages * self.groups > _MOST_PAIRS:
+        if self.messages < 1 or self.groups < 1 or self.messages * self.groups > _MAX_PAIRS:
             raise BadInput(
                 f"{self.messages} messages and {self.groups} groups: at least one of each, and together no more than "
-                f"{_MOST_PAIRS} pairs"
+                f"{_MAX_PAIRS} pairs"
             )
 
     def expressions(self) -> list[str]:

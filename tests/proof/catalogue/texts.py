@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w.]*\}")
-MOST_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
+MAX_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
 # Two words beside each other, or a word that ends a sentence: prose. A single word is one only where words are shown.
 _PROSE = re.compile(
     r"[A-Za-z]{2,}[,:;]? +[(\"'`]?[A-Za-z{]|[A-Za-z}]'?s? [a-z]{2,}|[a-z]{2,}: |[a-z]{2,} := |[A-Za-z]{2,}[.!?]$"
@@ -184,7 +184,7 @@ def _ways(node: ast.Constant | ast.JoinedStr) -> list[str]:
     count = 1
     for part in parts:
         count *= len(part)
-    if count > MOST_WAYS:
+    if count > MAX_WAYS:
         parts = [part if len(part) == 1 else ["{case}"] for part in parts]
     return ["".join(way) for way in product(*parts)]
 
