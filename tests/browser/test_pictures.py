@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.checkout import ROOT
-from rmqlab.lessons.notebooks import page, read
 from tests.browser.conftest import browser, program
+from tests.proof.notebook_files import page, read
 
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 MIN_PX = 11

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("nbconvert")
 
 from rmqlab.lab.articles.experiments import read_manifest, reproduce
-from rmqlab.lessons import notebooks, report
+from tests.proof import notebook_files, report
 
 WIDTH = 420
 FILES = ("notebooks/01_eight_messages.ipynb", "notebooks/05_bloom_profile.ipynb", "notebooks/glossary.md",
@@ -28,7 +28,7 @@ def test_the_report_fits_a_telephone(tmp_path, monkeypatch, root, empty_page):
         (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / name, tmp_path / "tree" / name)
     monkeypatch.setattr(report, "folder", (tmp_path / "tree").joinpath)
-    monkeypatch.setattr(notebooks, "execute", lambda notebook, folder: notebook)
+    monkeypatch.setattr(notebook_files, "execute", lambda notebook, folder: notebook)
     report.write_report(tmp_path / "out", [reproduce(read_manifest()["E1"])], ["one line"])
     pages = sorted((tmp_path / "out").rglob("*.html"))
     assert len(pages) == len(FILES) + 1

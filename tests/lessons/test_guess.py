@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lessons.guess import GuessFirst
-from rmqlab.lessons.notebooks import execute
+from tests.proof.notebook_files import execute
 
 
 def test_an_open_guess_stops_with_one_line():

@@ -17,8 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons.notebooks import Notebook, read
-from tests.proof.notebook_files import clean, tags, write
+from tests.proof.notebook_files import Notebook, clean, read, tags, write
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING, words_of
-from rmqlab.lessons.notebooks import Notebook, read
 from tests.proof.catalogue.lessons import translated
-from tests.proof.notebook_files import KERNEL, clean, tags, write
+from tests.proof.notebook_files import KERNEL, Notebook, clean, read, tags, write
 
 FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"

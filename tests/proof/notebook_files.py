@@ -1,20 +1,67 @@
-"""Notebooks as files of the tree: written, and cleaned of what differs from one machine or moment to the next."""
+"""Notebooks as files of the tree: read, run, written clean of what differs between machines, and made into pages."""
 
 from __future__ import annotations
 
+import base64
 import copy
+import html
+import re
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lessons.notebooks import execute, read
+from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rmqlab.lessons.notebooks import Notebook
-
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
+TIMEOUT_S = 600
+# On a telephone what is wide scrolls in its own cell, and the cells' numbers make room.
+NARROW = """
+.jp-RenderedHTMLCommon table { display: block; overflow-x: auto }
+.jp-OutputArea-output, .jp-RenderedHTMLCommon, .jp-Cell-inputWrapper { overflow-x: auto; min-width: 0 }
+.jp-RenderedHTMLCommon { overflow-wrap: break-word }
+@media (max-width: 700px) {
+  .jp-InputPrompt, .jp-OutputPrompt, .jp-InputCollapser, .jp-OutputCollapser { display: none }
+  body, .jp-Notebook { padding: 4px; margin: 0 }
+}
+"""
+_IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,(?P<data>[\w+/=]+)"[^>]*>')
+
+Notebook = dict[str, Any]
+
+
+def read(path: Path) -> Notebook:
+    """A notebook in format 4.
+
+    Raises:
+        BadInput: the file is none; the text says why.
+    """
+    import nbformat
+
+    try:
+        notebook: Notebook = nbformat.read(path, as_version=4)
+    except Exception as error:
+        raise BadInput(f"{path}: not a notebook ({error})") from error
+    return notebook
+
+
+def execute(notebook: Notebook, folder: Path, **options: Any) -> Notebook:
+    """Run all cells of a copy in a new kernel whose current folder is ``folder``.
+
+    `options` go to nbclient (`allow_errors=True`). Raises nbclient's `CellExecutionError` for a cell that fails.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+
+    client = NotebookClient(
+        nbformat.from_dict(notebook), kernel_name="python3", timeout=TIMEOUT_S, store_widget_state=False,
+        record_timing=False, resources={"metadata": {"path": str(folder)}}, extra_arguments=["--log-level=ERROR"],
+        **options,
+    )  # fmt: skip
+    done: Notebook = client.execute()
+    return done
 
 
 def write(path: Path, notebook: Notebook) -> None:
@@ -47,3 +94,27 @@ def clean(notebook: Notebook) -> Notebook:
 def renew(path: Path) -> None:
     """Run a notebook where it lies and write it back, clean."""
     write(path, clean(execute(read(path), path.parent)))
+
+
+def page(notebook: Notebook, title: str) -> str:
+    """The notebook as one HTML page that needs no kernel; pictures are part of it, with their descriptions.
+
+    nbconvert wraps SVG into `img` elements: there nothing under the pointer says what it is, and no description counts.
+    """
+    import logging
+
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    quiet = logging.getLogger(f"{__name__}.page")
+    quiet.setLevel(logging.ERROR)
+    exporter = HTMLExporter(log=quiet, embed_images=True)
+    # Pages are read where no network is, and the notebooks have no formulas.
+    exporter.mathjax_url = exporter.require_js_url = exporter.jquery_url = ""
+    about = {"metadata": {"name": html.escape(title)}}
+    text, _ = exporter.from_notebook_node(nbformat.from_dict(notebook), about)
+    return _IMAGE.sub(_inline, text).replace("</head>", f"<style>{NARROW}</style></head>", 1)
+
+
+def _inline(image: re.Match[str]) -> str:
+    return base64.b64decode(image["data"]).decode()

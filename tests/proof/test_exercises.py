@@ -7,8 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons import notebooks
-from tests.proof import exercises
+from tests.proof import exercises, notebook_files
 from tests.proof.notebook_files import write
 
 SOLVED = """\
@@ -93,6 +92,6 @@ def test_generate_writes_beside_the_solutions(tmp_path):
     write(path, solved_notebook())
     (written,) = exercises.generate(tmp_path)
     assert written == tmp_path / "exercises" / "07_tasks.ipynb"
-    exercise = notebooks.read(written)
-    assert exercise == exercises.exercise_of(notebooks.read(path))
+    exercise = notebook_files.read(written)
+    assert exercise == exercises.exercise_of(notebook_files.read(path))
     nbformat.validate(exercise)

@@ -14,10 +14,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from rmqlab.checkout import ROOT
 from rmqlab.lessons.guess import GuessFirst
-from rmqlab.lessons.notebooks import execute, read
 from tests.proof import learner_copy
 from tests.proof.learner_copy import INDEX, folder_in, index_lesson, install_kernels, learners, make_copy, open_guess
-from tests.proof.notebook_files import tags, write
+from tests.proof.notebook_files import execute, read, tags, write
 
 HEADER = """# 01 Eight · 八
 **Question:** Who gets what?

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.lessons.notebooks import Notebook
+    from tests.proof.notebook_files import Notebook
 
 _SENTENCE = re.compile(r"(?<![\w.`/-])[A-Za-z][a-z']*(?:[,;:]? [a-z][a-z']+){2,}(?![\w_(.=/])")
 _ELEMENTS = re.compile(r"<(?P<name>\w+)(?P<more>[^<>]*)>(?P<text>[^<>]*)")

@@ -18,7 +18,7 @@ from rmqlab.lab.records import columns_of
 from rmqlab.language import ENGLISH, read_catalogue, words_of
 
 if TYPE_CHECKING:
-    from rmqlab.lessons.notebooks import Notebook
+    from tests.proof.notebook_files import Notebook
 
 # What marks up: an element's text is between two of these. Lists of code and styles stay as they are.
 _NODE = re.compile(r"(?P<tag><[^<>]*>)(?P<text>[^<>]*)")
@@ -34,7 +34,7 @@ def translated(lesson: Notebook, name: str, language: str) -> Notebook:
     ``name`` is the lesson's, such as "01_eight_messages", for its tasks and their solutions too. Code cells, ids and
     tags are the same; a text without an entry stays English, and `./lab catalogue --check` names it.
 
-    >>> from rmqlab.lessons.notebooks import read
+    >>> from tests.proof.notebook_files import read
     >>> lesson = read(ROOT / "notebooks" / "01_eight_messages.ipynb")
     >>> translated(lesson, "01_eight_messages", "en") == lesson
     True

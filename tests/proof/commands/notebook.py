@@ -104,7 +104,7 @@ def _write(args: Namespace, notebooks: Path) -> int:
 def _trust(notebooks: Path) -> None:
     from nbformat.sign import NotebookNotary
 
-    from rmqlab.lessons.notebooks import read
+    from tests.proof.notebook_files import read
 
     notary = NotebookNotary()
     for path in sorted(notebooks.rglob("*.ipynb")):

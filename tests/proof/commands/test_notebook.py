@@ -15,10 +15,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 from rmqlab import cli
 from rmqlab.checkout import ROOT
 from rmqlab.cli import main
-from rmqlab.lessons.notebooks import read
 from tests.proof.commands import notebook as verb
 from tests.proof.commands.test import notebooks
-from tests.proof.notebook_files import write
+from tests.proof.notebook_files import read, write
 
 SOLVED = "# begin solution\nprint(2)\n# otherwise\n# print(...)\n# end solution"
 

@@ -9,7 +9,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.lessons import notebooks
+from tests.proof import notebook_files
 from tests.proof.catalogue.lessons import marked_up, translated
 from tests.proof.notebook_files import write
 from tests.proof.site import api_page, decoder_page, quiz_page, rules_page, verbs_page
@@ -37,7 +37,7 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
             _copy(path, target / inner)
     for path in sorted((ROOT / "notebooks").glob("**/[0-9]*.ipynb")) if lessons else ():
         if ".ipynb_checkpoints" not in path.parts:
-            lesson = notebooks.read(path)
+            lesson = notebook_files.read(path)
             told = translated(lesson, path.stem.removesuffix("_tasks"), language)
             write(target / path.relative_to(ROOT), shown(with_places(told, lesson)))
     for path in (ROOT / "notebooks" / "glossary.md", ROOT / "data" / "articles" / "README.md"):
@@ -62,7 +62,7 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         shutil.copytree(DOCS / "locale" / "zh", target / "locale" / "zh_CN", dirs_exist_ok=True)
 
 
-def shown(notebook: notebooks.Notebook) -> notebooks.Notebook:
+def shown(notebook: notebook_files.Notebook) -> notebook_files.Notebook:
     """A notebook whose pictures are part of its page: as files, nobody could read or select what they say."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
@@ -72,7 +72,7 @@ def shown(notebook: notebooks.Notebook) -> notebooks.Notebook:
     return notebook
 
 
-def with_places(told: notebooks.Notebook, lesson: notebooks.Notebook) -> notebooks.Notebook:
+def with_places(told: notebook_files.Notebook, lesson: notebook_files.Notebook) -> notebook_files.Notebook:
     """A translated notebook whose headings can be reached by the places that they have in English."""
     if told == lesson:
         return told

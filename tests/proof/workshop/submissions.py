@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons.notebooks import Notebook, read
 from tests.proof.exercises import BEGIN, exercise_of
+from tests.proof.notebook_files import Notebook, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

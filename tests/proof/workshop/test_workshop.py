@@ -13,8 +13,7 @@ from nbformat.v4 import new_code_cell
 from rmqlab import cli
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
-from rmqlab.lessons.notebooks import read
-from tests.proof.notebook_files import write
+from tests.proof.notebook_files import read, write
 from tests.proof.workshop.cage import Limits, landlock_version, no_network
 from tests.proof.workshop.inside import is_plain
 from tests.proof.workshop.judging import (

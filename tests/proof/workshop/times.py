@@ -7,8 +7,7 @@ import platform
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lessons.notebooks import TIMEOUT_S, read
-from tests.proof.notebook_files import KERNEL
+from tests.proof.notebook_files import KERNEL, TIMEOUT_S, read
 from tests.proof.workshop.submissions import table
 
 if TYPE_CHECKING:

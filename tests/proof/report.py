@@ -14,8 +14,8 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE
 from rmqlab.lab.articles.printed_e1 import FigureKind
-from rmqlab.lessons import notebooks
 from rmqlab.show.tables import PAGE_STYLE
+from tests.proof import notebook_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,11 +48,13 @@ def write_report(
         (target / INDEX).touch()
         pages = {_name(path): _text_page(path) for path in _texts()}
         tasks = sorted(folder("notebooks").glob("*/*.ipynb"))
-        pages |= {_name(path): _page(notebooks.read(path), path) for path in tasks}
+        pages |= {_name(path): _page(notebook_files.read(path), path) for path in tasks}
         for number, path in enumerate(lessons, 1):
             tell(f"report: lesson {number} of {len(lessons)}, {path.stem}")
-            pages[_name(path)] = _page(notebooks.execute(notebooks.read(path), path.parent), path)
-        pages[INDEX] = _index(results, summary, {_name(path): _title(notebooks.read(path), path) for path in lessons})
+            pages[_name(path)] = _page(notebook_files.execute(notebook_files.read(path), path.parent), path)
+        pages[INDEX] = _index(
+            results, summary, {_name(path): _title(notebook_files.read(path), path) for path in lessons}
+        )
         for name, text in linked(pages).items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_text(text, encoding="utf-8")
@@ -97,7 +99,7 @@ def _name(path: Path) -> str:
     return path.relative_to(folder("notebooks").parent).with_suffix(".html").as_posix()
 
 
-def _title(notebook: notebooks.Notebook, path: Path) -> str:
+def _title(notebook: notebook_files.Notebook, path: Path) -> str:
     """The first heading of a notebook; a solution is told from its task."""
     texts = (cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
     found = next(filter(None, map(_HEADING.search, texts)), None)
@@ -105,8 +107,8 @@ def _title(notebook: notebooks.Notebook, path: Path) -> str:
     return f"{title} (solutions)" if path.parent.name == "solutions" else title
 
 
-def _page(notebook: notebooks.Notebook, path: Path) -> str:
-    return notebooks.page(notebook, _title(notebook, path))
+def _page(notebook: notebook_files.Notebook, path: Path) -> str:
+    return notebook_files.page(notebook, _title(notebook, path))
 
 
 def _text_page(path: Path) -> str:

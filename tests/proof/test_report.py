@@ -9,7 +9,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import read_manifest, reproduce
 from rmqlab.lab.articles.in_words import summary
-from rmqlab.lessons import report
+from tests.proof import report
 
 pytestmark = pytest.mark.slow
 

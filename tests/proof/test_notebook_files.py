@@ -7,7 +7,6 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons import notebooks
 from tests.proof import notebook_files
 
 pytestmark = pytest.mark.slow
@@ -37,7 +36,7 @@ def test_renew_runs_and_cleans(tmp_path):
     notebook_files.write(path, simple("import os; os.path.basename(os.getcwd())"))
     notebook_files.renew(path)
     first = path.read_bytes()
-    (output,) = notebooks.read(path)["cells"][0]["outputs"]
+    (output,) = notebook_files.read(path)["cells"][0]["outputs"]
     assert output["data"]["text/plain"] == repr(tmp_path.name)
     notebook_files.renew(path)
     assert path.read_bytes() == first
@@ -45,11 +44,11 @@ def test_renew_runs_and_cleans(tmp_path):
 
 def test_a_cell_that_fails(tmp_path):
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
-        notebooks.execute(simple("1 / 0"), tmp_path)
+        notebook_files.execute(simple("1 / 0"), tmp_path)
 
 
 def test_what_is_no_notebook(tmp_path):
     path = tmp_path / "n.ipynb"
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(BadInput, match=r"n\.ipynb: not a notebook"):
-        notebooks.read(path)
+        notebook_files.read(path)
