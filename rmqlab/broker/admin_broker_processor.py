@@ -175,15 +175,11 @@ class AdminBrokerProcessor:
             )
         for member in list(info.channel_info_table.values()):
             if member.version < V3_0_7_SNAPSHOT:
-                return system_error(too_old(member.version))
+                version = version_desc(member.version)
+                return system_error(f"the client does not support this feature. version={version}")
             request = RemotingCommand.request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, header, body)
             self.broker2client.send_oneway(member.channel, request)
         return success(answer_body, remark=NOT_SET)
-
-
-def too_old(version: int) -> str:
-    """Return the remark about a client of a version that cannot do what is asked (`Broker2Client`)."""
-    return f"the client does not support this feature. version={version_desc(version)}"
 
 
 REBALANCE_LOCK_MAX_LIVE_TIME_MS = 60_000

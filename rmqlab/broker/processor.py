@@ -199,15 +199,14 @@ class Broker2Client:
         request.mark_oneway()
         channel.send(request)
 
-    def call_client(
-        self, channel: Channel, request: RemotingCommand, on_answer: OnAnswer, timeout_ms: int = CALL_TIMEOUT_MS
-    ) -> None:
-        """Send a request; `on_answer` gets the answer, or None when there is none in time."""
+    def call_client(self, channel: Channel, request: RemotingCommand, on_answer: OnAnswer) -> None:
+        """Send a request; `on_answer` gets the answer, or None when there is none in 10 s."""
         self._opaque += 1
         request.opaque = self._opaque
         key = channel, request.opaque
         self._waiting[key] = on_answer
-        self._timers.once(f"answer to {request.opaque}", self._timers.now + timeout_ms, partial(self._give_up, key))
+        due = self._timers.now + CALL_TIMEOUT_MS
+        self._timers.once(f"answer to {request.opaque}", due, partial(self._give_up, key))
         channel.send(request)
 
     def on_response(self, channel: Channel, command: RemotingCommand) -> None:

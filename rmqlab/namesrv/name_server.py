@@ -10,24 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple
 
-from rmqlab.message.java import from_utf8, to_utf8
-from rmqlab.message.java_properties import MalformedEscapeError, load_properties
-from rmqlab.namesrv.route_info_manager import (
-    NAMESPACE_ORDER_TOPIC_CONFIG,
-    KVConfigManager,
-    NamesrvConfig,
-    RouteInfoManager,
-)
+from rmqlab.message.java import hash_map_order
+from rmqlab.namesrv.route_info_manager import RouteInfoManager
 from rmqlab.protocol import namesrv_headers as headers
+from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException
-from rmqlab.protocol.topic_config import (
-    BrokerRegistration,
-    DataVersion,
-    RegisterBrokerBody,
-    TopicConfigSerializeWrapper,
-)
+from rmqlab.protocol.topic_config import BrokerRegistration, RegisterBrokerBody
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,25 +25,60 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.header import CommandHeader
     from rmqlab.protocol.route import TopicRouteData
-    from rmqlab.protocol.serializable import RemotingSerializable
 
     Answer = Callable[[Channel, RemotingCommand, int], RemotingCommand]
 
 SCAN_FIRST = 5_000  # ms after the start
 SCAN_PERIOD = 10_000  # ms
-V3_0_11 = 37  # ordinal in `MQVersion`: since then brokers register filter servers too
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
+
+NAMESPACE_ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
+"""The namespace whose keys are ordered topics and whose values read "broker:queues;broker:queues"."""
+
+# 4.8.0 `NamesrvConfig` and `NettyServerConfig`, the listening port as `NamesrvStartup` sets it.
+_CONFIG = {
+    "rocketmqHome": "/opt/rocketmq",
+    "kvConfigPath": "/opt/rocketmq/namesrv/kvConfig.json",
+    "configStorePath": "/opt/rocketmq/namesrv/namesrv.properties",
+    "productEnvName": "center",
+    "clusterTest": "false",
+    "orderMessageEnable": "false",
+    "listenPort": "9876",
+    "serverWorkerThreads": "8",
+    "serverCallbackExecutorThreads": "0",
+    "serverSelectorThreads": "3",
+    "serverOnewaySemaphoreValue": "256",
+    "serverAsyncSemaphoreValue": "64",
+    "serverChannelMaxIdleTimeSeconds": "120",
+    "serverSocketSndBufSize": "65535",
+    "serverSocketRcvBufSize": "65535",
+    "serverPooledByteBufAllocatorEnable": "true",
+    "useEpollNativeSelector": "false",
+}
 
 
 class NameServer:
-    """Routes and key-value texts. `now` is epoch ms everywhere."""
+    """Routes and key-value texts. `now` is epoch ms everywhere.
 
-    def __init__(self, now: int, config: NamesrvConfig | None = None) -> None:
-        self.config = config or NamesrvConfig()
-        self.route_info_manager = RouteInfoManager()
-        self.kv_config_manager = KVConfigManager()
-        self._processor = DefaultRequestProcessor(self.config, self.route_info_manager, self.kv_config_manager)
+    `kv_config` holds texts by namespace and key; a namespace, once made, stays even when its last key goes.
+    """
+
+    def __init__(self, now: int) -> None:
+        self.route_info_manager = self._routes = RouteInfoManager()
+        self.kv_config: dict[str, dict[str, str]] = {}
         self._next_scan = now + SCAN_FIRST
+        self._answers: dict[int, Answer] = {
+            RequestCode.PUT_KV_CONFIG: self._put_kv_config,
+            RequestCode.DELETE_KV_CONFIG: self._delete_kv_config,
+            RequestCode.REGISTER_BROKER: self._register_broker,
+            RequestCode.UNREGISTER_BROKER: self._unregister_broker,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._get_route_info_by_topic,
+            RequestCode.GET_BROKER_CLUSTER_INFO: self._get_cluster_info,
+            RequestCode.WIPE_WRITE_PERM_OF_BROKER: self._wipe_write_perm_of_broker,
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self._get_all_topics,
+            RequestCode.DELETE_TOPIC_IN_NAMESRV: self._delete_topic,
+            RequestCode.GET_NAMESRV_CONFIG: self._get_config,
+        }
 
     def __repr__(self) -> str:
         """How many topics it knows, and the brokers that are registered."""
@@ -62,13 +87,21 @@ class NameServer:
         return f"<NameServer: {len(routes.topic_queue_table)} topics; brokers: {brokers}>"
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Process a request; None when nobody waits for the answer, or 4.8.0 gives none."""
-        if command.is_response:
+        """Process a request; None when nobody waits for the answer, or for a kind that it does not know, as 4.8.0.
+
+        What throws in Java gives SYSTEM_ERROR with the exception's name and text, without the line that Java adds.
+        """
+        answer = None if command.is_response else self._answers.get(command.code)
+        if answer is None:
             return None
-        response = self._processor.process(channel, command, now)
-        if response is None or command.is_oneway:
-            return None
-        return response.reply_to(command)
+        try:
+            response = answer(channel, command, now)
+        except RemotingCommandException as error:
+            name = "org.apache.rocketmq.remoting.exception.RemotingCommandException"
+            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, f"{name}: {error}")
+        except FrameError as error:
+            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, str(error))
+        return None if command.is_oneway else response.reply_to(command)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """A connection is gone, broke or was idle for 120 s: the broker behind it is forgotten at once."""
@@ -84,63 +117,13 @@ class NameServer:
             self.route_info_manager.scan_not_active_broker(self._next_scan)
             self._next_scan += SCAN_PERIOD
 
-
-class DefaultRequestProcessor:
-    """One method for each kind of request."""
-
-    def __init__(self, config: NamesrvConfig, routes: RouteInfoManager, kv_config: KVConfigManager) -> None:
-        self._config = config
-        self._routes = routes
-        self._kv_config = kv_config
-        self._answers: dict[int, Answer] = {
-            RequestCode.PUT_KV_CONFIG: self._put_kv_config,
-            RequestCode.GET_KV_CONFIG: self._get_kv_config,
-            RequestCode.DELETE_KV_CONFIG: self._delete_kv_config,
-            RequestCode.QUERY_DATA_VERSION: self._query_data_version,
-            RequestCode.REGISTER_BROKER: self._register_broker,
-            RequestCode.UNREGISTER_BROKER: self._unregister_broker,
-            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._get_route_info_by_topic,
-            RequestCode.WIPE_WRITE_PERM_OF_BROKER: self._wipe_write_perm_of_broker,
-            RequestCode.DELETE_TOPIC_IN_NAMESRV: self._delete_topic,
-            RequestCode.GET_KVLIST_BY_NAMESPACE: self._get_kv_list_by_namespace,
-            RequestCode.GET_TOPICS_BY_CLUSTER: self._get_topics_by_cluster,
-            RequestCode.UPDATE_NAMESRV_CONFIG: self._update_config,
-            RequestCode.GET_NAMESRV_CONFIG: self._get_config,
-        }
-        self._lists: dict[int, Callable[[], RemotingSerializable]] = {
-            RequestCode.GET_BROKER_CLUSTER_INFO: self._routes.get_all_cluster_info,
-            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self._routes.get_all_topic_list,
-            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: self._routes.get_system_topic_list,
-            RequestCode.GET_UNIT_TOPIC_LIST: self._routes.get_unit_topics,
-            RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: self._routes.get_has_unit_sub_topic_list,
-            RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: self._routes.get_has_unit_sub_un_unit_topic_list,
-        }
-
-    def process(self, channel: Channel, request: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a request; None for a kind a name server does not know: 4.8.0 leaves it without an answer.
-
-        What throws in Java gives SYSTEM_ERROR with the exception's name and text, without the line that Java adds.
-        """
-        if request.code in self._lists:
-            return _success(body=self._lists[request.code]().encode())
-        answer = self._answers.get(request.code)
-        if answer is None:
-            return None
-        try:
-            return answer(channel, request, now)
-        except RemotingCommandException as error:
-            name = "org.apache.rocketmq.remoting.exception.RemotingCommandException"
-            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, f"{name}: {error}")
-        except FrameError as error:
-            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, str(error))
-
     def _register_broker(self, channel: Channel, request: RemotingCommand, now: int) -> RemotingCommand:
         header = request.decode_header(headers.RegisterBrokerRequestHeader)
         answer = headers.RegisterBrokerResponseHeader()
         if header.body_crc32 and header.body_crc32 != zlib.crc32(request.body or b"") & 0x7FFFFFFF:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "crc32 not match", answer)
         broker_id = _required(header.broker_id, "brokerId")
-        body = _registered(request, header.compressed)
+        body = _registered(request)
         wrapper = body.topic_config_serialize_wrapper
         answer.ha_server_addr, answer.master_addr = self._routes.register_broker(
             BrokerRegistration(
@@ -151,13 +134,15 @@ class DefaultRequestProcessor:
                 header.ha_server_addr,
                 wrapper.topic_config_table,
                 wrapper.data_version,
-                body.filter_server_list if request.version >= V3_0_11 else None,
+                body.filter_server_list,
             ),
             channel,
             now,
         )
-        ordered = self._kv_config.get_kv_list_by_namespace(NAMESPACE_ORDER_TOPIC_CONFIG)
-        return _success(answer, None if ordered is None else ordered.encode())
+        ordered = self.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG)
+        if ordered is None:
+            return _success(answer)
+        return _success(answer, KVTable(table={key: ordered[key] for key in hash_map_order(ordered)}).encode())
 
     def _unregister_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.UnRegisterBrokerRequestHeader)
@@ -165,25 +150,19 @@ class DefaultRequestProcessor:
         self._routes.unregister_broker(header.cluster_name, header.broker_addr, header.broker_name, broker_id)
         return _success()
 
-    def _query_data_version(self, _channel: Channel, request: RemotingCommand, now: int) -> RemotingCommand:
-        header = request.decode_header(headers.QueryDataVersionRequestHeader)
-        version = DataVersion.decode(request.body or b"")
-        changed = self._routes.is_broker_topic_config_changed(header.broker_addr, version)
-        if not changed:
-            self._routes.update_broker_info_update_timestamp(header.broker_addr, now)
-        known = self._routes.query_broker_topic_config(header.broker_addr)
-        answer = headers.QueryDataVersionResponseHeader(changed=changed)
-        return _success(answer, None if known is None else known.encode())
-
     def _get_route_info_by_topic(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         topic = request.decode_header(headers.GetRouteInfoRequestHeader).topic
         route = self._routes.pickup_topic_route_data(topic)
         if route is None:
             remark = f"No topic route info in name server for the topic: {_text(topic)}{FAQ}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
-        if self._config.order_message_enable:
-            route.order_topic_conf = self._kv_config.get_kv_config(NAMESPACE_ORDER_TOPIC_CONFIG, topic)
         return _success(body=_body_of(route))
+
+    def _get_cluster_info(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
+        return _success(body=self._routes.get_all_cluster_info().encode())
+
+    def _get_all_topics(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
+        return _success(body=self._routes.get_all_topic_list().encode())
 
     def _wipe_write_perm_of_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.WipeWritePermOfBrokerRequestHeader)
@@ -194,60 +173,27 @@ class DefaultRequestProcessor:
         self._routes.delete_topic(request.decode_header(headers.DeleteTopicInNamesrvRequestHeader).topic)
         return _success()
 
-    def _get_topics_by_cluster(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        header = request.decode_header(headers.GetTopicsByClusterRequestHeader)
-        return _success(body=self._routes.get_topics_by_cluster(header.cluster).encode())
-
     def _put_kv_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.PutKVConfigRequestHeader)
-        self._kv_config.put_kv_config(header.namespace, header.key, header.value)
+        self.kv_config.setdefault(header.namespace, {})[header.key] = header.value
         return _success()
-
-    def _get_kv_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        header = request.decode_header(headers.GetKVConfigRequestHeader)
-        value = self._kv_config.get_kv_config(header.namespace, header.key)
-        answer = headers.GetKVConfigResponseHeader(value=value)
-        if value is not None:
-            return _success(answer)
-        remark = f"No config item, Namespace: {_text(header.namespace)} Key: {_text(header.key)}"
-        return RemotingCommand.response(ResponseCode.QUERY_NOT_FOUND, remark, answer)
 
     def _delete_kv_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.DeleteKVConfigRequestHeader)
-        self._kv_config.delete_kv_config(header.namespace, header.key)
-        return _success()
-
-    def _get_kv_list_by_namespace(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        namespace = request.decode_header(headers.GetKVListByNamespaceRequestHeader).namespace
-        table = self._kv_config.get_kv_list_by_namespace(namespace)
-        if table is not None:
-            return _success(body=table.encode())
-        return RemotingCommand.response(ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {_text(namespace)}")
-
-    def _update_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        try:
-            properties = load_properties(to_utf8(from_utf8(request.body or b"")))
-        except MalformedEscapeError:
-            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "string2Properties error")
-        self._config.update(properties)
+        self.kv_config.get(header.namespace, {}).pop(header.key, None)
         return _success()
 
     def _get_config(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
-        return _success(body=to_utf8(self._config.to_text()))
+        """The settings, which are 4.8.0's own, in the order of java.util.Properties."""
+        return _success(body="".join(f"{name}={_CONFIG[name]}\n" for name in hash_map_order(_CONFIG)).encode())
 
 
-def _registered(request: RemotingCommand, compressed: bool) -> RegisterBrokerBody:
+def _registered(request: RemotingCommand) -> RegisterBrokerBody:
     """Return what a registration holds; without a body no topics at data version 0/0."""
     if request.body is None:
         return RegisterBrokerBody()
-    if request.version < V3_0_11:
-        return RegisterBrokerBody(TopicConfigSerializeWrapper.decode(request.body))
     try:
-        return (
-            RegisterBrokerBody.decode_compressed(request.body)
-            if compressed
-            else RegisterBrokerBody.decode(request.body)
-        )
+        return RegisterBrokerBody.decode(request.body)
     except (FrameError, ValueError) as error:
         raise RemotingCommandException("Failed to decode RegisterBrokerBody") from error
 
@@ -267,7 +213,7 @@ def _text(value: object) -> str:
 
 
 _BODIES: dict[tuple[Any, ...], bytes] = {}
-_MOST_BODIES = 256
+_MAX_BODIES = 256
 
 
 def _body_of(route: TopicRouteData) -> bytes:
@@ -280,7 +226,7 @@ def _body_of(route: TopicRouteData) -> bytes:
     )
     body = _BODIES.get(key)
     if body is None:
-        if len(_BODIES) >= _MOST_BODIES:
+        if len(_BODIES) >= _MAX_BODIES:
             _BODIES.clear()
         body = _BODIES[key] = route.encode()
     return body

@@ -1,29 +1,25 @@
-"""What a name server holds: which broker has which queues, texts by namespace and key, its settings.
+"""Which broker has which queues, as a name server holds it (`RouteInfoManager`).
 
-Source: `RouteInfoManager`, `KVConfigManager`, `NamesrvConfig`. Tables are handed out in java.util.HashMap order.
+Tables are handed out in java.util.HashMap order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rmqlab.message.java import hash_map_order
-from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import (
     PERM_WRITE,
-    UNIT_FLAG,
-    UNIT_SUB_FLAG,
     BrokerRegistration,
     DataVersion,
     TopicConfig,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
+    from collections.abc import Iterable
 
 BROKER_CHANNEL_EXPIRED_TIME = 120_000  # ms without a registration
 # Table lengths of the HashMaps of 4.8.0: they decide the order of what is listed.
@@ -69,7 +65,9 @@ class RouteInfoManager:
             del addrs[other_id]  # the same address has one id: a slave became master, say
         is_first = broker_id not in addrs
         addrs[broker_id] = broker_addr
-        if broker_id == MASTER_ID and (is_first or self.is_broker_topic_config_changed(broker_addr, data_version)):
+        before = self.broker_live_table.get(broker_addr)
+        is_changed = before is None or before.data_version != data_version
+        if broker_id == MASTER_ID and (is_first or is_changed):
             for config in registration.topic_config_table.values():
                 self._update_queue_data(broker_name, config)
         version = DataVersion(data_version.timestamp, data_version.counter)
@@ -91,20 +89,6 @@ class RouteInfoManager:
         if new not in queues:
             queues[:] = [data for data in queues if data.broker_name != broker_name]
             queues.append(new)
-
-    def is_broker_topic_config_changed(self, broker_addr: str, data_version: DataVersion) -> bool:
-        """Tell whether the broker registered another version last, or none."""
-        return self.query_broker_topic_config(broker_addr) != data_version
-
-    def query_broker_topic_config(self, broker_addr: str) -> DataVersion | None:
-        """Return the version the broker registered last."""
-        info = self.broker_live_table.get(broker_addr)
-        return None if info is None else info.data_version
-
-    def update_broker_info_update_timestamp(self, broker_addr: str, now: int) -> None:
-        """Take a question of the broker for a sign of life at `now` (epoch ms)."""
-        if broker_addr in self.broker_live_table:
-            self.broker_live_table[broker_addr].last_update_timestamp = now
 
     def unregister_broker(self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int) -> None:
         """Forget one address of a broker; with its last one its topics go too."""
@@ -193,112 +177,4 @@ class RouteInfoManager:
 
     def get_all_topic_list(self) -> TopicList:
         """Return the names of all topics."""
-        return self._topics(lambda _: True)
-
-    def get_topics_by_cluster(self, cluster: str) -> TopicList:
-        """Return the topics that some broker of the cluster has; none for an unknown cluster."""
-        names = hash_map_order(self.cluster_addr_table.get(cluster, []))
-        topics = hash_map_order(self.topic_queue_table, _TOPICS)
-        found = [
-            topic
-            for name in names
-            for topic in topics
-            if any(data.broker_name == name for data in self.topic_queue_table[topic])
-        ]
-        return TopicList(hash_map_order(found))
-
-    def get_system_topic_list(self) -> TopicList:
-        """Return the names of clusters and brokers, which are topics too, and the address of some broker."""
-        names: list[str] = []
-        for cluster in hash_map_order(self.cluster_addr_table, _CLUSTERS):
-            names += [cluster, *hash_map_order(self.cluster_addr_table[cluster])]
-        brokers = [self.broker_addr_table[name] for name in hash_map_order(self.broker_addr_table, _BROKERS)]
-        addr = next((broker.select_broker_addr() for broker in brokers if broker.broker_addrs), None)
-        return TopicList(hash_map_order(names), addr)
-
-    def get_unit_topics(self) -> TopicList:
-        """Return the topics of units."""
-        return self._topics(lambda flag: bool(flag & UNIT_FLAG))
-
-    def get_has_unit_sub_topic_list(self) -> TopicList:
-        """Return the topics that a unit subscribes."""
-        return self._topics(lambda flag: bool(flag & UNIT_SUB_FLAG))
-
-    def get_has_unit_sub_un_unit_topic_list(self) -> TopicList:
-        """Return the topics that a unit subscribes without being of one."""
-        return self._topics(lambda flag: flag & (UNIT_FLAG | UNIT_SUB_FLAG) == UNIT_SUB_FLAG)
-
-    def _topics(self, accept: Callable[[int], bool]) -> TopicList:
-        table = self.topic_queue_table
-        names = [name for name in hash_map_order(table, _TOPICS) if accept(table[name][0].topic_syn_flag)]
-        return TopicList(hash_map_order(names))
-
-
-# 4.8.0 NamesrvConfig and NettyServerConfig, the listening port as NamesrvStartup sets it
-_DEFAULTS: Final = {
-    "rocketmqHome": "/opt/rocketmq",
-    "kvConfigPath": "/opt/rocketmq/namesrv/kvConfig.json",
-    "configStorePath": "/opt/rocketmq/namesrv/namesrv.properties",
-    "productEnvName": "center",
-    "clusterTest": "false",
-    "orderMessageEnable": "false",
-    "listenPort": "9876",
-    "serverWorkerThreads": "8",
-    "serverCallbackExecutorThreads": "0",
-    "serverSelectorThreads": "3",
-    "serverOnewaySemaphoreValue": "256",
-    "serverAsyncSemaphoreValue": "64",
-    "serverChannelMaxIdleTimeSeconds": "120",
-    "serverSocketSndBufSize": "65535",
-    "serverSocketRcvBufSize": "65535",
-    "serverPooledByteBufAllocatorEnable": "true",
-    "useEpollNativeSelector": "false",
-}
-
-
-class NamesrvConfig:
-    """Names and texts of all settings; only `orderMessageEnable` changes what this name server answers."""
-
-    def __init__(self, **settings: str) -> None:
-        self.properties = _DEFAULTS | settings
-
-    @property
-    def order_message_enable(self) -> bool:
-        """Whether routes tell how many queues of an ordered topic each broker has."""
-        return self.properties["orderMessageEnable"].lower() == "true"
-
-    def update(self, properties: Mapping[str, str]) -> None:
-        """Take over settings; names that are no setting are passed over (`Configuration.update`)."""
-        self.properties.update({name: value for name, value in properties.items() if name in self.properties})
-
-    def to_text(self) -> str:
-        """Return `name=value` lines in the order of java.util.Properties."""
-        return "".join(f"{name}={self.properties[name]}\n" for name in hash_map_order(self.properties))
-
-
-NAMESPACE_ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
-"""The namespace whose keys are ordered topics and whose values read "broker:queues;broker:queues"."""
-
-
-class KVConfigManager:
-    """Namespaces, once made, stay even when their last key goes."""
-
-    def __init__(self) -> None:
-        self.config_table: dict[str, dict[str, str]] = {}
-
-    def put_kv_config(self, namespace: str, key: str, value: str) -> None:
-        """Set a value."""
-        self.config_table.setdefault(namespace, {})[key] = value
-
-    def delete_kv_config(self, namespace: str, key: str) -> None:
-        """Forget a value; nothing happens when there is none."""
-        self.config_table.get(namespace, {}).pop(key, None)
-
-    def get_kv_config(self, namespace: str, key: str) -> str | None:
-        """Return a value."""
-        return self.config_table.get(namespace, {}).get(key)
-
-    def get_kv_list_by_namespace(self, namespace: str) -> KVTable | None:
-        """Return all keys and values of a namespace; None when nobody ever put one there."""
-        table = self.config_table.get(namespace)
-        return None if table is None else KVTable(table={key: table[key] for key in hash_map_order(table)})
+        return TopicList(hash_map_order(hash_map_order(self.topic_queue_table, _TOPICS)))

@@ -1,7 +1,7 @@
-"""Access control: signed requests, and the headers and bodies with which the admin tool shows and changes it.
+"""Access control: how requests are signed.
 
 A signature is HMAC-SHA1 over the values of all fields, in the order of their names, and the body. Source:
-`AclUtils.combineRequestContent`, `AclSigner`, `AclClientRPCHook`; the numbers are request codes.
+`AclUtils.combineRequestContent`, `AclSigner`, `AclClientRPCHook`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from rmqlab.message.java import to_utf8, utf16_key
-from rmqlab.protocol.header import NULL, CommandHeader
-from rmqlab.protocol.serializable import RemotingSerializable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,57 +53,3 @@ class AclClientRPCHook:
         fields = {**(command.all_ext_fields() or {}), **added}
         added[SIGNATURE] = signature(signed_content(fields, command.body), self._secret_key)
         command.ext_fields = {**(command.ext_fields or {}), **added}
-
-
-class CreateAccessConfigRequestHeader(CommandHeader):
-    """UPDATE_AND_CREATE_ACL_CONFIG 50; permissions as "topicA=PUB,topicB=SUB"."""
-
-    access_key: str = NULL
-    secret_key: str | None = None
-    white_remote_address: str | None = None
-    admin: bool = False
-    default_topic_perm: str | None = None
-    default_group_perm: str | None = None
-    topic_perms: str | None = None
-    group_perms: str | None = None
-
-
-class DeleteAccessConfigRequestHeader(CommandHeader):
-    """DELETE_ACL_CONFIG 51."""
-
-    access_key: str = NULL
-
-
-class UpdateGlobalWhiteAddrsConfigRequestHeader(CommandHeader):
-    """UPDATE_GLOBAL_WHITE_ADDRS_CONFIG 53; addresses with commas."""
-
-    global_white_addrs: str = NULL
-
-
-class GetBrokerAclConfigResponseHeader(CommandHeader):
-    """Answer to GET_BROKER_CLUSTER_ACL_INFO 52; `version` is the text of a DataVersion."""
-
-    version: str = NULL
-    broker_name: str = NULL
-    broker_addr: str = NULL
-    cluster_name: str = NULL
-
-
-class PlainAccessConfig(RemotingSerializable):
-    """One account as plain_acl.yml has it."""
-
-    access_key: str | None = None
-    secret_key: str | None = None
-    white_remote_address: str | None = None
-    admin: bool = False
-    default_topic_perm: str | None = None
-    default_group_perm: str | None = None
-    topic_perms: list[str] | None = None
-    group_perms: list[str] | None = None
-
-
-class GetBrokerClusterAclConfigResponseBody(RemotingSerializable):
-    """Answer to GET_BROKER_CLUSTER_ACL_CONFIG 54."""
-
-    global_white_addrs: list[str] = msgspec.field(default_factory=list)
-    plain_access_configs: list[PlainAccessConfig] = msgspec.field(default_factory=list)

@@ -80,14 +80,6 @@ class ConsumeStats(RemotingSerializable):
     consume_tps: float = 0.0
 
 
-class ConsumeStatsList(RemotingSerializable):
-    """Answer to 317: for each group its topics' tables; `total_diff` is how many messages all are behind."""
-
-    consume_stats_list: list[dict[str, list[ConsumeStats]]] = msgspec.field(default_factory=list)
-    broker_addr: str | None = None
-    total_diff: int = 0
-
-
 class ConsumerOffsetSerializeWrapper(RemotingSerializable):
     """Answer to 43: committed offsets by "topic@group" and queue."""
 
@@ -180,19 +172,3 @@ class BrokerStatsData(RemotingSerializable):
     stats_minute: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
     stats_hour: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
     stats_day: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
-
-
-class QueueTimeSpan(RemotingSerializable):
-    """First and last store time of a queue, and how far in time a group is."""
-
-    message_queue: MessageQueue = NULL
-    min_time_stamp: int = 0
-    max_time_stamp: int = 0
-    consume_time_stamp: int = 0
-    delay_time: int = 0
-
-
-class QueryConsumeTimeSpanBody(RemotingSerializable):
-    """Answer to 303."""
-
-    consume_time_span_set: list[QueueTimeSpan] = msgspec.field(default_factory=list)

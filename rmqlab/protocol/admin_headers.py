@@ -17,15 +17,6 @@ from rmqlab.protocol.header import (
 )
 
 
-class CloneGroupOffsetRequestHeader(CommandHeader):
-    """CLONE_GROUP_OFFSET 314."""
-
-    src_group: str = NULL
-    dest_group: str = NULL
-    topic: str | None = None
-    offline: bool = False
-
-
 class ConsumeMessageDirectlyResultRequestHeader(WithConsumerGroup):
     """CONSUME_MESSAGE_DIRECTLY 309."""
 
@@ -67,12 +58,6 @@ class GetBrokerConfigResponseHeader(CommandHeader):
     """Answer to GET_BROKER_CONFIG 26; `version` is the text of a DataVersion."""
 
     version: str = NULL
-
-
-class GetConsumeStatsInBrokerHeader(CommandHeader):
-    """GET_BROKER_CONSUME_STATS 317."""
-
-    is_order: bool = False
 
 
 class GetConsumeStatsRequestHeader(WithConsumerGroup):
@@ -119,20 +104,6 @@ class QueryConsumeQueueRequestHeader(CommandHeader):
     consumer_group: str | None = None
 
 
-class QueryConsumeTimeSpanRequestHeader(WithTopic):
-    """QUERY_CONSUME_TIME_SPAN 303."""
-
-    group: str = NULL
-
-
-class QueryCorrectionOffsetHeader(CommandHeader):
-    """QUERY_CORRECTION_OFFSET 308."""
-
-    filter_groups: str | None = None
-    compare_group: str = NULL
-    topic: str = NULL
-
-
 class QueryMessageRequestHeader(WithTopic):
     """QUERY_MESSAGE 12; times in epoch ms."""
 
@@ -159,12 +130,6 @@ class ResetOffsetRequestHeader(WithTopic):
     group: str = NULL
     timestamp: Long = 0
     is_force: bool = False
-
-
-class ResumeCheckHalfMessageRequestHeader(CommandHeader):
-    """RESUME_CHECK_HALF_MESSAGE 323; `msg_id` is an offsetMsgId."""
-
-    msg_id: str | None = None
 
 
 class ViewBrokerStatsDataRequestHeader(CommandHeader):

@@ -63,12 +63,6 @@ class ResetOffsetBodyForC(RemotingSerializable):
     offset_table: list[MessageQueueForC] = msgspec.field(default_factory=list)
 
 
-class QueryCorrectionOffsetBody(RemotingSerializable):
-    """Answer to 308: by queue, the lowest offset of all groups, Long.MAX_VALUE where the compared group is behind."""
-
-    correction_offsets: dict[int, int] = msgspec.field(default_factory=dict)
-
-
 class GetConsumerStatusBody(RemotingSerializable):
     """Answers to 221 and 223: the offsets a consumer holds, by queue; 223 gives them by client id."""
 

@@ -36,21 +36,6 @@ class UnRegisterBrokerRequestHeader(CommandHeader):
     broker_id: Long = NULL
 
 
-class QueryDataVersionRequestHeader(CommandHeader):
-    """QUERY_DATA_VERSION 322."""
-
-    broker_name: str = NULL
-    broker_addr: str = NULL
-    cluster_name: str = NULL
-    broker_id: Long = NULL
-
-
-class QueryDataVersionResponseHeader(CommandHeader):
-    """Answer to 322."""
-
-    changed: bool = NULL
-
-
 class GetRouteInfoRequestHeader(WithTopic):
     """GET_ROUTEINFO_BY_TOPIC 105."""
 
@@ -63,36 +48,11 @@ class PutKVConfigRequestHeader(CommandHeader):
     value: str = NULL
 
 
-class GetKVConfigRequestHeader(CommandHeader):
-    """GET_KV_CONFIG 101."""
-
-    namespace: str = NULL
-    key: str = NULL
-
-
-class GetKVConfigResponseHeader(CommandHeader):
-    """Answer to 101."""
-
-    value: str | None = None
-
-
 class DeleteKVConfigRequestHeader(CommandHeader):
     """DELETE_KV_CONFIG 102."""
 
     namespace: str = NULL
     key: str = NULL
-
-
-class GetKVListByNamespaceRequestHeader(CommandHeader):
-    """GET_KVLIST_BY_NAMESPACE 219."""
-
-    namespace: str = NULL
-
-
-class GetTopicsByClusterRequestHeader(CommandHeader):
-    """GET_TOPICS_BY_CLUSTER 224."""
-
-    cluster: str = NULL
 
 
 class DeleteTopicInNamesrvRequestHeader(WithTopic):

@@ -5,18 +5,13 @@ Source: `TopicConfig`, `PermName`, `SubscriptionGroupConfig`, `DataVersion`, `Re
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
-from rmqlab.message.java import from_utf8, parse_int, split
-from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
-from rmqlab.protocol import fastjson
-from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.rocketmq_header import ByteReader
-from rmqlab.protocol.serializable import RemotingSerializable, from_json
+from rmqlab.message.sysflag import SINGLE_TAG
+from rmqlab.protocol.serializable import RemotingSerializable
 
 PERM_INHERIT: Final = 1
 PERM_WRITE: Final = 2
@@ -25,13 +20,6 @@ PERM_READ_WRITE: Final = PERM_READ | PERM_WRITE
 # `TopicSysFlag`: a topic of a unit, a topic that a unit subscribes.
 UNIT_FLAG: Final = 1
 UNIT_SUB_FLAG: Final = 2
-
-MAX_INFLATED_BYTES = 64 * 1024 * 1024
-"""Ours: what a compressed registration may grow to. 4.8.0 knows no bound."""
-
-
-class TopicConfigError(ValueError):
-    """Text that is no topic configuration."""
 
 
 def is_readable(perm: int) -> bool:
@@ -65,20 +53,6 @@ class TopicConfig(RemotingSerializable):
     topic_filter_type: str = SINGLE_TAG
     topic_sys_flag: int = 0
     order: bool = False
-
-    @classmethod
-    def of_text(cls, text: str) -> TopicConfig:
-        """Read the five words of a compressed registration; any other number of words gives an unnamed topic.
-
-        Raises TopicConfigError.
-        """
-        words = split(text, " ")
-        if len(words) != 5:
-            return cls()
-        name, read, write, perm, filter_type = words
-        if filter_type not in {SINGLE_TAG, MULTI_TAG}:
-            raise TopicConfigError(f"topic {name}: filter type {filter_type!r} is neither {SINGLE_TAG} nor {MULTI_TAG}")
-        return cls(name, parse_int(read), parse_int(write), parse_int(perm), filter_type)
 
     def __str__(self) -> str:
         return (
@@ -153,28 +127,9 @@ class SubscriptionGroupWrapper(RemotingSerializable):
 
 
 class RegisterBrokerBody(RemotingSerializable):
-    """Topics and filter servers, sent as JSON, or compressed with each topic as five words."""
+    """Topics and filter servers, as JSON."""
 
     topic_config_serialize_wrapper: TopicConfigSerializeWrapper = msgspec.field(
         default_factory=TopicConfigSerializeWrapper,
     )
     filter_server_list: list[str] = msgspec.field(default_factory=list)
-
-    @classmethod
-    def decode_compressed(cls, data: bytes) -> RegisterBrokerBody:
-        """Read the zlib form; raises FrameError when it ends early or is no zlib stream."""
-        try:
-            inflater = zlib.decompressobj()
-            reader = ByteReader(inflater.decompress(data, MAX_INFLATED_BYTES), "IOException")
-        except zlib.error as error:
-            raise FrameError("ZipException", str(error)) from error
-        if inflater.unconsumed_tail:
-            raise FrameError("IOException", f"a registration of more than {MAX_INFLATED_BYTES} bytes, compressed")
-        body = cls()
-        wrapper = body.topic_config_serialize_wrapper
-        wrapper.data_version = DataVersion.decode(reader.take(reader.number(4)))
-        for _ in range(reader.number(4)):
-            config = TopicConfig.of_text(from_utf8(reader.take(reader.number(4))))
-            wrapper.topic_config_table[config.topic_name] = config
-        body.filter_server_list = from_json(list[str], fastjson.read(reader.take(reader.number(4))))
-        return body

@@ -8,7 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from rmqlab.message.record import body_crc
-from rmqlab.namesrv.route_info_manager import NAMESPACE_ORDER_TOPIC_CONFIG
+from rmqlab.namesrv.name_server import NAMESPACE_ORDER_TOPIC_CONFIG
 from rmqlab.protocol.admin_bodies import KVTable
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -61,8 +61,8 @@ class BrokerOuterAPI:
         if self._own is not None:
             self._own.route_info_manager.register_broker(registration, self._link, epoch_ms())
             if registration.check_order_config and self.broker is not None:
-                ordered = self._own.kv_config_manager.get_kv_list_by_namespace(NAMESPACE_ORDER_TOPIC_CONFIG)
-                self.broker.topic_config_manager.update_order_topic_config(None if ordered is None else ordered.table)
+                ordered = self._own.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG)
+                self.broker.topic_config_manager.update_order_topic_config(ordered)
         if not self._name_servers:
             return
         body = RegisterBrokerBody(

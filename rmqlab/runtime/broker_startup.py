@@ -17,7 +17,7 @@ from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
-from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch, write_rules
+from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch
 from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
-    from rmqlab.broker.extra.access_control import AccessControl
     from rmqlab.broker.extra.registration import Extras
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
@@ -155,7 +154,10 @@ class BrokerStartup:
         if config.settings_file is not None:
             extras.configuration.persist = partial(rewrite_properties, config.settings_file)
         durable = self._load(self.broker, extras)
-        self._control_access(extras.access_control)
+        if self._access is not None:
+            self.broker.rpc_hooks.append(self._access.before_request)
+            if isinstance(config.acl, Path):
+                self._watch = asyncio.get_running_loop().create_task(watch(config.acl, self._access))
         if self._on_broker is not None:
             self._on_broker(self.broker)
         self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
@@ -199,13 +201,6 @@ class BrokerStartup:
         self._durable = durable
         extras.runtime_info.disk_usage = partial(disk_space, self.config.folder)
         return durable
-
-    def _control_access(self, access_control: AccessControl) -> None:
-        """Check requests from now on, if there are rules."""
-        acl, access_control.manager = self.config.acl, self._access
-        if self._access is not None and isinstance(acl, Path):
-            access_control.on_change = partial(write_rules, acl)
-            self._watch = asyncio.get_running_loop().create_task(watch(acl, self._access))
 
     def _closed(self, channel: SocketChannel) -> None:
         """Pulls that a lost connection holds would wait until their time is over, for nobody."""

@@ -70,16 +70,6 @@ def read_rules(path: Path) -> object:
         ) from error
 
 
-def write_rules(path: Path, rules: dict[str, Any]) -> None:
-    """Put other rules into the file, whole or not at all. Raises AclFileError."""
-    try:
-        with atomic_write(path) as part:
-            part.touch(mode=0o600)  # it holds secrets
-            part.write_text(_yaml().safe_dump(rules, sort_keys=False), encoding="utf-8")
-    except OSError as error:
-        raise AclFileError(f"{path}: {error.strerror}") from error
-
-
 async def watch(path: Path, access: PlainPermissionManager) -> None:
     """Take in the rules whenever the file changes; rules that cannot be taken leave those in force."""
     seen = _stamp(path)

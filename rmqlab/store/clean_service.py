@@ -100,20 +100,6 @@ class CleanService:
                     queue.delete_expired_file(min_offset)
             self._delete_expired_index(min_offset)
 
-    def clean_expired_consumer_queue(self) -> None:
-        """Delete the queues all of whose messages are gone; they begin at offset 0 again."""
-        min_offset = self._commit_log.min_offset
-        for topic, queues in list(self._consume_queue_table.items()):
-            if topic == SCHEDULE_TOPIC:
-                continue
-            for queue in list(queues.values()):
-                # -1: the queue is empty, maybe just made
-                if -1 != queue.last_offset < min_offset:
-                    self._destroy(queue)
-                    del queues[queue.queue_id]
-            if not queues:
-                del self._consume_queue_table[topic]
-
     def clean_unused_topic(self, topics: Collection[str]) -> None:
         """Delete the queues of every topic that is not in `topics`."""
         table = self._consume_queue_table

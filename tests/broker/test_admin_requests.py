@@ -12,25 +12,16 @@ from rmqlab.protocol.admin_bodies import (
     ConsumerOffsetSerializeWrapper,
     KVTable,
     QueryConsumeQueueResponseBody,
-    QueryConsumeTimeSpanBody,
 )
 from rmqlab.protocol.admin_headers import (
-    CloneGroupOffsetRequestHeader,
-    ConsumeMessageDirectlyResultRequestHeader,
     DeleteTopicRequestHeader,
     GetConsumerRunningInfoRequestHeader,
-    GetConsumerStatusRequestHeader,
-    GetConsumeStatsInBrokerHeader,
     QueryConsumeQueueRequestHeader,
-    QueryConsumeTimeSpanRequestHeader,
-    QueryCorrectionOffsetHeader,
     ResetOffsetRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
 )
-from rmqlab.protocol.bodies import GetConsumerStatusBody, ResetOffsetBody
+from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import VERSIONS, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.route import TopicList
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 
 
@@ -183,39 +174,6 @@ def test_a_consumer_that_does_not_answer_in_ten_seconds(bench):
     assert admin.sent[-1].remark.startswith("consumer <G> <A> Timeout: org.apache.rocketmq.remoting.exception.Remoting")
 
 
-def test_a_message_for_one_consumer(bench):
-    bench.topic("T", queues=1)
-    message_id = bench.send("T", b"body").all_ext_fields()["msgId"]
-    admin, channel = bench.channel(), bench.channel()
-    bench.subscribe(channel, "G", {"T": "*"}, client="A")
-    header = ConsumeMessageDirectlyResultRequestHeader(consumer_group="G", client_id="A", msg_id=message_id)
-    assert bench.ask(admin, RequestCode.CONSUME_MESSAGE_DIRECTLY, header) is None
-    asked = channel.sent[-1]
-    assert asked.code == RequestCode.CONSUME_MESSAGE_DIRECTLY
-    assert asked.all_ext_fields()["brokerName"] == "broker-a"
-    assert asked.body == bench.store.select_one_message_by_offset(0)
-    header = ConsumeMessageDirectlyResultRequestHeader(consumer_group="G", client_id="A", msg_id="7F")
-    assert bench.ask(admin, RequestCode.CONSUME_MESSAGE_DIRECTLY, header).code == ResponseCode.SYSTEM_ERROR
-
-
-def test_the_offsets_that_consumers_hold(bench):
-    admin, channels = bench.channel(), [bench.channel(), bench.channel()]
-    for name, channel in zip("AB", channels, strict=True):
-        bench.subscribe(channel, "G", {"T": "*"}, client=name)
-    header = GetConsumerStatusRequestHeader(topic="T", group="G")
-    assert bench.ask(admin, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, header) is None
-    queue = MessageQueue("T", "broker-a", 0)
-    body = GetConsumerStatusBody(message_queue_table={queue: 7}).encode()
-    bench.broker.handle(channels[0], RemotingCommand.response(0, body=body).reply_to(channels[0].sent[-1]), bench.now)
-    assert admin.sent == []
-    bench.pass_time(5_000)  # B says nothing
-    assert GetConsumerStatusBody.decode(admin.sent[-1].body).consumer_table == {"A": {queue: 7}}
-    offline = bench.ask(
-        admin, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, GetConsumerStatusRequestHeader(topic="T", group="X")
-    )
-    assert offline.remark == "java.lang.NullPointerException"
-
-
 def test_entries_of_a_queue_with_what_the_filter_makes_of_them(make_bench):
     bench = make_bench(
         config={"enable_calc_filter_bit_map": True, "enable_property_filter": True},
@@ -246,21 +204,6 @@ def test_entries_of_a_queue_with_what_the_filter_makes_of_them(make_bench):
     assert (missing.code, missing.remark) == (ResponseCode.SYSTEM_ERROR, "3@T is not exist!")
 
 
-def test_a_half_message_is_put_back_to_be_checked_again(bench):
-    bench.topic("T", queues=1)
-    message_id = bench.send("T", b"half", props={"TRANSACTION_CHECK_TIMES": "15"}).all_ext_fields()["msgId"]
-    header = ResumeCheckHalfMessageRequestHeader(msg_id=message_id)
-    end = bench.store.max_phy_offset
-    assert bench.ask(bench.channel(), RequestCode.RESUME_CHECK_HALF_MESSAGE, header).code == ResponseCode.SUCCESS
-    again = bench.store.look_message_by_offset(end)
-    assert again.topic == "RMQ_SYS_TRANS_HALF_TOPIC"
-    assert again.properties["TRANSACTION_CHECK_TIMES"] == "0"
-    wrong = bench.ask(
-        bench.channel(), RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id="x")
-    )
-    assert wrong.remark.startswith("Exception was thrown when putting message back")
-
-
 def test_whole_tables(bench):
     bench.topic("T", queues=3)
     bench.broker.consumer_offset_manager.commit_offset("h", "G", "T", 1, 5)
@@ -272,34 +215,6 @@ def test_whole_tables(bench):
     offsets = ConsumerOffsetSerializeWrapper.decode(ask(RequestCode.GET_ALL_CONSUMER_OFFSET).body)
     assert offsets.offset_table == {"T@G": {1: 5}}
     assert fastjson.read(ask(RequestCode.GET_ALL_DELAY_OFFSET).body) == {"offsetTable": {}}
-    system = TopicList.decode(ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER).body).topic_list
-    assert {"TBW102", "broker-a", "DefaultCluster"} <= set(system)
-
-
-def test_groups_time_spans_clones_and_corrections(bench):
-    bench.topic("T", queues=1)
-    bench.broker.subscription_group_manager.find_subscription_group_config("G")
-    for _ in range(4):
-        bench.send("T")
-        bench.pass_time(1_000)
-    commit = bench.broker.consumer_offset_manager.commit_offset
-    commit("h", "G", "T", 0, 1)
-    commit("h", "H", "T", 0, 3)
-    header = GetConsumeStatsInBrokerHeader(is_order=False)
-    stats = fastjson.read(bench.ask(bench.channel(), RequestCode.GET_BROKER_CONSUME_STATS, header).body)
-    assert stats["totalDiff"] == 3
-    assert [row for row in stats["consumeStatsList"] if row.get("G")]
-    header = QueryConsumeTimeSpanRequestHeader(topic="T", group="G")
-    span = QueryConsumeTimeSpanBody.decode(bench.ask(bench.channel(), RequestCode.QUERY_CONSUME_TIME_SPAN, header).body)
-    (queue,) = span.consume_time_span_set
-    assert queue.max_time_stamp - queue.min_time_stamp == 3_000
-    assert (queue.consume_time_stamp, queue.delay_time) == (queue.min_time_stamp, 3_000)
-    header = QueryCorrectionOffsetHeader(compare_group="G", topic="T")
-    ask = bench.ask(bench.channel(), RequestCode.QUERY_CORRECTION_OFFSET, header)
-    assert fastjson.read(ask.body) == {"correctionOffsets": {0: 1}}
-    header = CloneGroupOffsetRequestHeader(src_group="H", dest_group="N", topic="T", offline=True)
-    assert bench.ask(bench.channel(), RequestCode.CLONE_GROUP_OFFSET, header).code == ResponseCode.SUCCESS
-    assert bench.broker.consumer_offset_manager.query_offset("N", "T", 0) == 3
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.broker.extra.plain_access import AclError, PlainPermissionManager, white_addresses
-from rmqlab.protocol.acl import (
-    AclClientRPCHook,
-    CreateAccessConfigRequestHeader,
-    DeleteAccessConfigRequestHeader,
-    GetBrokerClusterAclConfigResponseBody,
-    UpdateGlobalWhiteAddrsConfigRequestHeader,
-    signature,
-)
+from rmqlab.protocol.acl import AclClientRPCHook, signature
 from rmqlab.protocol.admin_headers import DeleteTopicRequestHeader, QueryMessageRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -130,7 +123,6 @@ def test_an_admin_may_everything_and_white_addresses_need_no_key():
         ("10.1.*.*", ["10.1.0.0", "10.1.255.1"], ["10.2.0.0", "::1"]),
         ("10.1.2.3-9", ["10.1.2.3", "10.1.2.9"], ["10.1.2.2", "10.1.2.10"]),
         ("::1", ["::1", "0:0:0:0:0:0:0:1"], ["::2"]),
-        ("1050::5:600:3:*", ["1050::5:600:3:ffff"], ["1050::5:600:4:1"]),
     ],
 )
 def test_patterns_of_addresses(pattern, inside, outside):
@@ -139,7 +131,7 @@ def test_patterns_of_addresses(pattern, inside, outside):
     assert not any(matches(address) for address in outside)
 
 
-@pytest.mark.parametrize("pattern", ["10.1.2", "300.1.2.3", "10.1.{1,2}", "10.1.2.9-3", "10.1.2.3,nowhere"])
+@pytest.mark.parametrize("pattern", ["10.1.2", "300.1.2.3", "10.1.{1,2}", "10.1.2.9-3", "10.1.2.3,nowhere", "::5:*"])
 def test_patterns_that_are_none(pattern):
     with pytest.raises(AclError):
         white_addresses(pattern)
@@ -166,48 +158,9 @@ def test_rules_that_cannot_be_taken_leave_those_in_force(rules, text):
 
 
 def test_the_broker_answers_a_refusal_with_its_reason(bench):
-    bench.extras.access_control.manager = PlainPermissionManager(RULES)
+    bench.broker.rpc_hooks.append(PlainPermissionManager(RULES).before_request)
     bench.topic("topicB")
     answer = bench.send("topicB")
     assert answer.code == ResponseCode.SYSTEM_ERROR
     assert answer.remark == "org.apache.rocketmq.acl.common.AclException: No accessKey is configured"
     assert bench.store.max_phy_offset == 0
-
-
-def test_the_admin_tool_changes_the_rules(bench):
-    written = []
-    # everybody may: the tool itself is not what is tested here
-    bench.extras.access_control.manager = PlainPermissionManager({**RULES, "globalWhiteRemoteAddresses": ["*"]})
-    bench.extras.access_control.on_change = written.append
-    ask = lambda code, header=None: bench.ask(bench.channel(), code, header)  # noqa: E731
-    more = {"secret_key": "87654321"}
-    header = CreateAccessConfigRequestHeader(access_key="newcomer", **more, topic_perms="T=PUB,U=SUB")
-    assert ask(RequestCode.UPDATE_AND_CREATE_ACL_CONFIG, header).code == ResponseCode.SUCCESS
-    header = CreateAccessConfigRequestHeader(access_key="newcomer", default_topic_perm="SUB")
-    assert ask(RequestCode.UPDATE_AND_CREATE_ACL_CONFIG, header).code == ResponseCode.SUCCESS
-    account = written[-1]["accounts"][-1]
-    assert (account["secretKey"], account["topicPerms"]) == ("87654321", ["T=PUB", "U=SUB"])
-    assert account["defaultTopicPerm"] == "SUB"
-    assert written[-1]["dataVersion"][0]["counter"] == 2
-    shown = GetBrokerClusterAclConfigResponseBody.decode(ask(RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG).body)
-    assert [one.access_key for one in shown.plain_access_configs] == ["RocketMQ", "rocketmq2", "newcomer"]
-    assert '"counter":2' in ask(RequestCode.GET_BROKER_CLUSTER_ACL_INFO).all_ext_fields()["version"]
-    gone = DeleteAccessConfigRequestHeader(access_key="newcomer")
-    assert ask(RequestCode.DELETE_ACL_CONFIG, gone).code == ResponseCode.SUCCESS
-    again = ask(RequestCode.DELETE_ACL_CONFIG, gone)
-    assert again.code == ResponseCode.DELETE_ACL_CONFIG_FAILED
-    assert again.remark == "The accesskey[newcomer] corresponding to accessConfig has been deleted failed."
-    short = CreateAccessConfigRequestHeader(access_key="short")
-    assert ask(RequestCode.UPDATE_AND_CREATE_ACL_CONFIG, short).remark == (
-        "The accessKey=short cannot be null and length should longer than 6"
-    )
-    white = UpdateGlobalWhiteAddrsConfigRequestHeader(global_white_addrs="10.0.0.1,10.0.0.2")
-    assert ask(RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, white).code == ResponseCode.SUCCESS
-    assert written[-1]["globalWhiteRemoteAddresses"] == ["10.0.0.1", "10.0.0.2"]
-    assert ask(RequestCode.GET_BROKER_CONFIG).code == ResponseCode.SYSTEM_ERROR  # and now we need a key ourselves
-
-
-def test_without_access_control_there_is_nothing_to_change(bench):
-    gone = DeleteAccessConfigRequestHeader(access_key="newcomer")
-    assert bench.ask(bench.channel(), RequestCode.DELETE_ACL_CONFIG, gone).code == ResponseCode.DELETE_ACL_CONFIG_FAILED
-    assert bench.ask(bench.channel(), RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG) is None

@@ -18,14 +18,12 @@ from rmqlab.protocol.topic_config import (
     RegisterBrokerBody,
     SubscriptionGroupConfig,
     TopicConfig,
-    TopicConfigError,
     TopicConfigSerializeWrapper,
     is_inherited,
     is_readable,
     is_writeable,
     perm2string,
 )
-from tests.protocol.conftest import compressed
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=10)
 NAME = st.text("abcXYZ019_-%", min_size=1, max_size=10)
@@ -79,22 +77,9 @@ def test_sets_of_queues_come_in_hash_set_order():
 
 
 @given(WRAPPERS, st.lists(TEXT, max_size=3))
-def test_registrations_in_both_forms(wrapper, filter_servers):
+def test_registrations(wrapper, filter_servers):
     body = RegisterBrokerBody(wrapper, filter_servers)
     assert RegisterBrokerBody.decode(body.encode()) == body
-    assert RegisterBrokerBody.decode_compressed(compressed(body)) == body
-
-
-@pytest.mark.parametrize("data", [b"", b"junk", compressed(RegisterBrokerBody())[:9]])
-def test_a_broken_compressed_registration_is_refused(data):
-    with pytest.raises(FrameError):
-        RegisterBrokerBody.decode_compressed(data)
-
-
-def test_a_topic_as_five_words():
-    assert TopicConfig.of_text("T 4 8 6") == TopicConfig()
-    with pytest.raises(TopicConfigError, match="neither"):
-        TopicConfig.of_text("T 4 8 6 NO_TAG")
 
 
 def test_permissions():

@@ -189,23 +189,13 @@ def test_old_files_go_after_three_days_and_never_the_last(filled):
     assert three_files(filled).clean_service.delete_expired_commit_log_files(NOW, at_once=True) == 2
 
 
-def test_queues_without_messages_and_without_topic_are_deleted(filled, message):
+def test_queues_without_topic_are_deleted(filled, message):
     store = three_files(filled)
     store.put_message(message(topic="Other"), NOW)
     store.find_consume_queue("Empty", 0)
-    clean = store.clean_service
-    clean.clean_unused_topic({"T", "Empty"})
+    store.clean_service.clean_unused_topic({"T", "Empty"})
     assert set(store.consume_queue_table) == {"T", "Empty"}
-    store.put_message(message(b"x" * 800), NOW)
-    clean.delete_commit_log_files(3)
-    store.put_message(message(topic="New"), NOW)
-    clean.clean_expired_consumer_queue()
-    assert set(store.consume_queue_table) == {"T", "Empty", "New"}
-    store.put_message(message(b"x" * 700, topic="New"), NOW)
-    clean.delete_commit_log_files(3)
-    clean.clean_expired_consumer_queue()
-    assert set(store.consume_queue_table) == {"Empty", "New"}
-    assert "T-0" not in store.commit_log.topic_queue_table
+    assert "Other-0" not in store.commit_log.topic_queue_table
 
 
 def test_messages_by_key(make_store, message):

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_manage_processor import TOPIC_GROUP_SEPARATOR
-from rmqlab.broker.processor import NULL_POINTER, ProcessorError, success, system_error, with_header
-from rmqlab.message.java import LONG_MAX, hash_map_order, is_blank, split
+from rmqlab.broker.processor import success, system_error, with_header
+from rmqlab.message.java import hash_map_order, is_blank
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_bodies import (
     Connection,
     ConsumerConnection,
     ConsumeStats,
-    ConsumeStatsList,
     GroupList,
     OffsetWrapper,
     ProducerConnection,
-    QueryConsumeTimeSpanBody,
-    QueueTimeSpan,
     TopicOffset,
     TopicStatsTable,
 )
 from rmqlab.protocol.admin_headers import (
-    CloneGroupOffsetRequestHeader,
     GetConsumerConnectionListRequestHeader,
-    GetConsumeStatsInBrokerHeader,
     GetConsumeStatsRequestHeader,
     GetProducerConnectionListRequestHeader,
     GetTopicStatsInfoRequestHeader,
-    QueryConsumeTimeSpanRequestHeader,
-    QueryCorrectionOffsetHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
-from rmqlab.protocol.bodies import QueryCorrectionOffsetBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.serializable import message_queue_order
@@ -45,8 +36,6 @@ if TYPE_CHECKING:
     from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
     from rmqlab.broker.processor import Handler
 
-_GROUPS = 2048  # the table length of the ConcurrentHashMap of groups
-
 
 class AdminConsumers:
     """One method a request; `handlers` says which. Times are epoch ms, offsets count messages."""
@@ -55,7 +44,6 @@ class AdminConsumers:
         self._config = broker.config
         self._store = broker.message_store
         self._topics = broker.topic_config_manager
-        self._groups = broker.subscription_group_manager
         self._offsets = broker.consumer_offset_manager
         self._consumers = broker.consumer_manager
         self._producers = broker.producer_manager
@@ -66,11 +54,7 @@ class AdminConsumers:
             code.GET_CONSUMER_CONNECTION_LIST: with_header(GetConsumerConnectionListRequestHeader, self._consumer_list),
             code.GET_PRODUCER_CONNECTION_LIST: with_header(GetProducerConnectionListRequestHeader, self._producer_list),
             code.GET_CONSUME_STATS: with_header(GetConsumeStatsRequestHeader, self._consume_stats),
-            code.GET_BROKER_CONSUME_STATS: with_header(GetConsumeStatsInBrokerHeader, self._broker_consume_stats),
-            code.QUERY_CONSUME_TIME_SPAN: with_header(QueryConsumeTimeSpanRequestHeader, self._consume_time_span),
             code.QUERY_TOPIC_CONSUME_BY_WHO: with_header(QueryTopicConsumeByWhoRequestHeader, self._consume_by_who),
-            code.QUERY_CORRECTION_OFFSET: with_header(QueryCorrectionOffsetHeader, self._correction_offset),
-            code.CLONE_GROUP_OFFSET: with_header(CloneGroupOffsetRequestHeader, self._clone_group_offset),
         }
 
     def _topic_stats(self, header: GetTopicStatsInfoRequestHeader, _now: int) -> RemotingCommand:
@@ -131,109 +115,12 @@ class AdminConsumers:
             )
         )
 
-    def _broker_consume_stats(self, header: GetConsumeStatsInBrokerHeader, now: int) -> RemotingCommand:
-        """For every group of the table, how far it is in each topic it has offsets of."""
-        behind, groups = 0, []
-        for group in hash_map_order(self._groups.subscription_group_table, _GROUPS):
-            rows = []
-            for topic in self._consumed_topics(group, None):
-                config = self._topics.topic_config_table[topic]
-                if header.is_order and not config.order:
-                    continue
-                queues = self._queues(topic, config.write_queue_nums)
-                table = {queue: self._offsets_of(group, queue) for queue in queues}
-                behind += sum(offsets.broker_offset - offsets.consumer_offset for offsets in table.values())
-                rate = self._stats.tps_group_get_nums(group, topic, now)
-                rows.append(ConsumeStats(offset_table=table, consume_tps=rate))
-            groups.append({group: rows})
-        return success(
-            ConsumeStatsList(consume_stats_list=groups, broker_addr=self._config.broker_addr, total_diff=behind)
-        )
-
-    def _consume_time_span(self, header: QueryConsumeTimeSpanRequestHeader, now: int) -> RemotingCommand:
-        """Store times of the first, the last and the last consumed message of each queue."""
-        topic, store = header.topic, self._store
-        config = self._topics.select_topic_config(topic)
-        if config is None:
-            return _no_topic(topic)
-        spans = []
-        for number in range(config.write_queue_nums):
-            earliest = store.get_earliest_message_time(topic, number)
-            highest = store.get_max_offset_in_queue(topic, number)
-            consumed = self._offsets.query_offset(header.group, topic, number)
-            span = QueueTimeSpan(
-                message_queue=MessageQueue(topic, self._config.broker_name, number),
-                min_time_stamp=earliest,
-                max_time_stamp=store.get_message_store_time_stamp(topic, number, highest - 1),
-                consume_time_stamp=(
-                    store.get_message_store_time_stamp(topic, number, consumed - 1) if consumed > 0 else earliest
-                ),
-            )
-            if consumed < highest:
-                span.delay_time = now - store.get_message_store_time_stamp(topic, number, consumed)
-            spans.append(span)
-        return success(QueryConsumeTimeSpanBody(consume_time_span_set=spans))
-
     def _consume_by_who(self, header: QueryTopicConsumeByWhoRequestHeader, _now: int) -> RemotingCommand:
         """Groups online that subscribe to a topic, and groups that have offsets of it."""
         topic, consumers = header.topic, self._consumers.consumer_table
         groups = {group for group, info in consumers.items() if topic in info.subscription_table}
         groups.update(group for other, group in self._offsets.topics_and_groups() if other == topic)
         return success(GroupList(group_list=hash_map_order(sorted(groups))))
-
-    def _correction_offset(self, header: QueryCorrectionOffsetHeader, _now: int) -> RemotingCommand:
-        """The lowest offset of all groups, queue by queue, where it does not hold a group back."""
-        lowest = self._min_offset_in_all_groups(header.topic, header.filter_groups)
-        for queue_id, offset in (self._offsets.query_offsets(header.compare_group, header.topic) or {}).items():
-            if queue_id not in lowest:
-                raise ProcessorError(NULL_POINTER)
-            if lowest[queue_id] > offset:
-                lowest[queue_id] = LONG_MAX
-        return success(QueryCorrectionOffsetBody(correction_offsets=dict(sorted(lowest.items()))))
-
-    def _min_offset_in_all_groups(self, topic: str, filter_groups: str | None) -> dict[int, int]:
-        """Return, for each queue of a topic, the lowest committed offset that is not below the queue's first message.
-
-        4.8.0 forgets the offsets of the groups named in `filter_groups` (with commas) for good, and so does this.
-        Raises ProcessorError for a key without a group, where Java throws.
-        """
-        offset_table = self._offsets.offset_table
-        if not is_blank(filter_groups):
-            for group in split(filter_groups or "", ","):
-                for key in list(offset_table):
-                    parts = split(key, TOPIC_GROUP_SEPARATOR)
-                    if len(parts) == 1:
-                        raise ProcessorError(
-                            "java.lang.ArrayIndexOutOfBoundsException: Index 1 out of bounds for length 1"
-                        )
-                    if parts[1] == group:
-                        del offset_table[key]
-        lowest: dict[int, int] = {}
-        for key, offsets in offset_table.items():
-            if split(key, TOPIC_GROUP_SEPARATOR)[:1] != [topic]:
-                continue
-            for queue_id, offset in offsets.items():
-                if offset >= self._store.get_min_offset_in_queue(topic, queue_id):
-                    lowest[queue_id] = min(offset, lowest.get(queue_id, LONG_MAX))
-        return lowest
-
-    def _clone_group_offset(self, header: CloneGroupOffsetRequestHeader, _now: int) -> RemotingCommand:
-        """Give a group the committed offsets that another one has of a topic, instead of its own.
-
-        Without a topic 4.8.0 walks over all topics of the source and clones the offsets of the topic "null": nothing.
-        """
-        offset_table = self._offsets.offset_table
-        topics = [header.topic or ""]
-        if is_blank(header.topic):
-            topics = self._offsets.which_topic_by_consumer(header.src_group)
-        for topic in topics:
-            if self._topics.select_topic_config(topic) is None:
-                continue
-            if header.offline or self._is_subscribed(header.src_group, topic):
-                offsets = offset_table.get(f"{header.topic}{TOPIC_GROUP_SEPARATOR}{header.src_group}")
-                if offsets is not None:
-                    offset_table[f"{header.topic}{TOPIC_GROUP_SEPARATOR}{header.dest_group}"] = dict(offsets)
-        return success()
 
     def _consumed_topics(self, group: str, topic: str | None) -> list[str]:
         """Return `topic`, or all that a group has offsets of, without those unknown or not subscribed to (any more)."""

@@ -16,7 +16,6 @@ from rmqlab.protocol.admin_headers import (
 )
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import CommandHeader
-from rmqlab.protocol.route import TopicList
 from rmqlab.protocol.serializable import to_json
 from rmqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig
 
@@ -42,11 +41,8 @@ class AdminTopics:
         tables = broker.tables
         self.handlers: dict[int, Handler] = {
             RequestCode.DELETE_TOPIC_IN_BROKER: with_header(DeleteTopicRequestHeader, self._delete_topic),
-            RequestCode.CLEAN_UNUSED_TOPIC: without_header(self._clean_unused_topic),
-            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: without_header(self._clean_expired_consume_queue),
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._create_group,
             RequestCode.DELETE_SUBSCRIPTIONGROUP: with_header(DeleteSubscriptionGroupRequestHeader, self._delete_group),
-            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: without_header(self._system_topics),
             # These are alive: what is told of them is how they are now.
             RequestCode.GET_ALL_TOPIC_CONFIG: without_header(
                 lambda: success(tables.topics().encode(), CommandHeader())
@@ -62,17 +58,9 @@ class AdminTopics:
         if refusal is not None:
             return system_error(refusal)
         self._topics.delete_topic_config(header.topic)
-        self._clean_unused_topic()
+        self._clean_service.clean_unused_topic(self._topics.topic_config_table)
         if self._config.auto_delete_unused_stats:
             self._stats.on_topic_deleted(header.topic)
-        return success()
-
-    def _clean_unused_topic(self) -> RemotingCommand:
-        self._clean_service.clean_unused_topic(self._topics.topic_config_table)
-        return success()
-
-    def _clean_expired_consume_queue(self) -> RemotingCommand:
-        self._clean_service.clean_expired_consumer_queue()
         return success()
 
     def _create_group(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
@@ -85,10 +73,6 @@ class AdminTopics:
         if self._config.auto_delete_unused_stats:
             self._stats.on_group_deleted(header.group_name)
         return success()
-
-    def _system_topics(self) -> RemotingCommand:
-        """The names nobody may create or delete."""
-        return success(TopicList(topic_list=hash_map_order(sorted(self._topics.system_topics))))
 
 
 # The table's length when `Configuration` fills its properties; it decides the order of the lines.

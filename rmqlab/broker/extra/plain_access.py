@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.broker.processor import ProcessorError
 from rmqlab.errors import BadInput
 from rmqlab.message.java import hash_map_order, is_blank
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
@@ -19,17 +20,17 @@ from rmqlab.protocol.acl import ACCESS_KEY, SIGNATURE, signature, signed_content
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.topic_config import DataVersion
 
 if TYPE_CHECKING:
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
 
     Matches = Callable[[str], bool]
 
 
 _EVERYBODY = {"*", "*.*.*.*", "*:*:*:*:*:*:*:*"}
-_IPV4_PARTS, _IPV6_PARTS = 4, 8
-_BYTE_MAX, _WORD_MAX = 0xFF, 0xFFFF
+_IPV4_PARTS = 4
+_BYTE_MAX = 0xFF
 
 
 class AclError(BadInput):
@@ -37,7 +38,10 @@ class AclError(BadInput):
 
 
 def white_addresses(pattern: str | None) -> Matches:
-    """Return what tells whether an address ("10.1.2.3") fits a pattern. Raises AclError for one that is none."""
+    """Return what tells whether an address ("10.1.2.3") fits a pattern. Raises AclError for one that is none.
+
+    Ranges are of IPv4; 4.8.0 knows them of IPv6 too.
+    """
     if pattern is None or is_blank(pattern):
         return lambda _address: False
     if pattern in _EVERYBODY:
@@ -91,53 +95,32 @@ def _expand(address: str) -> str:
 
 
 def _range(pattern: str) -> Matches:
-    is_v6 = ":" in pattern
-    mark, parts_wanted, highest, base = (
-        (":", _IPV6_PARTS, _WORD_MAX, 16) if is_v6 else (".", _IPV4_PARTS, _BYTE_MAX, 10)
-    )
-    parts = _groups(pattern) if is_v6 else [part.strip() for part in pattern.split(mark)]
+    """IPv4 addresses whose first part with "*" or "low-high" is in that range, and those before it the same."""
+    parts = [part.strip() for part in pattern.split(".")]
     at = next((index for index, part in enumerate(parts) if index and ("*" in part or "-" in part)), None)
-    if len(parts) != parts_wanted or at is None or any(_number(part, base, highest) is None for part in parts[:at]):
+    if len(parts) != _IPV4_PARTS or at is None:
         raise AclError(f"Netaddress examine scope Exception netaddress is {pattern}")
-    low, high = _bounds(parts[at], base, highest)
-    head = [_number(part, base, highest) for part in parts[:at]]
+    head = [_number(part, pattern) for part in parts[:at]]
+    low, high = (0, _BYTE_MAX) if parts[at] == "*" else [_number(text, pattern) for text in parts[at].split("-", 1)]
+    if low > high:
+        raise AclError(f"RangeRemoteAddressStrategy netaddress examine scope Exception value {parts[at]} ")
 
     def matches(address: str) -> bool:
-        if _version(address) != (6 if is_v6 else 4):
+        if _version(address) != 4:
             return False
-        numbers = [int(part, base) for part in _expand(address).split(mark)]
+        numbers = [int(part) for part in address.split(".")]
         return numbers[:at] == head and low <= numbers[at] <= high
 
     return matches
 
 
-def _groups(pattern: str) -> list[str]:
-    """The eight groups of an IPv6 pattern; what stands behind a range counts as one group each."""
-    if "::" not in pattern:
-        return pattern.split(":")
-    left, right = pattern.split("::", 1)
-    before, after = [part for part in left.split(":") if part], [part for part in right.split(":") if part]
-    return [*before, *["0"] * (_IPV6_PARTS - len(before) - len(after)), *after]
+def _number(text: str, pattern: str) -> int:
+    if not text.isdecimal() or int(text) > _BYTE_MAX:
+        raise AclError(f"Netaddress examine scope Exception netaddress is {pattern}")
+    return int(text)
 
 
-def _bounds(part: str, base: int, highest: int) -> tuple[int, int]:
-    if part == "*":
-        return 0, highest
-    low, high = (_number(text, base, highest) for text in (part.split("-", 1) if "-" in part else ("", "")))
-    if low is None or high is None or low > high:
-        raise AclError(f"RangeRemoteAddressStrategy netaddress examine scope Exception value {part} ")
-    return low, high
-
-
-def _number(text: str, base: int, highest: int) -> int | None:
-    try:
-        number = int(text, base)
-    except ValueError:
-        return None
-    return number if 0 <= number <= highest else None
-
-
-DENY, ANY, PUB, SUB = 1, 2, 4, 8
+DENY, PUB, SUB = 1, 4, 8
 KEY_MIN_LENGTH = 6
 ADMIN_CODES = frozenset({
     RequestCode.UPDATE_AND_CREATE_TOPIC, RequestCode.UPDATE_BROKER_CONFIG, RequestCode.DELETE_TOPIC_IN_BROKER,
@@ -167,7 +150,6 @@ class PlainPermissionManager:
     def __init__(self, rules: object) -> None:
         """Read the content of plain_acl.yml. Raises AclError for what 4.8.0 does not take."""
         self.rules: dict[str, Any] = {}
-        self.data_version = DataVersion()
         self._white: list[Callable[[str], bool]] = []
         self._accounts: dict[str, PlainAccount] = {}
         self.load(rules)
@@ -180,13 +162,16 @@ class PlainPermissionManager:
             )
         white = [white_addresses(str(one)) for one in _list(rules, "globalWhiteRemoteAddresses")]
         accounts = [_account(one) for one in _list(rules, "accounts")]
-        versions = _list(rules, "dataVersion")
-        if versions and isinstance(versions[0], Mapping):
-            self.data_version = DataVersion(
-                timestamp=int(versions[0].get("timestamp", 0)), counter=int(versions[0].get("counter", 0))
-            )
         self.rules, self._white = dict(rules), white
         self._accounts = {account.access_key: account for account in accounts}
+
+    def before_request(self, channel: Channel, command: RemotingCommand, _now: int) -> None:
+        """Let a request pass; give it to a broker as one of its `rpc_hooks`. Raises ProcessorError if it may not."""
+        if not command.is_response:
+            try:
+                self.validate(command, channel.remote_address)
+            except AclError as error:
+                raise ProcessorError(f"org.apache.rocketmq.acl.common.AclException: {error}") from error
 
     def validate(self, command: RemotingCommand, remote_address: str) -> None:
         """Let a request from "ip:port" pass. Raises AclError with 4.8.0's text when it may not."""
@@ -303,6 +288,4 @@ def _check(account: PlainAccount, code: int, needed: Needed) -> None:
 
 
 def _allows(needed: int, owned: int) -> bool:
-    if owned & DENY:
-        return False
-    return bool(owned & (PUB | SUB)) if needed & ANY else bool(needed & owned)
+    return not owned & DENY and bool(needed & owned)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.extra.access_control import AccessControl
 from rmqlab.broker.extra.admin_clients import AdminClients
 from rmqlab.broker.extra.admin_consumers import AdminConsumers
 from rmqlab.broker.extra.admin_topics import AdminTopics, Configuration
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 class Extras:
     """The extras that whoever runs a broker sets up or looks into."""
 
-    access_control: AccessControl
     configuration: Configuration
     filter_server_manager: FilterServerManager
     runtime_info: RuntimeInfo
@@ -34,13 +32,13 @@ class Extras:
 
 
 def register_extras(broker: Broker, stats: BrokerStatsManager | None = None) -> Extras:
-    """Have a broker answer everything that 4.8.0 answers; `stats` counts, if not a new one."""
+    """Have a broker answer what real clients and the admin tool ask; `stats` counts, if not a new one."""
     stats = stats or BrokerStatsManager(broker.config.broker_cluster_name, broker.now)
     register_stats(broker, stats)
     configuration, runtime_info = register_admin(broker, stats)
     register_transactions(broker, stats)
     broker.register_processor(ReplyMessageProcessor(broker).handlers)
-    return Extras(register_access_control(broker), configuration, register_filter_servers(broker), runtime_info, stats)
+    return Extras(configuration, register_filter_servers(broker), runtime_info, stats)
 
 
 def register_stats(broker: Broker, stats: BrokerStatsManager) -> None:
@@ -50,7 +48,7 @@ def register_stats(broker: Broker, stats: BrokerStatsManager) -> None:
 
 
 def register_admin(broker: Broker, stats: BrokerStatsManager) -> tuple[Configuration, RuntimeInfo]:
-    """Answer the admin tool, but for access control."""
+    """Answer the admin tool."""
     configuration = Configuration(broker)
     runtime_info = RuntimeInfo(broker, configuration)
     broker.rpc_hooks.append(runtime_info.before_request)
@@ -65,14 +63,6 @@ def register_admin(broker: Broker, stats: BrokerStatsManager) -> tuple[Configura
     ):
         broker.register_processor(part.handlers)
     return configuration, runtime_info
-
-
-def register_access_control(broker: Broker) -> AccessControl:
-    """Check who may do what, as soon as there are rules."""
-    access_control = AccessControl(broker.config)
-    broker.rpc_hooks.append(access_control.before_request)
-    broker.register_processor(access_control.handlers)
-    return access_control
 
 
 def register_transactions(broker: Broker, stats: BrokerStatsManager) -> None:

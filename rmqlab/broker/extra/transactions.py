@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import NOT_SET, NULL_POINTER, ProcessorError, require, success, system_error, with_header
-from rmqlab.message.ids import MessageIdError, decode_message_id
 from rmqlab.message.java import NumberFormatError, parse_int
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_PRODUCER_GROUP,
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
-    PROPERTY_TRANSACTION_CHECK_TIMES,
     PROPERTY_TRANSACTION_PREPARED,
     in_hash_map_order,
     properties_to_string,
@@ -28,7 +26,6 @@ from rmqlab.message.sysflag import (
     reset_transaction_value,
 )
 from rmqlab.message.topics import TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
-from rmqlab.protocol.admin_headers import ResumeCheckHalfMessageRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
@@ -72,9 +69,6 @@ class TransactionalMessageService:
         self._store_host = store_host
         self.handlers: dict[int, Handler] = {
             RequestCode.END_TRANSACTION: with_header(EndTransactionRequestHeader, self._end_transaction),
-            RequestCode.RESUME_CHECK_HALF_MESSAGE: with_header(
-                ResumeCheckHalfMessageRequestHeader, self._resume_check_half_message
-            ),
         }
 
     def prepare_message(self, message: MessageExtBrokerInner, now: int) -> PutMessageResult:
@@ -131,22 +125,6 @@ class TransactionalMessageService:
             ),
             now,
         )
-
-    def _resume_check_half_message(self, header: ResumeCheckHalfMessageRequestHeader, now: int) -> RemotingCommand:
-        """Put a half message that was checked too often back where it is checked again."""
-        try:
-            offset = decode_message_id(header.msg_id or "").offset
-        except MessageIdError:
-            offset = -1
-        message = self._store.look_message_by_offset(offset) if offset >= 0 else None
-        if message is None:
-            return system_error("Exception was thrown when putting message back to RMQ_SYS_TRANS_HALF_TOPIC.")
-        again = renewed(message, message.properties | {PROPERTY_TRANSACTION_CHECK_TIMES: "0"})
-        again.topic, again.queue_id = TRANS_HALF_TOPIC, 0
-        again.flag, again.reconsume_times = message.flag, message.reconsume_times
-        if self._store.put_message(again, now).status is PutMessageStatus.PUT_OK:
-            return success()
-        return system_error("Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed.")
 
 
 def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader) -> str | None:

@@ -219,9 +219,7 @@ class ReplayedBroker(Broker):
         self._dispatched = request.topic, request.queue_id
 
 
-SAMPLED = frozenset({
-    RequestCode.GET_CONSUME_STATS, RequestCode.VIEW_BROKER_STATS_DATA, RequestCode.GET_BROKER_CONSUME_STATS,
-})  # fmt: skip
+SAMPLED = frozenset({RequestCode.GET_CONSUME_STATS, RequestCode.VIEW_BROKER_STATS_DATA})
 PERIOD_MS = 10_000
 
 

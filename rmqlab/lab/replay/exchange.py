@@ -28,16 +28,12 @@ READS = frozenset({
     RequestCode.GET_EARLIEST_MSG_STORETIME, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.GET_CONSUMER_LIST_BY_GROUP,
     RequestCode.CHECK_CLIENT_CONFIG, RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST,
     RequestCode.GET_PRODUCER_CONNECTION_LIST, RequestCode.GET_CONSUME_STATS, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
-    RequestCode.GET_BROKER_CONSUME_STATS, RequestCode.QUERY_CONSUME_TIME_SPAN, RequestCode.QUERY_CONSUME_QUEUE,
-    RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, RequestCode.GET_ALL_CONSUMER_OFFSET,
-    RequestCode.GET_ALL_DELAY_OFFSET, RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, RequestCode.GET_BROKER_CONFIG,
+    RequestCode.QUERY_CONSUME_QUEUE, RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+    RequestCode.GET_ALL_CONSUMER_OFFSET, RequestCode.GET_ALL_DELAY_OFFSET, RequestCode.GET_BROKER_CONFIG,
     RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.VIEW_BROKER_STATS_DATA,
 })  # fmt: skip
-# Requests that the broker passes on to a client, or asks clients about, before it answers.
-CALLS = frozenset({
-    RequestCode.GET_CONSUMER_RUNNING_INFO, RequestCode.CONSUME_MESSAGE_DIRECTLY,
-    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
-})  # fmt: skip
+# Requests that the broker passes on to a client before it answers.
+CALLS = frozenset({RequestCode.GET_CONSUMER_RUNNING_INFO})
 PUTS = frozenset({
     RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
     RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
@@ -215,7 +211,7 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
         return [("lock", _lock_group(command))]
     if code == RequestCode.UPDATE_AND_CREATE_TOPIC:
         return [("topic", str(fields.get("topic")))]
-    if code in {RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS}:
+    if code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
         return [("group", str(fields.get("group")))]
     domains: list[Domain] = [LOG] if code in READS else []
     if fields.get("consumerGroup") is not None:

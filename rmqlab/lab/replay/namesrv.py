@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 CHANGES = frozenset({
     RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER, RequestCode.PUT_KV_CONFIG,
     RequestCode.DELETE_KV_CONFIG, RequestCode.WIPE_WRITE_PERM_OF_BROKER, RequestCode.DELETE_TOPIC_IN_NAMESRV,
-    RequestCode.UPDATE_NAMESRV_CONFIG,
 })  # fmt: skip
 _ADDRESSES = re.compile(r'(?<=")[^"\s]+:\d{1,5}(?=")')
 

@@ -118,7 +118,6 @@ OF_INSTALLATION = OF_MACHINE | {
 }  # fmt: skip
 # A sample taken a few ms late changes a rate by that part of its span, which is 10 s at least.
 _RATE_TOLERANCE = Decimal("0.002")
-_CLOCK_MS = 1_000
 
 
 def settle_body(request_code: int, expected: Any, got: Any, uses: Uses) -> None:
@@ -180,31 +179,13 @@ def _consume_stats(expected: dict[str, Any], got: dict[str, Any], uses: Uses) ->
     _rate(expected, got, "consumeTps", uses)
 
 
-def _broker_consume_stats(expected: dict[str, Any], got: dict[str, Any], uses: Uses) -> None:
-    for left, right in zip(expected.get("consumeStatsList") or (), got.get("consumeStatsList") or (), strict=False):
-        for group in left.keys() & right.keys():
-            for one, other in zip(left[group], right[group], strict=False):
-                _rate(one, other, "consumeTps", uses)
-
-
 def _stats_data(expected: dict[str, Any], got: dict[str, Any], uses: Uses) -> None:
     for span in expected.keys() & got.keys():
         _rate(expected[span], got[span], "tps", uses)
 
 
-def _time_span(expected: dict[str, Any], got: dict[str, Any], uses: Uses) -> None:
-    spans = expected.get("consumeTimeSpanSet") or (), got.get("consumeTimeSpanSet") or ()
-    for left, right in zip(*spans, strict=False):
-        late, ours = left.get("delayTime"), right.get("delayTime")
-        if late != ours and isinstance(late, int) and isinstance(ours, int) and abs(late - ours) < _CLOCK_MS:
-            right["delayTime"] = late
-            uses[Tolerated.MEASURED] += 1
-
-
 _BODIES: dict[int, Callable[[dict[str, Any], dict[str, Any], Uses], None]] = {
     RequestCode.GET_BROKER_RUNTIME_INFO: _runtime_info,
     RequestCode.GET_CONSUME_STATS: _consume_stats,
-    RequestCode.GET_BROKER_CONSUME_STATS: _broker_consume_stats,
     RequestCode.VIEW_BROKER_STATS_DATA: _stats_data,
-    RequestCode.QUERY_CONSUME_TIME_SPAN: _time_span,
 }
