@@ -13,9 +13,10 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
-from rmqlab.lessons.check import CheckFailed, names_the_wrong_rules, needs_keys
+from rmqlab.lessons.answers import hunt_by_name, needs_keys, needs_rules
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.invariants import violations
-from rmqlab.lessons.mutants import WRONG, broken
+from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import broken_order, must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.swimlane import swimlane
@@ -23,7 +24,6 @@ from rmqlab.show.swimlane import swimlane
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rmqlab.lab.evidence import Line
     from rmqlab.lab.run import Run
 
 TOPIC, GROUP = "T", "G"
@@ -56,16 +56,12 @@ def played(
     return lab
 
 
-def _view(lab: Lab) -> RunView:
-    return RunView(lab.finish().run)
-
-
 # Predict.
 
 
 def predicted() -> RunView:
     """What is to be predicted: B starts first, tags come in turn."""
-    return _view(played("BA", ("tagA", "tagB") * 4))
+    return RunView(played("BA", ("tagA", "tagB") * 4).finish().run)
 
 
 def predict(answer: Any) -> str:
@@ -74,16 +70,12 @@ def predict(answer: Any) -> str:
     said = _places(answer, [fate.body for fate in reading.fates])
     for fate in reading.fates:
         if PLACES[said[fate.body]] is not fate.fate:
-            problem = f'{fate.body} ({fate.tag}) is not "{said[fate.body]}".'
-            raise CheckFailed(problem=problem, lines=_causes(reading))
+            # What decides the fates: who wrote the slot, who owns which queues, where the messages lie.
+            owners = {fact.source: fact for fact in reading.facts("rebalance")}
+            stored = [way_of(reading, one.body)[0] for one in reading.fates]
+            causes = [*lines([*reading.facts("subscription"), *owners.values()], reading), *stored]
+            raise CheckFailed(problem=f'{fate.body} ({fate.tag}) is not "{said[fate.body]}".', lines=causes)
     return "All eight messages end where you said."
-
-
-def _causes(reading: RunView) -> list[Line]:
-    """What decides the fates: who wrote the slot, who owns which queues, where the messages lie."""
-    owners = {fact.source: fact for fact in reading.facts("rebalance")}
-    stored = [way_of(reading, fate.body)[0] for fate in reading.fates]
-    return [*lines([*reading.facts("subscription"), *owners.values()], reading), *stored]
 
 
 def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
@@ -169,8 +161,7 @@ def unfair(run: Run) -> str | None:
 
 def protocol(answer: Any) -> str:
     """Rules with which each message goes once to a member that asked for it, in every order of frames."""
-    if not isinstance(answer, Rules):
-        raise CheckFailed('Give rules: rmqlab.RULES["4.8.0"].replace(...).')
+    needs_rules(answer)
     for order, seed in product(("AB", "BA"), (None, 1, 2)):
         run = played(order, rules=answer, seed=seed).finish().run
         problem = unfair(run)
@@ -187,13 +178,7 @@ def protocol(answer: Any) -> str:
 # Hunt.
 
 HUNTED = ("amber", "basalt", "coral", "dune", "ember")
-
-
-def bug_hunt(answer: Any) -> str:
-    """For each of ``HUNTED`` the name of the rule that is wrong in it."""
-    known = [one.name for one in fields(Rules) if callable(getattr(DEFAULT_RULES, one.name))]
-    names_the_wrong_rules(answer, {name: WRONG[name] for name in HUNTED}, known, _violation)
-    return f"You found all {len(HUNTED)} by what they do."
+RULE_NAMES = [one.name for one in fields(Rules) if callable(getattr(DEFAULT_RULES, one.name))]
 
 
 def hunted(rules: Rules = DEFAULT_RULES) -> Run:
@@ -213,5 +198,5 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     "01-steer": steer,
     "01-rule": rule,
     "01-protocol": protocol,
-    "01-bug-hunt": bug_hunt,
+    "01-bug-hunt": hunt_by_name(HUNTED, RULE_NAMES, _violation, f"You found all {len(HUNTED)} by what they do."),
 }

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.checkout import ROOT, is_checkout
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
 from rmqlab.filter.sql92.doctor import hint as hint_of
-from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_function, needs_keys
-from rmqlab.lessons.mutants import WRONG, broken
-from rmqlab.lessons.rule_judge import in_a_sentence
+from rmqlab.lessons.answers import HuntExample, hunt_by_example, in_a_sentence, needs_function, needs_keys
+from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.lessons.mutants import broken
+from rmqlab.lessons.rule_cases import vectors
 from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
 from rmqlab.show.expression_trees import expression_tree
@@ -61,17 +60,12 @@ def _small() -> Iterator[ComparisonCase]:
 
 
 def _recorded() -> Iterator[ComparisonCase]:
-    """Those of the vectors; nothing outside a checkout."""
-    path = ROOT / "data/golden/vectors/sql92_eval.jsonl"
-    if not is_checkout():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            vector = json.loads(line)
-            found = _VECTOR.fullmatch(vector["expr"])
-            if found and int(found[2]) > -(2**31):  # the literal of a lower one is read as a negated larger one
-                text = (vector["props"] or {}).get(found[1])
-                yield ComparisonCase(text, int(found[2]), THROWS if vector["error"] else vector["result"])
+    """Those of the vectors."""
+    for vector in vectors("sql92_eval"):
+        found = _VECTOR.fullmatch(vector["expr"])
+        if found and int(found[2]) > -(2**31):  # the literal of a lower one is read as a negated larger one
+            text = (vector["props"] or {}).get(found[1])
+            yield ComparisonCase(text, int(found[2]), THROWS if vector["error"] else vector["result"])
 
 
 def compare(answer: Any) -> str:
@@ -105,42 +99,21 @@ class Repair(NamedTuple):
     values: Mapping[str, tuple[str | None, ...]]
 
 
-def _number(text: str | None) -> float | None:
-    return None if text is None else float(text)
-
-
-def _not_one(message: Message) -> bool:
-    return message.get("a") != "1"
-
-
-def _over(message: Message) -> bool:
-    price = _number(message.get("price"))
-    return price is not None and price > 100
-
-
-def _vip(message: Message) -> bool:
-    return message.get("level") == "vip" or (message.get("city") == "Hangzhou" and message.get("age") == "18")
-
-
-def _tagged(message: Message) -> bool:
-    return message.get("TAGS") in {"TagA", "TagB"}
-
-
-def _open(message: Message) -> bool:
-    return message.get("state") != "closed"
-
-
 REPAIRS: Mapping[str, Repair] = {
-    "not one": Repair("NOT a = '1'", "every message whose a is not '1', those without a too", _not_one,
+    "not one": Repair("NOT a = '1'", "every message whose a is not '1', those without a too",
+                      lambda one: one.get("a") != "1",
                       {"a": (None, "1", "2", "x")}),
-    "price": Repair("price > 100", "price is there and above 100; prices may have decimals", _over,
+    "price": Repair("price > 100", "price is there and above 100; prices may have decimals",
+                    lambda one: "price" in one and float(one["price"]) > 100,
                     {"price": (None, "100", "100.0", "100.01", "101", "99.99", "1e3", "250")}),
     "vip": Repair("city = 'Hangzhou' AND age = 18 OR level = 'vip'",
-                  "everybody with level vip, and those of age 18 in Hangzhou; an age may be 'unknown'", _vip,
+                  "everybody with level vip, and those of age 18 in Hangzhou; an age may be 'unknown'",
+                  lambda one: one.get("level") == "vip" or (one.get("city"), one.get("age")) == ("Hangzhou", "18"),
                   {"level": (None, "vip", "none"), "city": (None, "Hangzhou"), "age": (None, "18", "19", "unknown")}),
-    "tags": Repair("TAGS = 'TagA || TagB'", "TagA or TagB", _tagged,
+    "tags": Repair("TAGS = 'TagA || TagB'", "TagA or TagB", lambda one: one.get("TAGS") in {"TagA", "TagB"},
                    {"TAGS": (None, "TagA", "TagB", "TagC", "TagA || TagB")}),
-    "open": Repair("state <> 'closed'", "every message that is not closed, those without a state too", _open,
+    "open": Repair("state <> 'closed'", "every message that is not closed, those without a state too",
+                   lambda one: one.get("state") != "closed",
                    {"state": (None, "closed", "open", "Closed")}),
 }  # fmt: skip
 
@@ -149,13 +122,12 @@ def repair(answer: Any) -> str:
     """An expression for each of ``REPAIRS`` that means what its author wanted: {name: expression}."""
     needs_keys(answer, REPAIRS)
     for name, wanted in REPAIRS.items():
-        _one_repair(name, wanted, answer[name])
+        _one_repair(name, wanted, str(answer[name]))
     return "All five mean what they say."
 
 
-def _one_repair(name: str, wanted: Repair, expression: object) -> None:
+def _one_repair(name: str, wanted: Repair, text: str) -> None:
     rule = f"What was meant: {wanted.meant}."
-    text = str(expression)
     try:
         compiled = compile_sql92(text)
     except MQFilterException as refusal:
@@ -175,15 +147,7 @@ def _one_repair(name: str, wanted: Repair, expression: object) -> None:
             raise CheckFailed(rule=rule, problem=wrong, picture=_tree(text, message))
 
 
-def hunt(answer: Any) -> str:
-    """For each wrong set of rules a condition and a message that show it, and the name of the rule that is wrong."""
-    needs_keys(answer, HUNTED)
-    for name in HUNTED:
-        _found(name, answer[name])
-    return f"You found all three: {', '.join(f'{name} in {next(iter(WRONG[name]))}' for name in HUNTED)}."
-
-
-def _found(name: str, given: Any) -> None:
+def _example(name: str, given: Any) -> HuntExample:
     """A condition, the properties of a message, and a rule's name."""
     match given:
         case (str() as text, dict() as message, str() as rule) if all(isinstance(one, str) for one in message.values()):
@@ -191,16 +155,12 @@ def _found(name: str, given: Any) -> None:
         case _:
             raise CheckFailed(f"{name}: give a condition, a message and a rule: {FORM}.")
     try:
-        ends = [_end(rules, text, message) for rules in (DEFAULT_RULES, broken(name))]
+        sound, here = (_end(rules, text, message) for rules in (DEFAULT_RULES, broken(name)))
     except BadInput as error:
         raise CheckFailed(f"{name}: the broker refuses {text!r}: {error}.") from error
-    picture = _tree(text, message)
-    if ends[0] == ends[1]:
-        problem = f"{name}: for {text} a message with {_told(message)} {ends[0]} in both."
-        raise CheckFailed(problem=problem, picture=picture)
-    if rule not in WRONG[name]:
-        problem = f"{name}: the message {ends[0]} in 4.8.0, and here it {ends[1]}; {rule} is as it should be."
-        raise CheckFailed(case="rule-is-sound", problem=problem, picture=picture)
+    same = f"{name}: for {text} a message with {_told(message)} {sound} in both."
+    differs = f"{name}: the message {sound} in 4.8.0, and here it {here}; {rule} is as it should be."
+    return HuntExample(sound, here, rule, same, differs, _tree(text, message))
 
 
 def _end(rules: Rules, text: str, message: Message) -> str:
@@ -219,4 +179,4 @@ def _told(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in properties.items()) or "no properties"
 
 
-CHECKS = {"03-compare": compare, "03-repair": repair, "03-hunt": hunt}
+CHECKS = {"03-compare": compare, "03-repair": repair, "03-hunt": hunt_by_example(HUNTED, _example)}

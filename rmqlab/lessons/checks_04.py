@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter
 from rmqlab.filter.murmur3 import murmur3_128
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, needs_keys
-from rmqlab.lessons.rule_cases import Case
+from rmqlab.lessons.answers import needs_keys
+from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.rule_cases import Case, vectors
 from rmqlab.lessons.rule_judge import differs_in_a_case
 from rmqlab.message.java import to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -34,7 +33,7 @@ REWRITTEN: Final[Mapping[str, Callable[..., Any]]] = {
     "is_matched_by_commit_log": lambda value: value is not False,
 }
 """The three rules as the exercise has them; one of them changes what a group receives."""
-GROUPS, MOST_BYTES, MOST_RATE = 200, 170, 0.05
+GROUPS, MAX_BYTES, MAX_RATE = 200, 170, 0.05
 
 
 def stages(answer: Any) -> str:
@@ -80,12 +79,11 @@ def positions(answer: Any) -> str:
 
 def _recorded() -> list[Case]:
     """Hash, k and m of the recorded keys with their positions, the easy ones first."""
-    found = []
-    for line in (folder("data") / "golden" / "vectors" / "bloom.jsonl").read_text(encoding="utf-8").splitlines():
-        case = json.loads(line)
-        if case["kind"] == "positions" and case["ok"]:
-            hash64 = murmur3_128(to_utf8(case["key"]))[0]
-            found.append(Case((hash64, case["k"], case["m"]), case["positions"]))
+    found = [
+        Case((murmur3_128(to_utf8(one["key"]))[0], one["k"], one["m"]), one["positions"])
+        for one in vectors("bloom")
+        if one["kind"] == "positions" and one["ok"]
+    ]
     return sorted(found, key=lambda case: (case.args[1], case.args[0]))
 
 
@@ -129,8 +127,8 @@ def settings(answer: Any) -> str:
         hint = f"The broker would not start: {error}."
         raise CheckFailed(hint, rule="1 to 99 %, one group or more (F-76).") from None
     size, rate = bloom.m // BITS_PER_BYTE, (1 - (1 - 1 / bloom.m) ** (bloom.k * GROUPS)) ** bloom.k
-    too_much = [f"{size} bytes a message are more than {MOST_BYTES}"] if size > MOST_BYTES else []
-    too_often = [f"{rate:.2%} false hits are more than {MOST_RATE:.0%}"] if rate > MOST_RATE else []
+    too_much = [f"{size} bytes a message are more than {MAX_BYTES}"] if size > MAX_BYTES else []
+    too_often = [f"{rate:.2%} false hits are more than {MAX_RATE:.0%}"] if rate > MAX_RATE else []
     if too_much or too_often:
         line = f"broker  k = {bloom.k} bits a group, m = {bloom.m} bits = {size} bytes for every message"
         raise CheckFailed(problem=f"{' and '.join(too_much + too_often)}.", lines=[line])

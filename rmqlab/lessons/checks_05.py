@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import CheckFailed, needs_function, needs_keys
-from rmqlab.lessons.rule_judge import called
+from rmqlab.lessons.answers import called, needs_function, needs_keys
+from rmqlab.lessons.check import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 MESSAGES, GROUPS = 100, 8
 STAGES: Final = ("decode", "bitmap", "write unit", "read unit", "check bits", "layer 2, off", "layer 2, on")
-WITH, WITHOUT = "with the switch", "without the switch"
-Cell = tuple[float, int, str]
+WAYS = {False: "without the switch", True: "with the switch"}
 
 
 def _article(ns: Sequence[float]) -> float:
@@ -54,9 +53,8 @@ def count(answer: Any) -> str:
         said = answer[name]
         if not isinstance(said, tuple | list) or len(said) != len(("without", "with")):
             raise CheckFailed(form)
-        for switch, number in zip((False, True), said, strict=True):
+        for (switch, way), number in zip(WAYS.items(), said, strict=True):
             if number != sum(evaluations(condition, GROUPS, MESSAGES, switch=switch)):
-                way = WITH if switch else WITHOUT
                 raise CheckFailed(problem=f"{name}, {way}: not {number} evaluations.", lines=_other_case())
     return "All four counts are what the broker did."
 
@@ -64,9 +62,8 @@ def count(answer: Any) -> str:
 def _other_case() -> list[str]:
     """What is evaluated in another case: 10 messages, of which one group wants every second."""
     told = []
-    for switch in (False, True):
+    for switch, way in WAYS.items():
         at_write, on_pull = evaluations("TAGS = 'B'", 1, 10, switch=switch, tags=("A", "B"))
-        way = WITH if switch else WITHOUT
         told.append(
             f"broker  10 messages, 1 group that wants half of them, {way}: {at_write} evaluations at the "
             f"write, {on_pull} on pull"

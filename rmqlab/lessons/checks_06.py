@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import OF_TASK, CheckFailed, names_the_wrong_rules
-from rmqlab.lessons.mutants import WRONG, broken
+from rmqlab.lessons.answers import hunt_by_name, needs_rules
+from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.clock_lanes import clock_lane
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Row = tuple[str, float, str]
 
-WITHIN_S, CLIENTS, LOST_IN_A_ROW, MOST_BEATS = 20, 10_000, 2, 4_000
+WITHIN_S, CLIENTS, LOST_IN_A_ROW, MAX_BEATS = 20, 10_000, 2, 4_000
 PERIODS = ("heartbeat_period_ms", "channel_expired_ms", "scan_period_ms", "rebalance_period_ms")
 TRIALS = 12
 HUNTED = ("kelp", "larch")
@@ -92,15 +93,14 @@ def _picture(rules: Rules, gone: bool) -> Picture:
 
 def periods(answer: Any) -> str:
     """Rules with four periods replaced, so that silence is dealt with within 20 s and within the budget."""
-    if not isinstance(answer, Rules):
-        raise CheckFailed('Give rules: rmqlab.RULES["4.8.0"].replace(heartbeat_period_ms=..., ...).')
+    needs_rules(answer, 'Give rules: rmqlab.RULES["4.8.0"].replace(heartbeat_period_ms=..., ...).')
     if answer.replace(**{name: getattr(DEFAULT_RULES, name) for name in PERIODS}) != DEFAULT_RULES:
         raise CheckFailed(f"Replace the four periods only: {', '.join(PERIODS)}.")
     beat, expiry, scan, rebalance = (getattr(answer, name) for name in PERIODS)
     if not all(isinstance(one, int) and one >= 1_000 for one in (beat, expiry, scan, rebalance)):
         raise CheckFailed("Periods are whole numbers of ms, 1,000 or more.")
-    if CLIENTS * 1_000 / beat > MOST_BEATS:
-        problem = f"{CLIENTS * 1_000 / beat:,.0f} heartbeats a second are more than {MOST_BEATS:,}."
+    if CLIENTS * 1_000 / beat > MAX_BEATS:
+        problem = f"{CLIENTS * 1_000 / beat:,.0f} heartbeats a second are more than {MAX_BEATS:,}."
         raise CheckFailed(case="cost", problem=problem)
     for wait_ms in range(0, scan, max(scan // 4, 1)):
         lab = group(answer, wait_ms=wait_ms)
@@ -139,12 +139,6 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
     return ((taken[0] - last) / 1_000 if taken else float("inf")), lab
 
 
-def hunt(answer: Any) -> str:
-    """Each broken broker's name, and the name of the rule that is wrong."""
-    names_the_wrong_rules(answer, {name: WRONG[name] for name in HUNTED}, SUSPECTS, _other_story)
-    return f"{', '.join(HUNTED)}: both found."
-
-
 def _other_story(name: str, said: str) -> CheckFailed:
     lab, sound = story(broken(name)), story(DEFAULT_RULES)
     return CheckFailed(
@@ -168,15 +162,15 @@ def story(rules: Rules) -> Lab:
 
 def _difference(sound: list[Row], found: list[Row]) -> list[str]:
     """The first thing that one of two stories has and the other has not."""
-
-    def line(row: Row) -> str:
-        return f"{row[1] / 1_000:.1f} s  {row[0]} {row[2]}"
-
     for name, rows, others in (("only here", found, sound), ("only on a sound broker", sound, found)):
-        extra = [row for row in rows if row not in others and row[2] != "heartbeat"]
-        if extra:
-            return [f"{name}  {line(extra[0])}"]
+        for who, t, what in rows:
+            if what != "heartbeat" and (who, t, what) not in others:
+                return [f"{name}  {t / 1_000:.1f} s  {who} {what}"]
     return []
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {"06-rule": is_expired, "06-periods": periods, "06-hunt": hunt}
+CHECKS: dict[str, Callable[[Any], str]] = {
+    "06-rule": is_expired,
+    "06-periods": periods,
+    "06-hunt": hunt_by_name(HUNTED, SUSPECTS, _other_story, f"{', '.join(HUNTED)}: both found."),
+}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import OF_TASK, CheckFailed, names_the_wrong_rules, needs_function
-from rmqlab.lessons.mutants import WRONG, broken
+from rmqlab.lessons.answers import called, hunt_by_name, needs_function
+from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import broken_order
-from rmqlab.lessons.rule_judge import called
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.properties import every_queue_owned, one_owner
 from rmqlab.show.allotments import allotment_grid
@@ -23,7 +23,7 @@ GROUPS = (("A",), ("A", "B"), ("A", "B", "C"), ("ann", "bob", "eve", "joe"), ("n
 NUMBERS = (1, 4, 60)
 FAIR_FROM, FAIR = 60, 2  # from so many queues on nobody has more than twice the fair share
 # Task 2.
-IDS, QUEUES, LEAST = ("10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"), 8, 2
+IDS, QUEUES, MIN_MOVES = ("10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"), 8, 2
 HUNTED = ("olive", "poppy")
 SUSPECTS = ("allocate", "is_notified", "is_expired", "stamp_sub_version", "compute_pull_from_where")
 
@@ -51,11 +51,10 @@ def _shares(answer: Any, ids: Sequence[str], count: int) -> dict[str, list[int]]
     shares = {}
     for who in ids:
         told = f"{who} of {', '.join(ids)}, {count} queues: "
-        found = called(answer, who, list(range(count)), list(ids), told=told)
+        shares[who] = found = called(answer, who, list(range(count)), list(ids), told=told)
         if not isinstance(found, list) or not set(found) <= set(range(count)):
             problem = f"{told}it gives {found!r}."
             raise CheckFailed("The answer is a list with some of the queues in mq_all.", problem=problem)
-        shares[who] = found
     return shares
 
 
@@ -67,13 +66,9 @@ def _owned_once(shares: Mapping[str, Sequence[int]], ids: Sequence[str], count: 
     owners = _owners(shares, count)
     wrong = [queue for queue, who in enumerate(owners) if who not in ids]
     if wrong or any(len(set(share)) < len(share) for share in shares.values()):
-        who = owners[wrong[0]] if wrong else ""
-        told = who.replace("+", " and ") or "nobody"
-        raise CheckFailed(
-            case="once",
-            problem=f"{count} queues, members {', '.join(ids)}: queue {wrong[0] if wrong else '?'} belongs to {told}.",
-            picture=_picture("every member computes", owners, owners) if count <= NUMBERS[1] else None,
-        )
+        queue, who = (wrong[0], owners[wrong[0]]) if wrong else ("?", "")
+        told = f"queue {queue} belongs to {who.replace('+', ' and ') or 'nobody'}"
+        _wrong("once", told, ids, "every member computes", owners, owners)
 
 
 def _only_its_own_move(answer: Any, ids: Sequence[str], leaver: str, count: int) -> None:
@@ -82,11 +77,13 @@ def _only_its_own_move(answer: Any, ids: Sequence[str], leaver: str, count: int)
     moved = [queue for queue in range(count) if before[queue] not in {leaver, after[queue]}]
     if moved:
         told = f"{leaver} leaves, and queue {moved[0]} of {before[moved[0]]} moves"
-        raise CheckFailed(
-            case="leaver",
-            problem=f"{count} queues, members {', '.join(ids)}: {told}.",
-            picture=_picture(f"{leaver} leaves", before, after) if count <= NUMBERS[1] else None,
-        )
+        _wrong("leaver", told, ids, f"{leaver} leaves", before, after)
+
+
+def _wrong(case: str, told: str, ids: Sequence[str], title: str, before: list[str], after: list[str]) -> NoReturn:
+    count = len(before)
+    picture = _picture(title, before, after) if count <= NUMBERS[1] else None
+    raise CheckFailed(case=case, problem=f"{count} queues, members {', '.join(ids)}: {told}.", picture=picture)
 
 
 def _picture(title: str, before: list[str], after: list[str], name: str = "your strategy") -> Picture:
@@ -115,16 +112,10 @@ def newcomer(answer: Any) -> str:
 
     before, after = owners(IDS), owners([*IDS, answer])
     moved = sum(one != other for one, other in zip(before, after, strict=True))
-    if moved > LEAST:
+    if moved > MIN_MOVES:
         picture = _picture(f"{answer} joins", before, after, "the default")
         raise CheckFailed(problem=f"{moved} queues move.", picture=picture)
     return f"{moved} of {QUEUES} queues move: as few as the newcomer needs."
-
-
-def hunt(answer: Any) -> str:
-    """Each broken broker's name, and the name of the rule that is wrong."""
-    names_the_wrong_rules(answer, {name: WRONG[name] for name in HUNTED}, SUSPECTS, _other_ribbons)
-    return f"{', '.join(HUNTED)}: both found."
 
 
 def _other_ribbons(name: str, said: str) -> CheckFailed:
@@ -148,4 +139,8 @@ def story(rules: Rules) -> Lab:
     return lab
 
 
-CHECKS = {"07-rule": own_strategy, "07-newcomer": newcomer, "07-hunt": hunt}
+CHECKS = {
+    "07-rule": own_strategy,
+    "07-newcomer": newcomer,
+    "07-hunt": hunt_by_name(HUNTED, SUSPECTS, _other_ribbons, f"{', '.join(HUNTED)}: both found."),
+}

@@ -10,15 +10,14 @@ from rmqlab.filter.consistency import tell_apart
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_function
+from rmqlab.lessons.answers import needs_function
+from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.explanation import blame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
 
 TASK_GAP_S: Final = 12
@@ -91,21 +90,14 @@ def _schedules(found: Exploration) -> int:
     return sum(one.schedules or 0 for one in found.outcomes)
 
 
-def _with(rule: Any, first: str, budget: int) -> Exploration:
-    """Both start at once, in the order of `first`, on two queues, with `rule` for update_subscription."""
-    needs_function(rule, SHAPE)
-    rules = DEFAULT_RULES.replace(update_subscription=rule)
-    return meet(first, queues=2, gap_s=0, rules=rules).explore(budget=budget, samples=0)
-
-
-def _fates(found: FoundOutcome, fate: Fate) -> list[str]:
-    return [one.body for one in found.run.fates if one.fate is fate]
-
-
-def wrong_rule(answer: Callable[..., Any]) -> str:
-    """The rule that explains it: nobody gets a message and none is lost, whoever starts first."""
+def _rules(answer: Any) -> Rules:
     needs_function(answer, SHAPE)
-    rules = DEFAULT_RULES.replace(update_subscription=answer)
+    return DEFAULT_RULES.replace(update_subscription=answer)
+
+
+def wrong_rule(answer: Any) -> str:
+    """The rule that explains it: nobody gets a message and none is lost, whoever starts first."""
+    rules = _rules(answer)
     for seed in (None, *range(SEEDS)):
         for first in ("AB", "BA"):
             lab = meet(first, queues=2, rules=rules, seed=seed)
@@ -115,19 +107,22 @@ def wrong_rule(answer: Callable[..., Any]) -> str:
     return f"Every message waits, whoever starts first, in {2 * (1 + SEEDS)} runs."
 
 
-def own_rule(answer: Callable[..., Any]) -> str:
+def own_rule(answer: Any) -> str:
     """A rule for update_subscription with which every order ends alike, whoever starts first, and nothing waits."""
+    rules = _rules(answer)
+    labs = {first: meet(first, queues=2, gap_s=0, rules=rules) for first in ("AB", "BA")}
     ends: dict[str, FoundOutcome] = {}
     for budget in (FEW, ALL):
-        found = {first: _with(answer, first, budget) for first in ("AB", "BA")}
+        found = {first: lab.explore(budget=budget, samples=0) for first, lab in labs.items()}
         for first, explored in found.items():
             for one in explored.outcomes:
                 ends.setdefault(one.words, one)
                 if len(ends) > 1:
                     problem = f"Two orders end otherwise: {'; or '.join(ends)}."
                     raise CheckFailed(problem=problem, lines=one.blame(), picture=one.story())
-                if not one.outcome.consumed or _fates(one, Fate.WAITING):
-                    problem = f"{first[0]} first: {', '.join(_fates(one, Fate.WAITING))} wait for ever."
+                waiting = [fate.body for fate in one.run.fates if fate.fate is Fate.WAITING]
+                if not one.outcome.consumed or waiting:
+                    problem = f"{first[0]} first: {', '.join(waiting)} wait for ever."
                     raise CheckFailed(case="waits", problem=problem, picture=one.story())
     if not all(one.exhausted for one in found.values()):
         raise BadInput(f"after {ALL} runs the search is not at its end; give a simpler rule")

@@ -9,7 +9,8 @@ from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.scenario import Start, Stop
-from rmqlab.lessons.check import CheckFailed, needs_function
+from rmqlab.lessons.answers import needs_function, needs_rules
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rmqlab.show.figure import Picture
 
 OLD, NEW = "tagA", "tagB"
-SEEDS, ORDERS, LEAST = 4, 30, 8
+SEEDS, ORDERS, MIN_MESSAGES = 4, 30, 8
 
 
 def begin(rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
@@ -60,13 +61,19 @@ def _gone(lab: LabTables) -> list[str]:
     return [f"{fate.body} ({fate.tag}): {fate.fate}" for fate in lab.fates() if fate.lost or fate.fate == Fate.WAITING]
 
 
-def _runs(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> Iterator[tuple[str, list[str], Picture]]:
+def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[tuple[str, list[str], Picture]]:
     """Runs, each with what was lost: the usual one, some by chance, some orders of the explorer."""
     for seed in (None, *range(SEEDS)):
         lab = _played(change, rules, seed)
         yield "the usual run" if seed is None else f"a run with seed={seed}", _gone(lab), lab.timeline()
     for one in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
         yield "an order that the explorer found", one.lost, one.story()
+
+
+def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> None:
+    for where, gone, picture in _runs(change, rules):
+        if gone:
+            raise CheckFailed(problem=f"In {where} not taken:", lines=gone[:6], picture=picture)
 
 
 def procedure(answer: Any) -> str:
@@ -86,11 +93,11 @@ def procedure(answer: Any) -> str:
     if wrong:
         raise CheckFailed(f"In the end every member subscribes {NEW}.", problem=f"{', '.join(wrong)} does not.")
     for tag in (OLD, NEW):
-        if (sent := sum(row.tag == tag for row in lab.messages())) < LEAST:
-            raise CheckFailed(f"Messages keep coming: at least {LEAST} of each tag.", problem=f"{tag}: {sent} sent.")
-    for where, gone, picture in _runs(answer):
-        if gone:
-            raise CheckFailed(problem=f"In {where} not taken:", lines=gone[:6], picture=picture)
+        if (sent := sum(row.tag == tag for row in lab.messages())) < MIN_MESSAGES:
+            raise CheckFailed(
+                f"Messages keep coming: at least {MIN_MESSAGES} of each tag.", problem=f"{tag}: {sent} sent."
+            )
+    _loses_nothing(answer)
     return f"Nothing was lost in {1 + SEEDS} runs and {ORDERS} orders of the explorer, and somebody always ran."
 
 
@@ -100,11 +107,8 @@ def _same(kind: str, text: str) -> bool:
 
 def safe_rules(answer: Any) -> str:
     """Rules with which a rolling restart loses nothing while producers send both tags."""
-    if not isinstance(answer, Rules):
-        raise CheckFailed('Give rules: rmqlab.RULES["4.8.0"].replace(...).')
-    for where, gone, picture in _runs(rolling_restart, answer):
-        if gone:
-            raise CheckFailed(problem=f"In {where} not taken:", lines=gone[:6], picture=picture)
+    needs_rules(answer)
+    _loses_nothing(rolling_restart, answer)
     return f"Nothing was lost in {1 + SEEDS} runs and {ORDERS} orders of the explorer."
 
 

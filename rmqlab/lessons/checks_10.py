@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rmqlab.checkout import folder
-from rmqlab.lab.lab import Lab
+from rmqlab.lab.recorded.store import RECORDED
 from rmqlab.lab.replay.replay import replay
-from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_function, needs_keys
-from rmqlab.lessons.rule_judge import called
+from rmqlab.lessons.answers import called, needs_function, needs_keys, recorded
+from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rmqlab.lab.results import LabResult
 
 FROZEN = "p-freeze-067"
 NEAR_S = 5
@@ -24,20 +18,11 @@ SLOTS = ("p-article-000", "p-loss-002", "p-loss-005", "p-overlap-044")
 JUDGE = "noprop"
 
 
-def _set(name: str) -> Path:
-    return folder("data") / "golden" / "broker-4.8.0" / name
-
-
-@cache
-def _recorded(scenario: str) -> LabResult:
-    return Lab.from_recording(_set("base"), scenario)
-
-
 def silence(answer: Any) -> str:
     """Seconds from the freeze of A's connection until B had consumed what waited in A's queues."""
     if not isinstance(answer, int | float) or isinstance(answer, bool):
         raise CheckFailed("Give one number: seconds.", problem=f"{answer!r} is no number of seconds.", rule=OF_TASK)
-    run = _recorded(FROZEN)
+    run = recorded("base", FROZEN)
     frozen, last = run.events().where(ev="control")[0].t, max(row.t for row in run.consumed())
     here = (last - frozen) / 1_000
     if abs(answer - here) > NEAR_S:
@@ -51,8 +36,8 @@ def slots(answer: Any) -> str:
     """For each scenario of ``SLOTS`` the expression that was in the group's slot when the first message came."""
     needs_keys(answer, SLOTS, rule=OF_TASK)
     for name in SLOTS:
-        changes = _recorded(name).subscriptions()
-        first = min(message.t for message in _recorded(name).messages())
+        changes = recorded("base", name).subscriptions()
+        first = min(message.t for message in recorded("base", name).messages())
         here = [row.expression for row in changes if row.t < first][-1]
         if answer[name] != here:
             lines = [f"{row.t / 1_000:8.3f} s  {row.expression}" for row in changes]
@@ -64,7 +49,7 @@ def rule(answer: Any) -> str:
     """A rule `is_latest(held_version, pull_version)`, by which our broker answers as the recorded one did."""
     needs_function(answer, "Give the function itself: is_latest(held_version, pull_version).")
     called(answer, 1, 2, told="is_latest(1, 2): ")
-    result = replay(_set(JUDGE), rules=DEFAULT_RULES.replace(is_latest=answer))
+    result = replay(folder("data") / RECORDED / JUDGE, rules=DEFAULT_RULES.replace(is_latest=answer))
     codes = [one for one in result.differing if one.field == "code"]
     served = sum(one.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
     refused = sum(one.got == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)

@@ -7,16 +7,13 @@ is run in a lab.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
-from rmqlab.lab.recorded.accounts import recorded_accounts
-from rmqlab.lab.recorded.store import RECORDED
-from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_keys
+from rmqlab.lessons.answers import needs_keys, recorded
+from rmqlab.lessons.check import OF_TASK, CheckFailed
 
 if TYPE_CHECKING:
     from rmqlab.lab.results import LabResult
@@ -115,10 +112,8 @@ def _texts(given: Any) -> set[str]:
     return set(map(str, given))
 
 
-@lru_cache(maxsize=2)
 def _account(group: str) -> Run:
-    (account,) = recorded_accounts(folder("data") / RECORDED / "audit", [group.partition("_")[2]])
-    return account
+    return recorded("audit", group.partition("_")[2]).run
 
 
 def _lost(group: str) -> list[Any]:

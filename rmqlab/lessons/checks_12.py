@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.check import OF_TASK, CheckFailed, needs_function, rows_of
-from rmqlab.lessons.rule_judge import called
+from rmqlab.lessons.answers import called, needs_function, rows_of
+from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.spark.sweeps.results import stored_sweep
 from rmqlab.spark.sweeps.tag_group import TagGroup
 
@@ -18,7 +18,7 @@ CASES = {
     "last-member": ((3, 8, 0), (4, 6, 0), (5, 3, 0), (6, 16, 2), (7, 20, 1)),
 }
 RING, RING_QUEUES = (2, 3, 4, 5, 6), 12
-MOST_ALARMS, LATEST_MS = 1_000, 70_000
+MAX_ALARMS, LATEST_MS = 1_000, 70_000
 
 
 def law(answer: Any) -> str:
@@ -81,7 +81,7 @@ def query(answer: Any) -> str:
     if chosen is None:
         raise CheckFailed("The file has no such period and expiry.")
     name = f"{chosen['period_ms'] // 1_000} s and {chosen['expiry_ms'] // 1_000} s"
-    if chosen["false_expiries_an_hour"] >= MOST_ALARMS:
+    if chosen["false_expiries_an_hour"] >= MAX_ALARMS:
         problem = f"{name}: {chosen['false_expiries_an_hour']:,} false alarms an hour."
         raise CheckFailed(case="alarms", problem=problem)
     if chosen["detection_max_ms"] > LATEST_MS:
@@ -93,7 +93,7 @@ def query(answer: Any) -> str:
 
 
 def _is_within_bounds(row: dict[str, Any]) -> bool:
-    return bool(row["false_expiries_an_hour"] < MOST_ALARMS and row["detection_max_ms"] <= LATEST_MS)
+    return bool(row["false_expiries_an_hour"] < MAX_ALARMS and row["detection_max_ms"] <= LATEST_MS)
 
 
 CHECKS = {"12-law": law, "12-sweep": sweep, "12-query": query}

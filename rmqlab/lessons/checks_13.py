@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from math import ceil
 from typing import Any, Final
 
 from rmqlab.checkout import folder
-from rmqlab.lessons.check import OF_TASK, CheckFailed, rows_of
+from rmqlab.lab.fates import Fate
+from rmqlab.lessons.answers import needs_number, recorded, rows_of
+from rmqlab.lessons.check import OF_TASK, CheckFailed
 
 SCENARIO, TOPIC = "p-audit-006", "T_p-audit-006"
 PLACE = "cluster, 2 workers"
@@ -44,26 +45,16 @@ def query(answer: Any) -> str:
 
 
 def _recorded() -> tuple[Counter[int], Counter[int]]:
-    """Messages sent and messages that arrived, by queue, as the recording's events say."""
-    queue_of: dict[str, int] = {}
-    arrived: set[str] = set()
-    path = folder("data") / "golden" / "broker-4.8.0" / "audit" / "events.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            event = json.loads(line)
-            if event["id"] == SCENARIO and event["ev"] == "sent":
-                queue_of[event["msgId"]] = event["queue"]
-            elif event["id"] == SCENARIO and event["ev"] == "consume":
-                arrived.add(event["msgId"])
-    return Counter(queue_of.values()), Counter(queue_of[one] for one in arrived)
+    """Messages sent and messages that arrived, by queue, as the recording says."""
+    fates = recorded("audit", SCENARIO).run.fates
+    return Counter(one.queue for one in fates), Counter(one.queue for one in fates if one.fate is Fate.DELIVERED)
 
 
 def size(answer: Any) -> str:
     """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``, if each byte costs the upper bound."""
     fixed, data = measured()
     least = ceil(data / (LIMIT_S - fixed))
-    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
-        raise CheckFailed("Give a whole number of workers.", rule=OF_TASK)
+    needs_number(answer, "Give a whole number of workers.", least=1)
     if answer < least:
         lines = [f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes"]
         raise CheckFailed(problem=f"{answer} are too few.", lines=lines)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.diagnosis.doctor import doctor
 from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
-from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed, needs_function
+from rmqlab.lessons.answers import needs_function, needs_number
+from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import lint
@@ -45,20 +45,16 @@ def recorded(version: str) -> Diagnosis:
 def disagree(answer: Any) -> str:
     """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
     needs_function(answer, "Give a function of one argument, the members.", rule=OF_TASK)
-    numbers = count(1)
-    for where, members in _cases():
+    for number, (where, members) in enumerate(_cases(), 1):
         right, given = _disagreeing(members), answer({client: dict(asked) for client, asked in members.items()})
         if given is ...:
             raise CheckFailed(OPEN)
         if not isinstance(given, set | frozenset):
             raise CheckFailed("Return a set of topics.", rule=OF_TASK)
         if set(given) != right:
-            problem = f"Case {next(numbers)}, {where}: {members}: your rule gives {sorted(given) or 'no topic'}."
+            problem = f"Case {number}, {where}: {members}: your rule gives {sorted(given) or 'no topic'}."
             raise CheckFailed(problem=problem)
-        next(numbers)
-    return (
-        f"It agrees with rmqlab.lint in {next(numbers) - 1} groups, real ones of {' and '.join(VERSIONS)} among them."
-    )
+    return f"It agrees with rmqlab.lint in {number} groups, real ones of {' and '.join(VERSIONS)} among them."
 
 
 def _cases() -> Iterator[tuple[str, Members]]:
@@ -88,8 +84,7 @@ def _disagreeing(members: Members) -> set[str]:
 
 def lost(answer: Any) -> str:
     """How many entries of the group `Wider` on the real 5.3.3 were asked for and dropped: a whole number."""
-    if isinstance(answer, bool) or not isinstance(answer, int):
-        raise CheckFailed("Give a whole number.", rule=OF_TASK)
+    needs_number(answer, "Give a whole number.")
     version, name = COUNTED
     judged = next(group for group in recorded(version).groups if group.group == name)
     if answer != judged.lost:

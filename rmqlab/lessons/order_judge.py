@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.cluster import ClusterConfig
+from rmqlab.lessons.answers import in_a_sentence
 from rmqlab.lessons.check import THEIRS, CheckFailed
 from rmqlab.lessons.rule_cases import in_words
-from rmqlab.lessons.rule_judge import differs_in_a_case, in_a_sentence, rule_text
+from rmqlab.lessons.rule_judge import differs_in_a_case, kinds_of, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.search.explorer.explanation import blame
+from rmqlab.search.explorer.exploration import FoundOutcome
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab.search.explorer.timings import search_timing
 
 if TYPE_CHECKING:
+    from rmqlab.lab.lab import Lab
     from rmqlab.lab.run import Outcome, Run
     from rmqlab.lab.scenario import Scenario
 
 BUDGET = 2_000
 ORDERS = "Your rule must hold in every order of the frames. Which two could arrive the other way round?"
 _KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
-_KINDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "list[T]": (list,), "Table": (dict,)}
 Wanted = Callable[["Run"], str | None] | None  # what is wrong with a run, if anything is
-
-
-class HasScenario(Protocol):
-    """A `Lab`, or what is like one: it says what was done."""
-
-    def scenario(self) -> Scenario:
-        """What was done, as data."""
 
 
 def must_be_like(
     field: str,
     mine: Any,
-    labs: Sequence[HasScenario],
+    labs: Sequence[Lab],
     wanted: Wanted = None,
     *,
     order_hint: str = ORDERS,
@@ -60,69 +52,59 @@ def must_be_like(
         raise failed
 
 
-def broken_order(
-    labs: Sequence[HasScenario],
-    rules: Rules,
-    wanted: Wanted = None,
-    *,
-    hint: str = ORDERS,
-    budget: int = BUDGET,
-) -> CheckFailed | None:
+def broken_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted = None, *, hint: str = ORDERS) -> CheckFailed | None:
     """Try every order of what the `labs` did under a learner's `rules`; the smallest lab comes first.
 
     `wanted` says what is wrong with a run; without it only endings may come that the rules of 4.8.0 have too, and all
     of them. The answer's picture is the shortest order that breaks it.
 
     Raises:
-        ValueError: there are more orders than `budget` runs can try; the text says so.
+        ValueError: there are more orders than ``BUDGET`` runs can try; the text says so.
     """
-    fields = [
-        one.name for one in dataclasses.fields(rules) if getattr(rules, one.name) != getattr(DEFAULT_RULES, one.name)
-    ]
-    text = " ".join(rule_text(field) for field in fields if callable(getattr(rules, field)))
+    mine = {
+        one.name: rule
+        for one in dataclasses.fields(rules)
+        if callable(rule := getattr(rules, one.name)) and rule != getattr(DEFAULT_RULES, one.name)
+    }
     for lab in labs:
-        failed = _in_lab(lab, rules, fields, wanted, budget)
+        stopped: list[str] = []
+        guarded = {name: _guarded(name, rule, stopped) for name, rule in mine.items()}
+        failed = _in_lab(lab, rules.replace(**guarded), wanted, stopped)
         if failed is not None:
-            failed.hint, failed.rule = hint, text
+            failed.hint, failed.rule = hint, " ".join(map(rule_text, mine))
             return failed
     return None
 
 
-def _in_lab(lab: HasScenario, rules: Rules, fields: list[str], wanted: Wanted, budget: int) -> CheckFailed | None:
-    scenario = lab.scenario()
-    cluster: ClusterConfig = getattr(lab, "_cluster", None) or ClusterConfig()
-    stopped: list[str] = []
-    guarded = {
-        field: _guarded(getattr(rules, field), getattr(DEFAULT_RULES, field), stopped)
-        for field in fields
-        if callable(getattr(rules, field))
-    }
-    mine = dataclasses.replace(cluster, rules=rules.replace(**guarded))
-    known = _endings(scenario, cluster, budget) if wanted is None else set()
+def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> CheckFailed | None:
+    """What breaks the rules in this lab; `stopped` grows where one of them raises."""
+    settings = lab._cluster or ClusterConfig()  # noqa: SLF001 - a lab's settings, to try its scenario again
+    scenario, cluster = lab.scenario(), dataclasses.replace(settings, rules=rules)
+    known = _endings(scenario, cluster) if wanted is None else set()
     reached: set[Outcome] = set()
-    search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=mine)
-    for run in _runs(search, budget):  # those with fewer unusual choices first
+    search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=cluster)
+    for run in _runs(search):  # those with fewer unusual choices first
         text = _ending(known, run) if wanted is None else wanted(run)
         if stopped:
-            return CheckFailed(problem=stopped[0])
+            break
         if text is not None:
-            return _story(scenario, run, mine, text)
+            return _story(run, cluster, text)
         reached.add(run.outcome())
     if stopped:
         return CheckFailed(problem=stopped[0])
     if not search.exhausted:
-        return CheckFailed(problem=f"Your rule leads to more orders than {budget} runs can try.")
+        return CheckFailed(problem=f"Your rule leads to more orders than {BUDGET} runs can try.")
     missing = len(known - reached)
     if missing:
         return CheckFailed(problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
     return None
 
 
-def _runs(search: OpenSearch, budget: int) -> Iterator[Run]:
+def _runs(search: OpenSearch) -> Iterator[Run]:
     """The runs that end in a new way, as they are found."""
     seen = 0
     with gc_tuning():
-        while not search.exhausted and search.runs < budget:
+        while not search.exhausted and search.runs < BUDGET:
             search.step()
             yield from (ending.run for ending in search.endings[seen:])
             seen = len(search.endings)
@@ -135,26 +117,24 @@ def _key(run: Run) -> Hashable:
     return run.outcome(), fates, kinds
 
 
-def _endings(scenario: Scenario, cluster: ClusterConfig, budget: int) -> set[Outcome]:
+def _endings(scenario: Scenario, cluster: ClusterConfig) -> set[Outcome]:
     """How the scenario can end under the rules of 4.8.0."""
     key = (scenario.to_json(), repr(cluster.broker), repr(cluster.store))
     if key not in _KNOWN:
         sound = dataclasses.replace(cluster, rules=DEFAULT_RULES)
         search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=sound)
-        _KNOWN[key] = {run.outcome() for run in _runs(search, budget)}
+        endings = {run.outcome() for run in _runs(search)}
         if not search.exhausted:
-            del _KNOWN[key]
-            raise ValueError(f"{scenario.id} has more orders than {budget} runs can try: give a smaller lab")
+            raise ValueError(f"{scenario.id} has more orders than {BUDGET} runs can try: give a smaller lab")
+        _KNOWN[key] = endings
     return _KNOWN[key]
 
 
-def _story(scenario: Scenario, run: Run, cluster: ClusterConfig, text: str) -> CheckFailed:
-    from rmqlab.show.schedules.schedule_story import story_picture
-
-    told = replay_schedule(scenario, run.schedule, cluster=cluster)
-    usual = [f"unusual  {one.text}" for one in told.deviations] or ["This is the usual order."]
-    picture = story_picture(told, "The shortest order in which your rule goes wrong")
-    lines = [*usual, *blame(told.run), f"schedule  {run.schedule.to_json()}"]
+def _story(run: Run, cluster: ClusterConfig, text: str) -> CheckFailed:
+    found = FoundOutcome(run.outcome(), 0.0, 0, run, cluster=cluster)
+    usual = [f"unusual  {one.text}" for one in found.replayed().deviations] or ["This is the usual order."]
+    lines = [*usual, *found.blame(), f"schedule  {found.schedule.to_json()}"]
+    picture = found.story("The shortest order in which your rule goes wrong")
     return CheckFailed(problem=f"{text}.", lines=lines, picture=picture)
 
 
@@ -167,9 +147,10 @@ def _ending(known: set[Outcome], run: Run) -> str | None:
     return f"It ends in a way in which 4.8.0 never ends: {told}"
 
 
-def _guarded(mine: Any, real: Any, stopped: list[str]) -> Any:
+def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
     """The learner's rule; where it raises or answers with the wrong type, that is noted, and the real one goes on."""
-    kind = _KINDS.get(str(inspect.signature(real).return_annotation), ())
+    real = getattr(DEFAULT_RULES, field)
+    kind = kinds_of(real)
 
     @wraps(real)
     def guarded(*args: Any) -> Any:

@@ -52,10 +52,8 @@ def _wish(topic: str, text: str, version: int = 0) -> SubscriptionData:
 
 def _heartbeats() -> Iterator[Case]:
     """Nothing held, then another version of the same topic, then several topics."""
-    held = [None, *(_wish("T", "a", 5),)]
-    for before, version in product(held, (5, 4, 6)):
-        for text in ("a", "b"):
-            yield Case(({} if before is None else {"T": before}, [_wish("T", text, version)]))
+    for held, version, text in product(({}, {"T": _wish("T", "a", 5)}), (5, 4, 6), "ab"):
+        yield Case((held, [_wish("T", text, version)]))
     two = {"T": _wish("T", "a", 5), "U": _wish("U", "x", 5)}
     yield Case((two, []))
     yield Case((two, [_wish("T", "a", 5)]))
@@ -101,15 +99,18 @@ ANSWERS = {"is_matched_by_consume_queue": "by_consume_queue", "client_keeps": "b
 
 
 def vector_cases(field: str) -> Iterator[Case]:
-    """Inputs and answers of the real 4.8.0 jars for a rule; nothing where no vectors are, or outside a checkout."""
-    if field not in ANSWERS or not is_checkout():
-        return
-    with (ROOT / "data/golden/vectors/tags.jsonl").open(encoding="utf-8") as lines:
-        for vector in map(json.loads, lines):
-            if vector["kind"] != "match":
-                continue
+    """Inputs and answers of the real 4.8.0 jars for a rule; nothing where no vectors are."""
+    for vector in vectors("tags") if field in ANSWERS else ():
+        if vector["kind"] == "match":
             asked = build_subscription_data(None, "T", vector["subString"])
             asked.class_filter_mode = bool(vector["classFilterMode"])
             given = vector["tag"] if field == "client_keeps" else vector["tagsCode"]
             if field == "client_keeps" or not asked.class_filter_mode:
                 yield Case((asked, given), vector[ANSWERS[field]])
+
+
+def vectors(name: str) -> Iterator[dict[str, Any]]:
+    """The vectors of data/golden/vectors/NAME.jsonl; none outside a checkout."""
+    if is_checkout():
+        with (ROOT / "data" / "golden" / "vectors" / f"{name}.jsonl").open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import copy
 import inspect
-import linecache
 import re
-import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rmqlab.lessons.answers import in_a_sentence
 from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.lessons.rule_cases import CASES, UNKNOWN, Case, in_words, vector_cases
 from rmqlab.rules import DEFAULT_RULES
 
 ENDS = "Does every way through it end in return?"
+# The types of an answer, by those that the rule of 4.8.0 names.
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict, Mapping),
+}  # fmt: skip
 
 
 def differs_in_a_case(field: str, mine: object, cases: Iterable[Case] | None = None) -> CheckFailed | None:
@@ -36,7 +39,7 @@ def differs_in_a_case(field: str, mine: object, cases: Iterable[Case] | None = N
         return failed
     for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
-        problem = _answers(mine, args, right)
+        problem = _answers(mine, args, right, kinds_of(real))
         if problem:
             given = ", ".join(
                 f"{name}={in_words(value)}"
@@ -73,7 +76,12 @@ def _no_rule(real: object, mine: object, field: str) -> CheckFailed | None:
     return None
 
 
-def _answers(mine: Any, args: tuple[Any, ...], right: object) -> str:
+def kinds_of(real: Any) -> tuple[type, ...]:
+    """The types that an answer in place of this rule's may have; none: any."""
+    return KINDS.get(str(inspect.signature(real).return_annotation), ())
+
+
+def _answers(mine: Any, args: tuple[Any, ...], right: object, kinds: tuple[type, ...]) -> str:
     """What is wrong with the answer of a rule, or nothing."""
     given = copy.deepcopy(args)
     try:
@@ -82,56 +90,9 @@ def _answers(mine: Any, args: tuple[Any, ...], right: object) -> str:
         return in_a_sentence(error, mine)
     if answer is ... or answer is None:
         return f"your function gives {answer!r}. {ENDS}"
-    kind = _kind_of(right)
-    if kind and not isinstance(answer, kind):
-        return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kind[0].__name__}."
-    if _changed(args, given):
+    if kinds and not isinstance(answer, kinds):
+        return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kinds[0].__name__}."
+    if any(one != other for one, other in zip(args, given, strict=True) if isinstance(one, list | Mapping)):
         return "your function changes what it was given; make a new object and return that."
     same = list(answer) == right if isinstance(right, list) else answer == right
     return "" if same else f"your function gives {in_words(answer)}."
-
-
-def _kind_of(right: object) -> tuple[type, ...]:
-    if isinstance(right, bool):
-        return (bool,)
-    if isinstance(right, int):
-        return (int,)
-    if isinstance(right, list):
-        return (list, tuple)
-    return (dict, Mapping) if isinstance(right, Mapping) else ()
-
-
-def _changed(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-    return any(one != other for one, other in zip(before, after, strict=True) if isinstance(one, list | Mapping))
-
-
-def in_a_sentence(error: BaseException, mine: object) -> str:
-    """Where a learner's function stopped, by its own line, and why."""
-    file = getattr(getattr(mine, "__code__", None), "co_filename", None)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, NotImplementedError):
-        return "your function is not written yet."
-    if isinstance(error, RecursionError):
-        why = "it calls itself without an end"
-    if not frames or frames[-1].lineno is None:
-        return f"your function stops: {why}."
-    line = (frames[-1].line or linecache.getline(frames[-1].filename, frames[-1].lineno)).strip()
-    return (
-        f"your function stops at `{line}`: {why}."
-        if line
-        else f"your function stops in line {frames[-1].lineno}: {why}."
-    )
-
-
-def called(function: Any, *args: Any, told: str = "") -> Any:
-    """The answer of a learner's function; `told` says before an error with what it was called.
-
-    Raises:
-        CheckFailed: the function raises.
-    """
-    try:
-        return function(*args)
-    except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-        problem = f"{told}{in_a_sentence(error, function)}"
-        raise CheckFailed("Call your function by hand, with small inputs.", problem=problem) from None

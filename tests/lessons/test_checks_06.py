@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lessons.checks_06 import CLIENTS, MOST_BEATS, SUSPECTS
+from rmqlab.lessons.checks_06 import CLIENTS, MAX_BEATS, SUSPECTS
 from rmqlab.lessons.mutants import WRONG
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_periods_that_do_not_fit(changes, hint, problem):
     assert hint in found.hint
     assert problem in found.problem
     assert (found.picture is not None) == ("in a row" in problem or "12 runs" in problem)
-    assert CLIENTS / 3 < MOST_BEATS
+    assert CLIENTS / 3 < MAX_BEATS
 
 
 def test_the_hunt():

@@ -179,9 +179,10 @@ def test_what_stops_in_a_run_is_told():
     assert "it must be a bool" in failed.problem
 
 
-def test_a_lab_that_is_too_large_is_named():
+def test_a_lab_that_is_too_large_is_named(monkeypatch):
+    monkeypatch.setattr(order_judge, "BUDGET", 5)
     with pytest.raises(ValueError, match="more orders than 5 runs can try"):
-        broken_order([lab(2)], RULES.replace(client_keeps=keeps_all), budget=5)
+        broken_order([lab(2)], RULES.replace(client_keeps=keeps_all))
 
 
 def test_examples_of_docstrings():

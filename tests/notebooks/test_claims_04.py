@@ -10,7 +10,7 @@ import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.sql92 import compile_sql92
-from rmqlab.lessons.checks_04 import BOTH, CONDITION, EARLY, GROUPS, LATE, MOST_BYTES, MOST_RATE
+from rmqlab.lessons.checks_04 import BOTH, CONDITION, EARLY, GROUPS, LATE, MAX_BYTES, MAX_RATE
 from rmqlab.message.java import string_hash
 from rmqlab.store.config import MessageStoreConfig
 
@@ -323,14 +323,14 @@ def test_the_hunt(shown):
     "A larger number of expected groups would do it as well.",
 )
 def test_settings_for_many_groups():
-    assert (GROUPS, MOST_BYTES, MOST_RATE) == (200, 170, 0.05)
+    assert (GROUPS, MAX_BYTES, MAX_RATE) == (200, 170, 0.05)
 
     def rate(bloom):
         return (1 - (1 - 1 / bloom.m) ** (bloom.k * GROUPS)) ** bloom.k
 
     def fits(error_rate, expected):
         bloom = BloomFilter.create_by_fn(error_rate, expected)
-        return rate(bloom) <= MOST_RATE, bloom.m // 8 <= MOST_BYTES
+        return rate(bloom) <= MAX_RATE, bloom.m // 8 <= MAX_BYTES
 
     assert fits(5, GROUPS) == (False, True)
     assert fits(4, GROUPS) == (True, True)

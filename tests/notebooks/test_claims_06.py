@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.client.client_config import ClientConfig
-from rmqlab.lessons.checks_06 import CLIENTS, LOST_IN_A_ROW, MOST_BEATS, WITHIN_S, group, story
+from rmqlab.lessons.checks_06 import CLIENTS, LOST_IN_A_ROW, MAX_BEATS, WITHIN_S, group, story
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import RULES
 
@@ -211,7 +211,7 @@ def test_rule_and_periods():
     assert expiry_s + scan_s + rebalance_s <= WITHIN_S
     assert (LOST_IN_A_ROW + 1) * beat_s < expiry_s
     assert CLIENTS / beat_s == pytest.approx(10 * CLIENTS / 30)
-    assert CLIENTS / beat_s <= MOST_BEATS
+    assert CLIENTS / beat_s <= MAX_BEATS
     assert ClientConfig(heartbeat_broker_interval=3_000, rebalance_wait_interval=5_000) != ClientConfig()
     assert not [name for name in dir(BrokerConfig) if "expired" in name or "scan_not_active" in name]
 

@@ -10,7 +10,7 @@ import pytest
 import rmqlab
 from rmqlab.broker.admin_broker_processor import RebalanceLockManager
 from rmqlab.client import allocate as strategies
-from rmqlab.lessons.checks_07 import FAIR, FAIR_FROM, GROUPS, IDS, LEAST, QUEUES, story
+from rmqlab.lessons.checks_07 import FAIR, FAIR_FROM, GROUPS, IDS, MIN_MOVES, QUEUES, story
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 from rmqlab.rules import RULES
@@ -183,7 +183,7 @@ def test_storms(shown):
 def test_the_tasks():
     assert zlib.crc32(b"123456789") == 0xCBF43926  # the check value of CRC-32
     assert [len(ids) for ids in GROUPS] == [1, 2, 3, 4, 5]
-    assert (FAIR_FROM, FAIR, QUEUES, LEAST, len(IDS)) == (60, 2, 8, 2, 3)
+    assert (FAIR_FROM, FAIR, QUEUES, MIN_MOVES, len(IDS)) == (60, 2, 8, 2, 3)
     ids = sorted([*IDS, "10.0.0.25@N"])
     before = {queue: who for who in IDS for queue in RULE.allocate(who, list(range(QUEUES)), list(IDS))}
     mine = RULE.allocate("10.0.0.25@N", list(range(QUEUES)), ids)

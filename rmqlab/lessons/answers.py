@@ -1,0 +1,153 @@
+"""What the judges of tasks have in common: the form of an answer, a learner's function called, and the two hunts."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.checkout import folder
+from rmqlab.errors import BadInput
+from rmqlab.lab.lab import Lab
+from rmqlab.lab.recorded.store import RECORDED
+from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.lessons.mutants import WRONG
+from rmqlab.rules import Rules
+from rmqlab.show.figure import Picture
+
+if TYPE_CHECKING:
+    from rmqlab.lab.results import LabResult
+
+
+def needs_keys(answer: object, names: Iterable[str], form: str = "", *, rule: str = "") -> None:
+    """Raise `CheckFailed` unless the answer is a dict with just these keys; `form` says otherwise what to give."""
+    if not isinstance(answer, Mapping) or set(answer) != set(names):
+        raise CheckFailed(form or f"Give a dict with the keys {', '.join(map(repr, names))}.", rule=rule)
+
+
+def needs_function(
+    answer: object, form: str = "Give the function itself, not what it returns.", *, rule: str = ""
+) -> None:
+    """Raise `CheckFailed` unless the answer can be called; `form` says what to give."""
+    if not callable(answer):
+        raise CheckFailed(form, rule=rule)
+
+
+def needs_rules(answer: object, form: str = 'Give rules: rmqlab.RULES["4.8.0"].replace(...).') -> None:
+    """Raise `CheckFailed` unless the answer is a set of rules; `form` says what to give."""
+    if not isinstance(answer, Rules):
+        raise CheckFailed(form)
+
+
+def needs_number(answer: object, form: str, *, least: int | None = None) -> None:
+    """Raise `CheckFailed` with the task's rule unless the answer is a whole number, `least` or more."""
+    if not isinstance(answer, int) or isinstance(answer, bool) or (least is not None and answer < least):
+        raise CheckFailed(form, rule=OF_TASK)
+
+
+@lru_cache(maxsize=8)
+def recorded(name: str, scenario: str) -> LabResult:
+    """A scenario of the recorded set `name`, by the frames that real clients and the real broker exchanged."""
+    return Lab.from_recording(folder("data") / RECORDED / name, scenario)
+
+
+def rows_of(answer: Any) -> list[dict[str, Any]]:
+    """The rows of a Spark frame, a pandas frame, or a list of dicts.
+
+    Raises:
+        BadInput: the answer is none of these.
+    """
+    if hasattr(answer, "toPandas"):
+        answer = answer.toPandas()
+    if hasattr(answer, "to_dict"):
+        answer = answer.to_dict("records")
+    if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
+        raise BadInput("rows are a Spark frame, a pandas frame, or a list of dicts")
+    return answer
+
+
+def called(function: Any, *args: Any, told: str = "") -> Any:
+    """The answer of a learner's function; `told` says before an error with what it was called.
+
+    Raises:
+        CheckFailed: the function raises.
+    """
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
+        problem = f"{told}{in_a_sentence(error, function)}"
+        raise CheckFailed("Call your function by hand, with small inputs.", problem=problem) from None
+
+
+def in_a_sentence(error: BaseException, mine: object) -> str:
+    """Where a learner's function stopped, by its own line, and why."""
+    file = getattr(getattr(mine, "__code__", None), "co_filename", None)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, NotImplementedError):
+        return "your function is not written yet."
+    if isinstance(error, RecursionError):
+        why = "it calls itself without an end"
+    if not frames or frames[-1].lineno is None:
+        return f"your function stops: {why}."
+    line = (frames[-1].line or linecache.getline(frames[-1].filename, frames[-1].lineno)).strip()
+    return (
+        f"your function stops at `{line}`: {why}."
+        if line
+        else f"your function stops in line {frames[-1].lineno}: {why}."
+    )
+
+
+def hunt_by_name(
+    hunted: Iterable[str], suspects: Iterable[str], evidence: Callable[[str, str], CheckFailed], right: str
+) -> Callable[[Any], str]:
+    """A judge: for each lab of `hunted` the name of the rule that is wrong in it.
+
+    `evidence(lab, said)` is what is raised for another one of the `suspects`, `right` is said when all are found.
+    """
+    names, known = list(hunted), list(suspects)
+
+    def hunt(answer: Any) -> str:
+        needs_keys(answer, names)
+        for name, said in answer.items():
+            if said not in known:
+                raise CheckFailed(f"{name}: {said!r} is none of {', '.join(known)}.")
+        for name, said in answer.items():
+            if said not in WRONG[name]:
+                raise evidence(name, said)
+        return right
+
+    return hunt
+
+
+class HuntExample(NamedTuple):
+    """What is to show that a rule is wrong: how it ends in 4.8.0 and in the broken lab, and the `rule` that is meant.
+
+    `same` is told where both end alike, `differs` where they do not and the rule is a sound one.
+    """
+
+    sound: str
+    here: str
+    rule: str
+    same: str
+    differs: str
+    picture: Picture
+
+
+def hunt_by_example(hunted: Iterable[str], example: Callable[[str, Any], HuntExample]) -> Callable[[Any], str]:
+    """A judge: for each set of rules of `hunted` something that ends otherwise with it, and the rule that is wrong."""
+    names = list(hunted)
+
+    def hunt(answer: Any) -> str:
+        needs_keys(answer, names)
+        for name in names:
+            one = example(name, answer[name])
+            if one.sound == one.here:
+                raise CheckFailed(problem=one.same, picture=one.picture)
+            if one.rule not in WRONG[name]:
+                raise CheckFailed(case="rule-is-sound", problem=one.differs, picture=one.picture)
+        return f"You found all three: {', '.join(f'{name} in {next(iter(WRONG[name]))}' for name in names)}."
+
+    return hunt
