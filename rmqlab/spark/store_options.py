@@ -27,21 +27,17 @@ _LEAST_SPLIT: Final = 64 << 20
 _MIN_PARTITIONS: Final = 4
 
 
-class StoreOptionError(BadInput):
-    """An option of the data source that cannot be used."""
-
-
 class Options:
     """The options of one read, checked."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         known = {name.lower(): value for name, value in given.items()}
         if "path" not in known:
-            raise StoreOptionError("the store directory is missing: load(PATH)")
+            raise BadInput("the store directory is missing: load(PATH)")
         self.root = store_directory(known["path"])
         self.table = known.get("table", COMMIT_LOG).lower()
         if self.table not in TABLES:
-            raise StoreOptionError(f"no table {self.table!r}; there are {', '.join(TABLES)}")
+            raise BadInput(f"no table {self.table!r}; there are {', '.join(TABLES)}")
         self.columns = _list(known, "columns") or tuple(
             TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
         )
@@ -55,7 +51,7 @@ class Options:
         self.high = None if last is None else last + 1
         self.starting = known.get("startingoffset", "earliest").lower()
         if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
-            raise StoreOptionError(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
+            raise BadInput(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
         self._check(self.columns)
 
     def _check(self, columns: Sequence[str]) -> None:
@@ -65,7 +61,7 @@ class Options:
             is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
             if name not in known and not (self.table == COMMIT_LOG and is_property):
                 hint = f", and {PROPERTY_PREFIX}NAME for a property" if self.table == COMMIT_LOG else ""
-                raise StoreOptionError(f"{self.table} has no column {name!r}; there are {', '.join(known)}{hint}")
+                raise BadInput(f"{self.table} has no column {name!r}; there are {', '.join(known)}{hint}")
 
     def schema(self) -> pa.Schema:
         """Return the columns and their types."""
@@ -75,12 +71,12 @@ class Options:
         return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
 
     def with_schema(self, schema: StructType) -> Options:
-        """Return these options for the columns of a schema that Spark was given; raise `StoreOptionError`."""
+        """Return these options for the columns of a schema that Spark was given; raise `BadInput`."""
         self._check([one.name for one in schema])
         self.columns = tuple(one.name for one in schema)
         for one, ours in zip(schema, self.schema(), strict=True):
             if to_arrow_type(one.dataType) != ours.type:
-                raise StoreOptionError(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
+                raise BadInput(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
         return self
 
     def split_size(self, total: int) -> int:
@@ -97,7 +93,7 @@ def _number(known: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not (text.isdecimal() and int(text) > 0):
-        raise StoreOptionError(f"{name} {text!r}: a number above 0 is needed")
+        raise BadInput(f"{name} {text!r}: a number above 0 is needed")
     return int(text)
 
 
@@ -110,7 +106,7 @@ def _limit(known: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal():
-        raise StoreOptionError(f"{name} {text!r}: a number from 0 on is needed")
+        raise BadInput(f"{name} {text!r}: a number from 0 on is needed")
     return int(text)
 
 
@@ -118,7 +114,7 @@ def _wanted(known: Mapping[str, str]) -> RecordFilter:
     """Return the records that the options ask for."""
     queues = _list(known, "queues")
     if not all(one.isdecimal() for one in queues):
-        raise StoreOptionError(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
+        raise BadInput(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
     since, until = _limit(known, "since"), _limit(known, "until")
     return RecordFilter(
         _list(known, "topics"),

@@ -24,10 +24,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from rmqlab.errors import BadInput
 from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges
 from rmqlab.spark.files.log_reader import log_end
 from rmqlab.spark.files.store_tables import pieces, read_piece
-from rmqlab.spark.store_options import COMMIT_LOG, Options, StoreOptionError
+from rmqlab.spark.store_options import COMMIT_LOG, Options
 from rmqlab.spark.tasks import freeze_loaded
 
 try:
@@ -79,9 +80,9 @@ class RocketMQStore(DataSource):
         """Return a reader for a stream, of the commit log alone."""
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
-            raise StoreOptionError(f"table {options.table!r}: only {COMMIT_LOG!r} can be read as a stream")
+            raise BadInput(f"table {options.table!r}: only {COMMIT_LOG!r} can be read as a stream")
         if (options.low, options.high) != (0, None):
-            raise StoreOptionError("a stream begins at startingOffset, and has no fromOffset or untilOffset")
+            raise BadInput("a stream begins at startingOffset, and has no fromOffset or untilOffset")
         return LogStream(options)
 
 

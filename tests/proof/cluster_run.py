@@ -94,7 +94,7 @@ def run_everywhere(
 
     Raises:
         ClusterRunError: an audit failed.
-        SparkMissingError: a server does not start.
+        BadInput: a server does not start.
     """
     if not 1 <= workers <= 8:
         raise BadInput(f"workers is {workers}; from 1 to 8 can be started on one machine")

@@ -17,7 +17,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
-from rmqlab.spark.session import DEFAULT, MODULES, SETTING, SUBMITTED, SparkMissingError, provide_java, require_modules
+from rmqlab.errors import BadInput
+from rmqlab.spark.session import DEFAULT, MODULES, SETTING, SUBMITTED, provide_java, require_modules
 from rmqlab.spark.shipping import PACKAGE
 from tests.proof.class_archive import with_archive
 
@@ -59,12 +60,12 @@ class _Process:
         """What the pattern's last group matched.
 
         Raises:
-            SparkMissingError: the server ended, or did not say so in time; with its last lines.
+            BadInput: the server ended, or did not say so in time; with its last lines.
         """
         self._ready.wait(max(0.0, until - monotonic()))
         if not self._found:
             last = "\n  ".join(self.log[-5:]) or "it printed nothing"
-            raise SparkMissingError(f"{self._name()} is not ready within {READY_S} s:\n  {last}")
+            raise BadInput(f"{self._name()} is not ready within {READY_S} s:\n  {last}")
         return self._found
 
     def _name(self) -> str:
@@ -132,7 +133,7 @@ class _Servers:
         )  # fmt: skip
         command = [part.strip() for part in told.stdout.split("\0") if part.strip()]
         if told.returncode or not command or command[-1] != _MASTER:
-            raise SparkMissingError(f"Spark's launcher in {self.home} says: {(told.stderr or told.stdout)[-300:]}")
+            raise BadInput(f"Spark's launcher in {self.home} says: {(told.stderr or told.stdout)[-300:]}")
         return command[:-1]
 
     def stop(self) -> None:
@@ -154,7 +155,7 @@ class StandaloneCluster(_Servers):
     ``with StandaloneCluster(workers=2) as cluster: open_session(cluster.address)``
 
     Raises:
-        SparkMissingError: a package or Java is missing, or a server does not start; with its last lines.
+        BadInput: a package or Java is missing, or a server does not start; with its last lines.
     """
 
     def __init__(self, workers: int = 2, cores: int = 1, memory_mib: int = 1_024) -> None:
@@ -188,7 +189,7 @@ class ConnectServer(_Servers):
     """A Connect server with a session of ``master`` behind it; ``address`` is sc://HOST:PORT.
 
     Raises:
-        SparkMissingError: a package or Java is missing, or the server does not start; with its last lines.
+        BadInput: a package or Java is missing, or the server does not start; with its last lines.
     """
 
     def __init__(self, master: str = "local[2]", conf: dict[str, str] | None = None) -> None:
@@ -228,7 +229,7 @@ class SharedJvm:
     A JVM that is warm does in a second what a new one does in ten. ``free`` ends a session that its process has left.
 
     Raises:
-        SparkMissingError: a package or Java is missing.
+        BadInput: a package or Java is missing.
     """
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rmqlab.cli import main
+from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING
 from rmqlab.message.topics import TRACE_TOPIC
 from tests.proof.log_maker import LogMaker
@@ -19,8 +20,6 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.delivery_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
-from rmqlab.spark.audit.json_lines import SubscriptionsError
-from rmqlab.spark.audit.required_names import AuditError
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.totals import resend_plan
 
@@ -98,7 +97,7 @@ def test_a_delivery_log_of_another_store_proves_nothing(spark, recorded, tmp_pat
     log = tmp_path / "other.jsonl"
     log.write_text('{"group": "G_p-audit-000", "msgId": "ANOTHER"}\n')
     audit = Audit(spark, store, AuditOptions(groups=("G_p-audit-000",), delivered=(str(log),)))
-    with pytest.raises(AuditError, match="none of them is in the store: ANOTHER; is it the log of another store"):
+    with pytest.raises(BadInput, match="none of them is in the store: ANOTHER; is it the log of another store"):
         _ = audit.summary
 
 
@@ -329,5 +328,5 @@ def test_trace_entries():
 def test_a_file_of_subscriptions_that_is_wrong_names_the_line(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text('{"group": "G", "topic": "T", "expr": "*"}\n{"group": "G"}\n')
-    with pytest.raises(SubscriptionsError, match=r"s\.jsonl, line 2.*right would be"):
+    with pytest.raises(BadInput, match=r"s\.jsonl, line 2.*right would be"):
         read_subscriptions(path)

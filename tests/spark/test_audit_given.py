@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
+from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.audit import log_extent
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.delivery_evidence import read_log
-from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.files.commit_log_files import LogFile, log_files, log_ranges
@@ -191,7 +191,7 @@ def test_scenarios_tell_who_asked_for_what_and_not_when(tmp_path):
 def test_a_wrong_line_of_subscriptions_is_named(tmp_path, line):
     first = scenario(id="s-1")[0] if "ev" in line else {**GROUP, "expr": "*"}
     path = written(tmp_path / "given.jsonl", first, line)
-    with pytest.raises(SubscriptionsError, match=r"given\.jsonl, line 2"):
+    with pytest.raises(BadInput, match=r"given\.jsonl, line 2"):
         read_subscriptions(path)
 
 
@@ -200,10 +200,10 @@ def test_a_wrong_line_of_subscriptions_is_named(tmp_path, line):
 )
 def test_a_wrong_line_of_deliveries_is_named(tmp_path, line):
     path = written(tmp_path / "log.jsonl", {"group": "G", "msgId": "M0"}, line)
-    with pytest.raises(SubscriptionsError, match=r"log\.jsonl, line 2"):
+    with pytest.raises(BadInput, match=r"log\.jsonl, line 2"):
         list(read_log(path))
 
 
 def test_a_folder_without_events_is_no_log(tmp_path):
-    with pytest.raises(SubscriptionsError, match=r"a folder without \*\.jsonl"):
+    with pytest.raises(BadInput, match=r"a folder without \*\.jsonl"):
         read_subscriptions(tmp_path)

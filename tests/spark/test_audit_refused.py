@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 from rmqlab.cli import main
+from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark import session
 from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.log_extent import require_messages
-from rmqlab.spark.audit.required_names import AuditError
 from rmqlab.spark.audit.scan import Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both
@@ -85,7 +85,7 @@ def test_a_message_behind_damage_is_found(tmp_path):
     path = min((tmp_path / "commitlog").iterdir())
     path.write_bytes(b"\xa5" * 10 + path.read_bytes()[10:])
     require_messages(log_files(tmp_path), LONG_MIN, LONG_MAX)
-    with pytest.raises(AuditError, match="those of this store are from 2020"):
+    with pytest.raises(BadInput, match="those of this store are from 2020"):
         require_messages(log_files(tmp_path), LONG_MAX, LONG_MAX)
 
 
@@ -125,7 +125,7 @@ def test_a_wrong_delivery_log_is_refused_with_what_would_be_right(store, tmp_pat
 
 @pytest.mark.parametrize("address", ["foo", "local[x]", "spark:/host", "http://host"])
 def test_what_is_no_address_of_spark_is_one_line(address):
-    with pytest.raises(session.SparkAddressError, match=r"is no address of Spark: right would be local\[\*\]"):
+    with pytest.raises(session.BadInput, match=r"is no address of Spark: right would be local\[\*\]"):
         session.require_address(address)
 
 

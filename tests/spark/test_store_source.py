@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from rmqlab.errors import BadInput
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.spark.files.store_tables import StoreConfig
 from tests.proof.log_maker import LogMaker
@@ -15,7 +16,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 from pyspark.errors import StreamingQueryException
 
 from rmqlab.spark import read_store
-from rmqlab.spark.store_options import Options, StoreOptionError
+from rmqlab.spark.store_options import Options
 from rmqlab.spark.store_source import LogStream, LogTable, PlainTable, RocketMQStore, register
 
 
@@ -103,7 +104,7 @@ def test_a_schema_prunes_columns_too(spark, recorded):
     ],
 )
 def test_options_that_cannot_be_used_are_told(recorded, options, problem):
-    with pytest.raises(StoreOptionError, match=problem):
+    with pytest.raises(BadInput, match=problem):
         Options({"path": str(recorded), **options})
 
 
@@ -160,7 +161,7 @@ def test_offsets_as_options_cut_what_tasks_read(mixed):
     assert sum(part.part.high - part.part.low for part in parts) == log.offsets[20] - log.offsets[10] + 2
     found = [row["physicalOffset"] for part in parts for batch in table.read(part) for row in batch.to_pylist()]
     assert found == log.offsets[10:21]
-    with pytest.raises(StoreOptionError, match="a stream begins at startingOffset"):
+    with pytest.raises(BadInput, match="a stream begins at startingOffset"):
         RocketMQStore(given).streamReader(RocketMQStore(given).schema())
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import find_java
 from rmqlab.spark.sweeps.results import SweepFiles
-from rmqlab.spark.sweeps.running import SparkLostError, WorkersError, run_sweep
+from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import RowOutcome, Sweep, grid
 
 
@@ -184,7 +184,7 @@ def test_a_lost_session_blames_no_row(tmp_path):
     frame = SimpleNamespace(collect=refused)
     frame.mapInArrow = lambda *_: frame
     lost = SimpleNamespace(range=lambda *_: frame, sparkContext=SimpleNamespace(defaultParallelism=2))
-    with pytest.raises(SparkLostError, match="does not answer any more"):
+    with pytest.raises(BadInput, match="does not answer any more"):
         run_sweep(Sweep("s", counting(), AXES), tmp_path, session=lost)
     assert len(run_sweep(Sweep("s", counting(), AXES), tmp_path).good) == 6
 
@@ -196,7 +196,7 @@ def test_workers_without_a_package_blame_no_row(tmp_path):
     fine = SimpleNamespace(collect=list, mapInArrow=lambda *_: SimpleNamespace(collect=missing))
     broken = SimpleNamespace(range=lambda *_: fine, sparkContext=SimpleNamespace(defaultParallelism=2))
     with pytest.raises(
-        WorkersError, match=r"cannot run a task of Python \(ModuleNotFoundError: .*'pyarrow'\): docs/how-to/spark.md"
+        BadInput, match=r"cannot run a task of Python \(ModuleNotFoundError: .*'pyarrow'\): docs/how-to/spark.md"
     ):
         run_sweep(Sweep("s", counting(), AXES), tmp_path, session=broken)
     assert len(run_sweep(Sweep("s", counting(), AXES), tmp_path).good) == 6

@@ -79,8 +79,8 @@ class Audit:
     ) -> None:
         """Look at what is there: files, `config/`, what is given; a function opens `session` when it is needed first.
 
-        Raises `StoreDirectoryError`, `ForeignStoreConfigError`, `SubscriptionsError`, and `AuditError` where there is
-        nothing to audit: no whole message, none in the time that is asked for, a group or a topic that nothing names.
+        Raises `BadInput` for what cannot be read, and where there is nothing to audit:
+        no whole message, none in the time that is asked for, a group or a topic that nothing names.
         """
         self.options = options or AuditOptions()
         self.root = root

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
-from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
+from rmqlab.spark.audit.json_lines import json_lines, reason
 from rmqlab.spark.files.log_reader import LogReader
 from rmqlab.spark.files.record_columns import RecordFilter
 from rmqlab.spark.tasks import over_ranges
@@ -97,7 +98,7 @@ def parse_trace(text: str) -> list[_Row]:
 def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
     """Yield the deliveries of a log: one object a line with `group`, `msgId` or `offsetMsgId`, maybe `client`, `t`.
 
-    Events of a recording are understood too. Raises `SubscriptionsError`.
+    Events of a recording are understood too. Raises `BadInput`.
     """
     rows: list[_Row] = []
     group_of: dict[tuple[str, str], str] = {}
@@ -105,13 +106,13 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
         try:
             rows += _of_event(line, group_of) if "ev" in line else [_delivery(line)]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SubscriptionsError(
+            raise BadInput(
                 f'{place}: {reason(error)}; a delivery would be {{"group": "G", "msgId": "7F00..."}}'
             ) from error
     # A recording tells of every group in it, also of one that got nothing.
     rows += [(group, "", 0, None, 0) for group in sorted(set(group_of.values()))]
     if not rows:
-        raise SubscriptionsError(f'{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}')
+        raise BadInput(f'{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}')
     yield _batch(rows)
 
 

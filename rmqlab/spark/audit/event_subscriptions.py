@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.errors import BadInput
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import TAG
-from rmqlab.spark.audit.json_lines import SubscriptionsError, reason
+from rmqlab.spark.audit.json_lines import reason
 from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ _STRATEGIES = {"": AVG, "avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT
 
 
 def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
-    """Read events, each with the place where it stands; raise `SubscriptionsError` naming the first that is none."""
+    """Read events, each with the place where it stands; raise `BadInput` naming the first that is none."""
     told = _EventFacts()
     for place, event in lines:
         try:
             told.take(event)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SubscriptionsError(
+            raise BadInput(
                 f"{place}: {reason(error)}; events of a recording or of `rmqlab simulate` are needed"
             ) from error
     return told.subscriptions()

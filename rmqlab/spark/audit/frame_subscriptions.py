@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.errors import BadInput
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
@@ -17,7 +18,6 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.spark.audit.json_lines import SubscriptionsError
 from rmqlab.spark.audit.subscriptions import NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def of_frames(folder: Path) -> Subscriptions:
     for line in lines:
         told.take(line)
     if not told.asked:
-        raise SubscriptionsError(f"{folder}: no consumer beats in these frames, so they tell of no subscription")
+        raise BadInput(f"{folder}: no consumer beats in these frames, so they tell of no subscription")
     return told.subscriptions(round(lines[-1].t))
 
 

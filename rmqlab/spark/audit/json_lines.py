@@ -13,12 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class SubscriptionsError(BadInput):
-    """A file of subscriptions or deliveries with a line that cannot be understood."""
-
-
 def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield where it stands ("FILE, line N") and the object of each line; raise `SubscriptionsError`.
+    """Yield where it stands ("FILE, line N") and the object of each line; raise `BadInput`.
 
     Of a folder all its `*.jsonl` and `*.jsonl.gz` are read, in order of their names. An event without an `id` gets the
     name of its file: so a driver of scenarios writes them, one file a scenario.
@@ -26,12 +22,12 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     path = Path(path)
     files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
     if not files:
-        raise SubscriptionsError(f"{path}: a folder without *.jsonl; name one with events, or a file")
+        raise BadInput(f"{path}: a folder without *.jsonl; name one with events, or a file")
     for file in files:
-        for number, value in values_of(_text(file), file, refusal=SubscriptionsError):
+        for number, value in values_of(_text(file), file, refusal=BadInput):
             place = f"{file}, line {number}"
             if not isinstance(value, dict):
-                raise SubscriptionsError(f"{place}: one JSON object a line is needed")
+                raise BadInput(f"{place}: one JSON object a line is needed")
             if "ev" in value:
                 value.setdefault("id", file.name.removesuffix(".gz").removesuffix(".jsonl"))
             yield place, value
@@ -49,4 +45,4 @@ def _text(path: Path) -> str:
         raw = path.read_bytes()
         return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
     except (OSError, ValueError, EOFError) as error:
-        raise SubscriptionsError(f"{path}: {error}; name a file with one JSON object a line") from error
+        raise BadInput(f"{path}: {error}; name a file with one JSON object a line") from error

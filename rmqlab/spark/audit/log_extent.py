@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc
 
+from rmqlab.errors import BadInput
 from rmqlab.files import end_of_data
-from rmqlab.spark.audit.required_names import AuditError
 from rmqlab.spark.files.commit_log_files import log_ranges
 from rmqlab.spark.files.log_reader import LogReader
 
@@ -27,12 +27,12 @@ LOOKED_AT: Final = 64 << 20
 
 
 def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
-    """Raise `AuditError` if no whole message was stored from `since` to `until` (epoch ms, both included).
+    """Raise `BadInput` if no whole message was stored from `since` to `until` (epoch ms, both included).
 
     Looks no further than the first one, which is near the beginning of most logs, and not behind `LOOKED_AT`.
     """
     if since > until:
-        raise AuditError(f"from {_moment(since)} to {_moment(until)}: that ends before it begins")
+        raise BadInput(f"from {_moment(since)} to {_moment(until)}: that ends before it begins")
     first, last, looked_at = None, None, 0
     for part in log_ranges(files, LOOKED_AT >> 3):
         for batch in LogReader(("storeTimestamp", "corrupt"), check_crc=False).read(part):
@@ -50,8 +50,8 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
     if first is None or last is None:
         size = sum(file.size for file in files)
         what = f"no whole message in its {size} bytes" if size else "no message in it"
-        raise AuditError(f"the commit log has {what}: nothing can be said of a store without messages")
-    raise AuditError(
+        raise BadInput(f"the commit log has {what}: nothing can be said of a store without messages")
+    raise BadInput(
         f"no message was stored in that time: those of this store are from {_moment(first)} to {_moment(last)}"
     )
 

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 _MOST_NAMES: Final = 12
 
 
-class AuditError(BadInput):
-    """An audit of something that is not there: a message, a group, a topic."""
-
-
 def is_audited(group: str, topic: str) -> bool:
     """Tell whether an audit is about a topic in a group: neither is the system's own."""
     prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
@@ -30,30 +26,30 @@ def is_audited(group: str, topic: str) -> bool:
 
 
 def require_groups(root: str | Path, known: Collection[str], asked: Iterable[str], told_of: Collection[str]) -> None:
-    """Raise `AuditError` where no group is `known`, or not one that is `asked` for, or none of those logs tell of."""
+    """Raise `BadInput` where no group is `known`, or not one that is `asked` for, or none of those logs tell of."""
     if not known:
-        raise AuditError(f"{root}: no group is known: config/consumerOffset.json names none; give --subscriptions")
+        raise BadInput(f"{root}: no group is known: config/consumerOffset.json names none; give --subscriptions")
     for group in asked:
         if group not in known:
-            raise AuditError(f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(known)}")
+            raise BadInput(f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(known)}")
     if told_of and not set(told_of) & set(known):
-        raise AuditError(
+        raise BadInput(
             f"the delivery log names {_some(told_of)}, of which nothing is known here; there are {_some(known)}"
         )
 
 
 def require_topics(known: Collection[str], told_of: Iterable[Key]) -> None:
-    """Raise `AuditError` for a topic that the subscriptions name and the store has not; without any all may be."""
+    """Raise `BadInput` for a topic that the subscriptions name and the store has not; without any all may be."""
     for group, topic in sorted(told_of):
         if known and topic not in known:
-            raise AuditError(
+            raise BadInput(
                 f"the subscriptions name topic {topic!r} (group {group!r}), which the store does not have; there "
                 f"are {_some(one for one in known if is_audited(group, one))}"
             )
 
 
 def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -> None:
-    """Raise `AuditError` if delivery logs name messages of one of the groups and none of them is in the store.
+    """Raise `BadInput` if delivery logs name messages of one of the groups and none of them is in the store.
 
     `details` are the audit's rows of single messages, `logs` has columns group and key. A log tells of all deliveries,
     so one of another store would prove every message undelivered.
@@ -70,7 +66,7 @@ def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -
     of_group, keys = logs["group"].to_pylist(), logs["key"].to_pylist()
     for group in sorted(set(groups).intersection(of_group) - here):
         names = {key for one, key in zip(of_group, keys, strict=True) if one == group}
-        raise AuditError(
+        raise BadInput(
             f"the delivery log names messages of group {group!r}, and none of them is in the store: "
             f"{_some(names)}; is it the log of another store?"
         )

@@ -6,12 +6,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import did_you_mean
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.replay.frames import frames_folder
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
-from rmqlab.spark.audit.json_lines import SubscriptionsError, json_lines, reason
+from rmqlab.spark.audit.json_lines import json_lines, reason
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
                 until, post = int(line.get("until", NEVER)), bool(line.get("post"))
                 asked[key].append(Asked(line.get("client", ""), kind, expression, until, post))
         except (KeyError, TypeError, ValueError) as error:
-            raise SubscriptionsError(f"{place}: {reason(error)}; right would be {RIGHT}") from error
+            raise BadInput(f"{place}: {reason(error)}; right would be {RIGHT}") from error
     if not lines:
-        raise SubscriptionsError(f"{name}: no line in it; one would be {RIGHT}")
+        raise BadInput(f"{name}: no line in it; one would be {RIGHT}")
     for slots in held.values():
         slots.sort(key=lambda one: one.since)
     for moments in present.values():

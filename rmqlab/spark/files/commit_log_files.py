@@ -17,10 +17,6 @@ FOLDER: Final = "commitlog"
 _NAME: Final = re.compile(r"\d{20}")
 
 
-class StoreDirectoryError(BadInput):
-    """A folder that is no store directory of a broker."""
-
-
 class LogFile(NamedTuple):
     """One file: its path, the commit log offset of its first byte, its size, and the offset where the next begins.
 
@@ -48,17 +44,17 @@ class LogRange(NamedTuple):
 
 
 def store_directory(path: str | Path) -> Path:
-    """Return `path` if it holds a commit log; raise `StoreDirectoryError` for anything else."""
+    """Return `path` if it holds a commit log; raise `BadInput` for anything else."""
     root = Path(path)
     if not (root / FOLDER).is_dir():
         inside = root / "store"
         hint = f"; {inside} is one" if (inside / FOLDER).is_dir() else ""
-        raise StoreDirectoryError(f"{root}: no store directory, since it has no folder {FOLDER!r}{hint}")
+        raise BadInput(f"{root}: no store directory, since it has no folder {FOLDER!r}{hint}")
     return root
 
 
 def log_files(root: str | Path) -> list[LogFile]:
-    """Return the commit log's files in order; raise `StoreDirectoryError` if there is no commit log."""
+    """Return the commit log's files in order; raise `BadInput` if there is no commit log."""
     folder = store_directory(root) / FOLDER
     found = sorted(
         (int(one.name), one.stat().st_size, one.path) for one in os.scandir(folder) if _NAME.fullmatch(one.name)

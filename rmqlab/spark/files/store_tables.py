@@ -27,15 +27,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ForeignStoreConfigError(BadInput):
-    """A file of `config/` that cannot be read, nor its copy `.bak`."""
-
-
 class StoreConfig:
     """The files of `config/` of one store directory; a file that is not there is an empty one.
 
     As a broker does at its start, a file that is missing, empty or broken is replaced by its `.bak`
-    (`ConfigManager.load`). The methods raise `ForeignStoreConfigError` when both are broken.
+    (`ConfigManager.load`). The methods raise `BadInput` when both are broken.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -78,7 +74,7 @@ class StoreConfig:
             except (FrameError, ValueError, OSError) as error:
                 problem = error
         if problem is not None:
-            raise ForeignStoreConfigError(f"{self._folder / name}: {problem}; its copy {name}.bak is no help either")
+            raise BadInput(f"{self._folder / name}: {problem}; its copy {name}.bak is no help either")
         return None
 
 

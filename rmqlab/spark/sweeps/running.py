@@ -33,14 +33,6 @@ UNDER_WAY: Final = 2
 _SCHEMA: Final = "row string, figures string, error string"
 
 
-class SparkLostError(BadInput):
-    """The Spark session does not answer any more; what was finished is kept, and running the sweep again goes on."""
-
-
-class WorkersError(BadInput):
-    """Spark answers, but no task of ours can run in its workers: a package is missing there, or Python itself."""
-
-
 def run_sweep(
     sweep: Sweep,
     folder: Path | str,
@@ -58,9 +50,8 @@ def run_sweep(
     rows are done, how many of them `folder` had before, and how many failed in this run.
 
     Raises:
-        BadInput: a wrong row, a folder of another sweep, `rows_a_task` below 1.
-        SparkLostError: the session has ended.
-        WorkersError: its workers cannot run Python as they must.
+        BadInput: a wrong row, a folder of another sweep, `rows_a_task` below 1; the session has ended, or its workers
+            cannot run Python as they must.
     """
     if rows_a_task < 1:
         raise BadInput(f"rows_a_task is {rows_a_task}: at least one row a task")
@@ -159,17 +150,17 @@ def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatc
 
 
 def _require_alive(session: SparkSession, error: Exception) -> None:
-    """Raise `SparkLostError` or `WorkersError` if no task can do anything any more: then no row is to blame."""
+    """Raise `BadInput` if no task can do anything any more: then no row is to blame."""
     try:
         session.range(1).collect()
     except Exception as lost:
-        raise SparkLostError(
+        raise BadInput(
             f"the Spark session does not answer any more ({_reason(error)}); run the sweep again to go on"
         ) from lost
     try:
         session.range(1).mapInArrow(_idle, "id long").collect()
     except Exception as broken:
-        raise WorkersError(
+        raise BadInput(
             f"Spark's workers cannot run a task of Python ({_reason(broken)}): docs/how-to/spark.md says what they"
             " need, and running the sweep again goes on"
         ) from broken

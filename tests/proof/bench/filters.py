@@ -49,7 +49,7 @@ class CountsDifferError(AssertionError):
 class SparkBench:
     """Files, session and the Java process, each made when first needed and gone with the object or the program.
 
-    `SparkMissingError` and `RealFilterMissingError` come from the first measurement.
+    `BadInput` and `RealFilterMissingError` come from the first measurement.
     """
 
     def __init__(self, messages: int = MESSAGES) -> None:
