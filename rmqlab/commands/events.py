@@ -64,8 +64,8 @@ def run(args: Namespace) -> int:
         if isinstance(accounts, list):
             _print_unknown(accounts[0], out)
         if args.view:
+            from rmqlab.spark.events import views
             from rmqlab.spark.session import open_session
-            from rmqlab.spark.views import views
 
             frames = views(open_session(args.spark), folder)
             found = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}

@@ -1,11 +1,13 @@
 """Events as Parquet tables: what a scenario did, simulated or recorded, one file a table.
 
 `rmqlab.lab.records` says what one record of each table is; here each has the scenario's name in a column `id` before
-the others. `rmqlab.spark.views` looks at these tables.
+the others. `rmqlab.spark.events` looks at these tables.
 """
 
 from __future__ import annotations
 
+from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import pyarrow as pa
@@ -16,7 +18,8 @@ from rmqlab.lab import records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from rmqlab.lab.run import Run
 
@@ -74,4 +77,38 @@ def tables_of(account: Run) -> dict[str, list[_Row]]:
     for name, (record, read) in records.TABLES.items():
         names = ("id", *records.columns_of(record))
         found[name] = [dict(zip(names, (account.scenario.id, *row), strict=True)) for row in read(account)]
+    return found
+
+
+VIEWS: Final = ("funnel", "losses", "rebalances", "heartbeats")
+
+
+def view_sql(name: str) -> str:
+    """The text of a view.
+
+    Raises:
+        BadInput: there is no such view.
+    """
+    if name not in VIEWS:
+        raise BadInput(f"view {name!r} is not known; there are {', '.join(VIEWS)}")
+    return files("rmqlab.spark").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def views(spark: SparkSession, folder: str | Path) -> dict[str, DataFrame]:
+    """Register the tables in `folder` and the views as temporary views; return the views by name.
+
+    Raises:
+        BadInput: a table is not there; the text says how the folder is made.
+    """
+    folder = Path(folder)
+    for name in TABLES:
+        path = folder / f"{name}.parquet"
+        if not path.is_file():
+            raise BadInput(f"{path} is not there; rmqlab events SOURCE --out {folder} makes it")
+        spark.read.parquet(str(path)).createOrReplaceTempView(name)
+    found = {}
+    for name in VIEWS:
+        frame = spark.sql(view_sql(name))
+        frame.createOrReplaceTempView(name)
+        found[name] = frame
     return found

@@ -13,7 +13,9 @@ import signal
 import socket
 import sys
 import tempfile
+import zipfile
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -21,7 +23,6 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, find_java, home_from_wheel
-from rmqlab.spark.shipping import PACKAGE, ship
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -273,3 +274,33 @@ def _is_there(name: str) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+PACKAGE: Final = Path(__file__).resolve().parent.parent
+ARCHIVE: Final = "rmqlab.zip"
+
+
+def package_archive(folder: Path) -> Path:
+    """Write this package's modules and views into `folder`/rmqlab.zip and return its path."""
+    path = folder / ARCHIVE
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for module in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.sql")]):
+            archive.write(module, module.relative_to(PACKAGE.parent))
+    return path
+
+
+def ship(session: SparkSession) -> None:
+    """Give the workers of a cluster this package.
+
+    Over Connect it is sent at once. A driver of its own hands the file out while it runs: executors start when they
+    like, and each fetches it then.
+    """
+    session.addArtifacts(str(Path(_shipped().name) / ARCHIVE), pyfile=True)
+
+
+@cache
+def _shipped() -> tempfile.TemporaryDirectory[str]:
+    """The folder of the archive: there is one driver in a process, and it lives as long as that."""
+    folder = tempfile.TemporaryDirectory(prefix="rmqlab-ship-")
+    package_archive(Path(folder.name))
+    return folder

@@ -10,8 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.spark.files.commit_log_files import store_directory
-from rmqlab.spark.files.log_reader import LogReader
+from rmqlab.spark.files.commit_log_files import LogReader, store_directory
 from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, TYPES, RecordFilter
 from rmqlab.spark.files.store_tables import SCHEMAS
 

@@ -25,8 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.files.commit_log_files import LogRange, log_files, log_ranges
-from rmqlab.spark.files.log_reader import log_end
+from rmqlab.spark.files.commit_log_files import LogRange, log_end, log_files, log_ranges
 from rmqlab.spark.files.store_tables import pieces, read_piece
 from rmqlab.spark.store_options import COMMIT_LOG, Options
 from rmqlab.spark.tasks import freeze_loaded

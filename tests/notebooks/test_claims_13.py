@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.checkout import ROOT
 from rmqlab.lessons.checks_13 import GIB, LIMIT_S, NEEDED, STORE_GIB, TOO_MANY, _recorded, measured
-from rmqlab.spark.shipping import package_archive
+from rmqlab.spark.session import package_archive
 from tests.proof.bench.cluster_times import ROUNDS
 
 LESSON = "13_cluster"

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
 from rmqlab.java_runtime import find_java, home_from_wheel
-from rmqlab.spark.session import notebook_session, provide_java
-from rmqlab.spark.shipping import PACKAGE
+from rmqlab.spark.session import PACKAGE, notebook_session, provide_java
 from tests.proof.real.filter import cache_folder
 
 if TYPE_CHECKING:

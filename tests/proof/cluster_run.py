@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.session import provide_java
-from rmqlab.spark.shipping import PACKAGE
+from rmqlab.spark.session import PACKAGE, provide_java
 from tests.proof.class_archive import with_archive
 from tests.proof.spark_servers import HOST, ConnectServer, StandaloneCluster
 

@@ -18,8 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.session import DEFAULT, MODULES, SETTING, SUBMITTED, provide_java, require_modules
-from rmqlab.spark.shipping import PACKAGE
+from rmqlab.spark.session import DEFAULT, MODULES, PACKAGE, SETTING, SUBMITTED, provide_java, require_modules
 from tests.proof.class_archive import with_archive
 
 if TYPE_CHECKING:

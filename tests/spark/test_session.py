@@ -20,10 +20,11 @@ from rmqlab.spark import session as module
 from rmqlab.spark.session import (
     knock,
     open_session,
+    package_archive,
     provide_java,
     require_modules,
+    ship,
 )
-from rmqlab.spark.shipping import package_archive, ship
 
 HERE = Path(__file__).resolve().parent
 

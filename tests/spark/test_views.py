@@ -14,8 +14,7 @@ from rmqlab.lab.recorded.accounts import recorded_accounts
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.events import TABLES, write_events
-from rmqlab.spark.views import VIEWS, view_sql, views
+from rmqlab.spark.events import TABLES, VIEWS, view_sql, views, write_events
 
 
 @pytest.fixture(scope="module")

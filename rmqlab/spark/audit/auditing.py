@@ -23,12 +23,18 @@ from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
 from rmqlab.spark.audit.fate_codes import NO
 from rmqlab.spark.audit.fate_inference import FateInference
-from rmqlab.spark.audit.log_extent import IN_MEMORY_PERCENT, begins_at_first, require_messages
-from rmqlab.spark.audit.required_names import is_audited, require_groups, require_logs_of, require_topics
+from rmqlab.spark.audit.log_extent import (
+    IN_MEMORY_PERCENT,
+    begins_at_first,
+    is_audited,
+    require_groups,
+    require_logs_of,
+    require_messages,
+    require_topics,
+)
 from rmqlab.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab.spark.audit.totals import totals
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_reader import log_end
+from rmqlab.spark.files.commit_log_files import log_end, log_files, log_ranges
 from rmqlab.spark.files.store_tables import StoreConfig
 from rmqlab.spark.tasks import over_ranges
 

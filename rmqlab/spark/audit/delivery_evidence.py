@@ -17,8 +17,8 @@ from rmqlab.lab.fates import Fate
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
-from rmqlab.spark.audit.json_lines import json_lines, reason
-from rmqlab.spark.files.log_reader import LogReader
+from rmqlab.spark.audit.subscriptions import json_lines, reason
+from rmqlab.spark.files.commit_log_files import LogReader
 from rmqlab.spark.files.record_columns import RecordFilter
 from rmqlab.spark.tasks import over_ranges
 

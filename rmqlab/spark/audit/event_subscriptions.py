@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import TAG
-from rmqlab.spark.audit.json_lines import reason
-from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, HeldSubscription, Present, Subscriptions
+from rmqlab.spark.audit.subscriptions import (
+    AVG,
+    AVG_BY_CIRCLE,
+    NEVER,
+    Asked,
+    HeldSubscription,
+    Present,
+    Subscriptions,
+    reason,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

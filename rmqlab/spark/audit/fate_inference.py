@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rmqlab.lab.fates import Fate
-from rmqlab.spark.audit.batch import Batch, BatchFilter, batch_filter
-from rmqlab.spark.audit.broker_passes import BrokerPasses, at_broker
+from rmqlab.spark.audit.batch import Batch, BatchFilter, BrokerPasses, at_broker, batch_filter
 from rmqlab.spark.audit.fate_codes import (
     CHANGED,
     CODE,

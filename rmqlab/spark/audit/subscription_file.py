@@ -11,8 +11,17 @@ from rmqlab.lab.replay.frames import frames_folder
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
-from rmqlab.spark.audit.json_lines import json_lines, reason
-from rmqlab.spark.audit.subscriptions import ALWAYS, AVG, NEVER, Asked, HeldSubscription, Present, Subscriptions
+from rmqlab.spark.audit.subscriptions import (
+    ALWAYS,
+    AVG,
+    NEVER,
+    Asked,
+    HeldSubscription,
+    Present,
+    Subscriptions,
+    json_lines,
+    reason,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

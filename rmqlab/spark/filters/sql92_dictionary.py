@@ -9,25 +9,57 @@ Java reads numbers: that stays with the evaluator, so the answers are its answer
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.filter.sql92.errors import JavaError
 from rmqlab.filter.sql92.nodes import And, BooleanCast, Constant, Equal, Node, Not, Or, Property, chain
 from rmqlab.rules import DEFAULT_VERSION
-from rmqlab.spark.filters.dictionary_columns import DictionaryColumn, column_of, presence_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
     from rmqlab.filter.sql92.tokens import Version
 
     Codes = NDArray[np.uint8]
+
+PRESENCE = "?"
+"""Ends the name of a boolean column that tells where the property of that name is there."""
+
+
+class DictionaryColumn(NamedTuple):
+    """The distinct `values`, with None for an absent property behind them, and the place among them of each row."""
+
+    values: list[Any]
+    places: NDArray[np.integer[Any]]
+
+
+def column_of(table: pa.Table, name: str) -> DictionaryColumn:
+    """Read a property of a table whose columns are texts, dictionary-coded or plain. Without a column it is absent."""
+    if name not in table.column_names:
+        return DictionaryColumn([None], np.zeros(table.num_rows, np.int32))
+    column = table[name]
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    array = column.unify_dictionaries().combine_chunks()
+    values = array.dictionary.to_pylist()
+    return DictionaryColumn([*values, None], array.indices.cast(pa.int32()).fill_null(len(values)).to_numpy())
+
+
+def presence_of(table: pa.Table, name: str) -> DictionaryColumn:
+    """Read only where a property is there: from the boolean column beside it, or from its own NULLs."""
+    if name + PRESENCE in table.column_names:
+        there = table[name + PRESENCE].fill_null(False).to_numpy()
+    elif name in table.column_names:
+        there = table[name].is_valid().to_numpy()
+    else:
+        there = np.zeros(table.num_rows, np.bool_)
+    return DictionaryColumn(["", None], 1 - there.view(np.int8))
+
 
 FALSE, TRUE, NULL, ERROR = range(4)
 OUTCOMES: Final = ("false", "true", "null", "error")

@@ -17,8 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
-from rmqlab.spark.filters.dictionary_columns import PRESENCE
-from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
+from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from rmqlab.rules import DEFAULT_VERSION
-from rmqlab.spark.filters.dictionary_columns import PRESENCE
-from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
+from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

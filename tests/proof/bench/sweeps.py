@@ -16,7 +16,7 @@ import tempfile
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.spark.shipping import PACKAGE
+from rmqlab.spark.session import PACKAGE
 from tests.proof.bench.benchmark import Benchmark, Measurement
 
 if TYPE_CHECKING:
