@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rmqlab.client.offset_store import Disk, OffsetStore
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.client.results import PullResult
-    from rmqlab.client.topic_routes import FindBrokerResult
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -199,12 +198,10 @@ class PullAPIWrapper:
 
         Raises `MQClientError` when there is no broker, no filter server, or the broker is too old for the type.
         """
-        found = self._find_broker(queue)
-        if found is None:
-            await self._instance.update_topic_route_info_from_name_server(queue.topic)
-            found = self._find_broker(queue)
-        if found is None:
-            raise MQClientError(f"The broker[{queue.broker_name}] not exist")
+        instance, broker_id = self._instance, self._pull_from_which_node.get(queue, MASTER_ID)
+        found = await instance.find_broker(
+            queue, lambda name: instance.find_broker_address_in_subscribe(name, broker_id)
+        )
         if not subscription.is_tag and found.broker_version < V4_1_0_SNAPSHOT:
             raise MQClientError(
                 f"The broker[{queue.broker_name}, {found.broker_version}] does not upgrade to support for filter "
@@ -229,10 +226,6 @@ class PullAPIWrapper:
             subscription.expression_type,
         )
         return addr, header
-
-    def _find_broker(self, queue: MessageQueue) -> FindBrokerResult | None:
-        broker_id = self._pull_from_which_node.get(queue, MASTER_ID)
-        return self._instance.find_broker_address_in_subscribe(queue.broker_name, broker_id, only_this_broker=False)
 
     def _filter_server(self, topic: str, broker_addr: str) -> str:
         route = self._instance.topic_route_table.get(topic)

@@ -61,16 +61,15 @@ class ScheduledExecutor:
                 await self._changed.wait()
                 self._changed.clear()
                 continue
-            due, _, period, job = self._jobs[0]
-            wait = due - runtime.monotonic()
-            if wait > 0:
-                if await self._changed.wait(wait):
-                    self._changed.clear()
+            wait = self._jobs[0][0] - runtime.monotonic()
+            if wait > 0 and await self._changed.wait(wait):
+                self._changed.clear()
                 continue
-            heappop(self._jobs)
+            due, _, period, job = heappop(self._jobs)
             await job()
             if period and not self._stopped:
-                self._add(due + period, period, job)
+                self._count += 1
+                heappush(self._jobs, (due + period, self._count, period, job))
 
 
 class ThreadPool:

@@ -71,7 +71,7 @@ class MQAdmin:
         return await self._ask(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
 
     async def _ask(self, queue: MessageQueue, code: int, header: CommandHeader) -> int:
-        addr = await self._routes.master_of(queue)
+        addr = await self._routes.find_broker(queue, self._routes.find_broker_address_in_publish)
         try:
             return (await self._api.call(addr, code, header, TIMEOUT)).decode_header(WithOffset).offset
         except CALL_ERRORS as error:

@@ -12,7 +12,6 @@ from rmqlab.protocol import consumer_headers as consumer
 from rmqlab.protocol import producer_headers as producer
 from rmqlab.protocol.bodies import (
     CheckClientRequestBody,
-    GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
     LockBatchResponseBody,
     UnlockBatchRequestBody,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from rmqlab.message.message import Message, MessageExt, MessageQueue
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.protocol.heartbeat import HeartbeatData
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
@@ -110,18 +108,6 @@ class MQClientAPI:
         raise failure or RemotingConnectError("null")
 
     # ---- membership
-
-    async def send_heartbeat(self, addr: str, heartbeat: HeartbeatData, timeout_ms: int) -> int:
-        """Send a heartbeat; the answer's version is the broker's (row H-24)."""
-        return (await self.call(addr, RequestCode.HEART_BEAT, None, timeout_ms, heartbeat.as_sent())).version
-
-    async def get_consumer_id_list_by_group(self, addr: str, group: str, timeout_ms: int) -> list[str]:
-        """The ids of the clients of a consumer group that this broker knows."""
-        header = consumer.GetConsumerListByGroupRequestHeader(group)
-        response = await self.call(addr, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, timeout_ms)
-        if response.body is None:
-            raise MQBrokerError(response.code, response.remark, addr)
-        return list(_consumer_ids_of(response.body))
 
     async def check_client_in_broker(
         self, addr: str, group: str, client_id: str, subscription: SubscriptionData, timeout_ms: int
@@ -215,15 +201,8 @@ class MQClientAPI:
             await self.call(addr, RequestCode.UNLOCK_BATCH_MQ, None, timeout_ms, body)
 
 
-# Both bodies are asked for again and again and hardly ever change.
+# Asked for again and again, and it hardly ever changes.
 _route_of = lru_cache(maxsize=256)(TopicRouteData.decode)
-
-
-@lru_cache(maxsize=256)
-def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
-    return tuple(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list)
-
-
 _REPLY = f"{PROPERTY_MESSAGE_TYPE}\x01reply\x02"
 
 

@@ -6,7 +6,7 @@ Rows H-11..H-25, H-53, S-85, S-97.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -231,7 +231,7 @@ class MQClientInstance(TopicRoutes):
             return
         try:
             names = hash_map_order(self.broker_addr_table)
-            for addr in [addr for name in names for addr in self.addresses(name).values()]:
+            for addr in [addr for name in names for addr in self.broker_addr_table[name].values()]:
                 try:
                     await self.api.call(addr, RequestCode.UNREGISTER_CLIENT, header, 3_000)
                 except CALL_ERRORS:
@@ -263,17 +263,19 @@ class MQClientInstance(TopicRoutes):
             return
         self.heartbeats_sent += 1
         for name in hash_map_order(self.broker_addr_table):
-            for broker_id, addr in sorted(self.addresses(name).items()):
+            for broker_id, addr in sorted(self.broker_addr_table.get(name, {}).items()):
                 # a client without consumers has nothing to say to a slave (row H-21)
                 if not heartbeat.consumer_data_set and broker_id != MASTER_ID:
                     continue
                 if self.observe is not None:
                     self.observe(HeartbeatSent(self.client_id, name, addr, heartbeat))
                 try:
-                    version = await self.api.send_heartbeat(addr, heartbeat, HEARTBEAT_TIMEOUT)
+                    answer = await self.api.call(
+                        addr, RequestCode.HEART_BEAT, None, HEARTBEAT_TIMEOUT, heartbeat.as_sent()
+                    )
                 except CALL_ERRORS:
                     continue
-                self.broker_version_table.setdefault(name, {})[addr] = version
+                self.broker_version_table.setdefault(name, {})[addr] = answer.version  # the broker's (row H-24)
 
     def prepare_heartbeat_data(self) -> HeartbeatData:
         """All consumers with their subscriptions, and all producer groups (row H-13)."""
@@ -320,19 +322,15 @@ class MQClientInstance(TopicRoutes):
 
     async def do_rebalance(self) -> None:
         """Let every consumer rebalance (row H-53)."""
-        for consumer in self._consumers():
-            await consumer.do_rebalance()
+        for group in hash_map_order(self.consumer_table):
+            if group in self.consumer_table:  # else it was unregistered meanwhile
+                await self.consumer_table[group].do_rebalance()
 
     async def persist_all_consumer_offset(self) -> None:
         """Let every consumer commit its offsets."""
-        for consumer in self._consumers():
-            await consumer.persist_consumer_offset()
-
-    def _consumers(self) -> Iterator[MQConsumerInner]:
-        """Those of now, without those that are unregistered meanwhile."""
         for group in hash_map_order(self.consumer_table):
             if group in self.consumer_table:
-                yield self.consumer_table[group]
+                await self.consumer_table[group].persist_consumer_offset()
 
     async def _pull_message(self, request: PullRequest) -> None:
         consumer = self.consumer_table.get(request.consumer_group)

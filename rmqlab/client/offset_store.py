@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
+from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError
 from rmqlab.events import OffsetPersist
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
@@ -79,7 +79,7 @@ class RemoteBrokerOffsetStore(OffsetStore):
 
     async def _stored(self, queue: MessageQueue) -> int:
         try:
-            addr = await self._broker(queue)
+            addr = await self._instance.find_broker(queue, self._instance.find_broker_address_in_admin)
             return await self._instance.api.query_consumer_offset(addr, self._group, queue, OFFSET_TIMEOUT)
         except MQBrokerError:
             return NO_OFFSET
@@ -102,7 +102,7 @@ class RemoteBrokerOffsetStore(OffsetStore):
         if offset is None:
             return
         try:
-            addr = await self._broker(queue)
+            addr = await self._instance.find_broker(queue, self._instance.find_broker_address_in_admin)
             header = UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
             await self._instance.api.oneway(addr, RequestCode.UPDATE_CONSUMER_OFFSET, header)
         except CALL_ERRORS:
@@ -114,15 +114,6 @@ class RemoteBrokerOffsetStore(OffsetStore):
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue in memory."""
         self.offset_table.pop(queue, None)
-
-    async def _broker(self, queue: MessageQueue) -> str:
-        found = self._instance.find_broker_address_in_admin(queue.broker_name)
-        if found is None:
-            await self._instance.update_topic_route_info_from_name_server(queue.topic)
-            found = self._instance.find_broker_address_in_admin(queue.broker_name)
-        if found is None:
-            raise MQClientError(f"The broker[{queue.broker_name}] not exist")
-        return found.broker_addr
 
 
 Disk = dict[tuple[str, str], dict["MessageQueue", int]]

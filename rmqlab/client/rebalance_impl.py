@@ -17,7 +17,6 @@ from rmqlab.events import Rebalance, Restamp
 from rmqlab.message.java import hash_map_order, utf16_key
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.heartbeat import MessageModel
-from rmqlab.protocol.route import MASTER_ID
 from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ class RebalanceImpl(ABC):
     async def _lock_at_broker(
         self, broker_name: str, queues: list[MessageQueue], *, only_gains: bool
     ) -> set[MessageQueue]:
-        addr = self._master(broker_name)
+        addr = self.instance.find_broker_address_in_publish(broker_name)
         if addr is None:
             return set()
         instance = self.instance
@@ -215,7 +214,7 @@ class RebalanceImpl(ABC):
         return locked
 
     async def _unlock_at_broker(self, broker_name: str, queues: list[MessageQueue], *, oneway: bool) -> bool:
-        addr = self._master(broker_name)
+        addr = self.instance.find_broker_address_in_publish(broker_name)
         if addr is None:
             return False
         instance = self.instance
@@ -226,10 +225,6 @@ class RebalanceImpl(ABC):
         except CALL_ERRORS:
             return False
         return True
-
-    def _master(self, broker_name: str) -> str | None:
-        found = self.instance.find_broker_address_in_subscribe(broker_name, MASTER_ID, only_this_broker=True)
-        return None if found is None else found.broker_addr
 
     def _queues_by_broker(self) -> dict[str, list[MessageQueue]]:
         result: dict[str, list[MessageQueue]] = {}

@@ -5,7 +5,8 @@ Source: `MQClientInstance`, `TopicPublishInfo`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,11 +15,16 @@ from rmqlab.client.executor import Lock
 from rmqlab.client.mq_client_api import MQClientAPI
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.route import MASTER_ID
 from rmqlab.protocol.topic_config import is_readable, is_writeable
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.client.client_config import ProducerConfig
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.results import SendResult
@@ -93,6 +99,7 @@ def subscribe_info_of(topic: str, route: TopicRouteData) -> list[MessageQueue]:
     ]
 
 
+_Found = TypeVar("_Found")
 LOCK_TIMEOUT = 3_000
 ROUTE_TIMEOUT = 3_000
 
@@ -238,45 +245,34 @@ class TopicRoutes:
 
     # ---- brokers
 
-    def addresses(self, broker_name: str) -> dict[int, str]:
-        """{broker id: "ip:port"} of a broker, empty when no route names it."""
-        return self.broker_addr_table.get(broker_name, {})
-
-    def _result(self, broker_name: str, addr: str, broker_id: int) -> FindBrokerResult:
-        version = self.broker_version_table.get(broker_name, {}).get(addr, 0)
-        return FindBrokerResult(addr, broker_id != MASTER_ID, version)
-
     def find_broker_address_in_publish(self, broker_name: str) -> str | None:
         """The master's address."""
-        return self.addresses(broker_name).get(MASTER_ID)
+        return self.broker_addr_table.get(broker_name, {}).get(MASTER_ID)
 
-    def find_broker_address_in_admin(self, broker_name: str) -> FindBrokerResult | None:
-        """The broker with the lowest id."""
-        for broker_id, addr in sorted(self.addresses(broker_name).items()):
-            return self._result(broker_name, addr, broker_id)
+    def find_broker_address_in_admin(self, broker_name: str) -> str | None:
+        """The address of the broker with the lowest id."""
+        table = self.broker_addr_table.get(broker_name)
+        return table[min(table)] if table else None
+
+    def find_broker_address_in_subscribe(self, broker_name: str, broker_id: int) -> FindBrokerResult | None:
+        """The broker of that id; failing that a slave's next id; failing that the one with the lowest."""
+        table = self.broker_addr_table.get(broker_name, {})
+        slaves = () if broker_id == MASTER_ID else (broker_id + 1,)
+        for one in (broker_id, *slaves, *sorted(table)):
+            if one in table:
+                version = self.broker_version_table.get(broker_name, {}).get(table[one], 0)
+                return FindBrokerResult(table[one], one != MASTER_ID, version)
         return None
 
-    def find_broker_address_in_subscribe(
-        self, broker_name: str, broker_id: int, *, only_this_broker: bool
-    ) -> FindBrokerResult | None:
-        """The broker of that id; failing that a slave's next id; failing that any, unless `only_this_broker`."""
-        table = self.addresses(broker_name)
-        addr = table.get(broker_id)
-        if addr is None and broker_id != MASTER_ID:
-            addr = table.get(broker_id + 1)
-        if addr is not None:
-            return self._result(broker_name, addr, broker_id)
-        return None if only_this_broker else self.find_broker_address_in_admin(broker_name)
-
-    async def master_of(self, queue: MessageQueue) -> str:
-        """The address of the master of a queue, asked for if unknown; raises `MQClientError` if no route names it."""
-        addr = self.find_broker_address_in_publish(queue.broker_name)
-        if addr is None:
+    async def find_broker(self, queue: MessageQueue, find: Callable[[str], _Found | None]) -> _Found:
+        """What `find` tells of a queue's broker, its route asked for if need be; without one `MQClientError`."""
+        found = find(queue.broker_name)
+        if found is None:
             await self.update_topic_route_info_from_name_server(queue.topic)
-            addr = self.find_broker_address_in_publish(queue.broker_name)
-        if addr is None:
+            found = find(queue.broker_name)
+        if found is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
-        return addr
+        return found
 
     def find_broker_addr_by_topic(self, topic: str) -> str | None:
         """A random broker of the topic (a choice point when there are several): its master, or one of its slaves."""
@@ -301,10 +297,18 @@ class TopicRoutes:
             addr = self.find_broker_addr_by_topic(topic)
         if addr is None:
             return None
+        header = GetConsumerListByGroupRequestHeader(group)
         try:
-            return await self.api.get_consumer_id_list_by_group(addr, group, 3_000)
+            answer = await self.api.call(addr, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, 3_000)
         except CALL_ERRORS:
             return None
+        return None if answer.body is None else list(_consumer_ids_of(answer.body))
+
+
+# Asked for again and again, and it hardly ever changes.
+@lru_cache(maxsize=256)
+def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
+    return tuple(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list)
 
 
 def _with_queue_nums(route: TopicRouteData, most: int) -> TopicRouteData:

@@ -144,16 +144,13 @@ class Connection:
         """Number and ends, without an address in memory."""
         return f"Connection({self.number}, {self.node.name} -> {self.server.name})"
 
-    def send_to_server(self, command: RemotingCommand) -> None:
-        """Client to server."""
-        self._carry(command, C2S)
-
     def send(self, command: RemotingCommand) -> None:
         """Server to client."""
         if not self.closed:
-            self._carry(command, S2C)
+            self.carry(command, S2C)
 
-    def _carry(self, command: RemotingCommand, direction: str) -> None:
+    def carry(self, command: RemotingCommand, direction: str) -> None:
+        """Put a frame on its way, to the server (``C2S``) or to the client (``S2C``)."""
         network, faults, now_us = self.network, self.node.faults, self._scheduler.now_us
         self._touched_us = now_us
         if self.frozen:
@@ -234,7 +231,7 @@ class Connection:
         for command, direction in arrived:
             self._arrive(command, direction)
         for command, direction in sent:
-            self._carry(command, direction)
+            self.carry(command, direction)
         if self.abandoned:
             self._say_goodbye()
 

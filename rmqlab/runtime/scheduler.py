@@ -221,15 +221,16 @@ class Sleep(Trap):
         self._scheduler.at(self._scheduler.now_us + self._us, task.wake, task.ticket)
 
 
-class VirtualEvent:
+class VirtualEvent(Trap):
     """A flag to wait for: ``set`` wakes all that wait, ``wait`` takes an optional timeout (ms)."""
 
-    __slots__ = ("_flag", "_scheduler", "_waiting")
+    __slots__ = ("_flag", "_scheduler", "_timeout_ms", "_waiting")
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._flag = False
-        self._waiting: list[tuple[VirtualTask, int]] = []
+        self._timeout_ms: int | None = None
+        self._waiting: dict[VirtualTask, int] = {}  # each task with its ticket: an older wait of a task is over
 
     def is_set(self) -> bool:
         """Whether the flag is up."""
@@ -237,13 +238,13 @@ class VirtualEvent:
 
     def waiting(self) -> list[VirtualTask]:
         """The tasks that wait now, in the order they came."""
-        return [task for task, ticket in self._waiting if not task.done and task.ticket == ticket]
+        return [task for task, ticket in self._waiting.items() if not task.done and task.ticket == ticket]
 
     def set(self) -> None:
         """Raise the flag and wake the waiting tasks at the present instant, in the order they came."""
         self._flag = True
-        waiting, self._waiting = self._waiting, []
-        for task, ticket in waiting:
+        waiting, self._waiting = self._waiting, {}
+        for task, ticket in waiting.items():
             self._scheduler.at(self._scheduler.now_us, task.wake, ticket, True)
 
     def clear(self) -> None:
@@ -254,24 +255,13 @@ class VirtualEvent:
         """Wait for the flag; True when it is up, False when ``timeout_ms`` passed first."""
         if self._flag:
             return True
-        return bool(await _EventWait(self, timeout_ms))
-
-    def add_waiting(self, task: VirtualTask, timeout_ms: int | None) -> None:
-        """Called by the trap: remember who waits, and for how long."""
-        ticket = task.ticket
-        self._waiting = [(t, k) for t, k in self._waiting if t.ticket == k]
-        self._waiting.append((task, ticket))
-        if timeout_ms is not None:
-            due = self._scheduler.now_us + timeout_ms * US_PER_MS
-            self._scheduler.at(due, task.wake, ticket, False)
-
-
-class _EventWait(Trap):
-    __slots__ = ("_event", "_timeout_ms")
-
-    def __init__(self, event: VirtualEvent, timeout_ms: int | None) -> None:
-        self._event = event
-        self._timeout_ms = timeout_ms
+        self._timeout_ms = timeout_ms  # taken by `arm` before anybody else can wait
+        return bool(await self)
 
     def arm(self, task: VirtualTask) -> None:
-        self._event.add_waiting(task, self._timeout_ms)
+        """Remember who waits, behind all who wait already, and for how long."""
+        self._waiting.pop(task, None)
+        self._waiting[task] = task.ticket
+        if self._timeout_ms is not None:
+            due = self._scheduler.now_us + self._timeout_ms * US_PER_MS
+            self._scheduler.at(due, task.wake, task.ticket, False)

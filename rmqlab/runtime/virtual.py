@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.lanes import NO_FRAME
-from rmqlab.runtime.network import Connection, Hold, Machine, Network
+from rmqlab.runtime.network import C2S, Connection, Hold, Machine, Network
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.scheduler import US_PER_MS, Sleep, Trap, VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual_server import VirtualServer
@@ -82,7 +82,7 @@ class VirtualTime(Network):
             raise RemotingConnectError(address)
         self._connections += 1
         connection = Connection(self._connections, self, node, server, node.next_address(), node.timing)
-        server.connections[connection.number] = connection
+        node.connections[address] = server.connections[connection.number] = connection
         return connection
 
 
@@ -102,7 +102,7 @@ class _Invoke(Trap):
         self._node.pending[self._command.opaque] = (self._connection, task, ticket)
         scheduler = self._node.world.scheduler
         scheduler.at(scheduler.now_us + self._timeout_ms * US_PER_MS, self._expire, task, ticket)
-        self._connection.send_to_server(self._command)
+        self._connection.carry(self._command, C2S)
 
     def _expire(self, task: VirtualTask, ticket: int) -> None:
         if not task.done and task.ticket == ticket:
@@ -147,21 +147,23 @@ class VirtualNode(Machine):
 
     async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
         """Send a request and wait for its answer; raises the ``RemotingError`` that says why there is none."""
-        connection = self._connection(address)
+        connection = self.connections.get(address) or self.world.connect(self, address)
         self._opaque += 1
         command.opaque = self._opaque
         answer: RemotingCommand = await _Invoke(self, connection, command, timeout_ms)
-        if command.code != RequestCode.PULL_MESSAGE:  # a pull has no thread that waits
+        if (
+            len(self.timing.thread_us) > 1 and command.code != RequestCode.PULL_MESSAGE
+        ):  # a pull has no thread that waits
             await self.late(str(int(command.code)), command.code, answer)
         return answer
 
     async def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
         """Send a request that has no answer."""
-        connection = self._connection(address)
+        connection = self.connections.get(address) or self.world.connect(self, address)
         self._opaque += 1
         command.opaque = self._opaque
         command.mark_oneway()
-        connection.send_to_server(command)
+        connection.carry(command, C2S)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> VirtualTask:
         """Run a coroutine beside the caller."""
@@ -218,12 +220,6 @@ class VirtualNode(Machine):
         self._port += 1
         return address
 
-    def _connection(self, address: str) -> Connection:
-        connection = self.connections.get(address)
-        if connection is None:
-            connection = self.connections[address] = self.world.connect(self, address)
-        return connection
-
     def receive(self, connection: Connection, command: RemotingCommand) -> None:
         """A frame arrived from a server: an answer to a pending request, or a request of the server's."""
         if command.is_response:
@@ -233,7 +229,7 @@ class VirtualNode(Machine):
         elif self._processor is not None:
             answer = self._processor(connection.server.name, command)
             if answer is not None and not command.is_oneway:
-                connection.send_to_server(answer.reply_to(command))
+                connection.carry(answer.reply_to(command), C2S)
 
     def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
         """A connection is gone.

@@ -164,10 +164,19 @@ class World:
 
 
 @pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture(scope="session")
 def make_world():
-    return World
+    """Makes worlds, and ends them: what was spawned and never ran is closed."""
+    made = []
+
+    def make(*args, **kwargs):
+        made.append(World(*args, **kwargs))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.time.scheduler.close()
+
+
+@pytest.fixture
+def world(make_world):
+    return make_world()

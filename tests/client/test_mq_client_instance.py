@@ -227,7 +227,7 @@ def test_the_answer_carries_the_brokers_version(world):
     assert HEART_BEAT == 34
     assert instance.broker_version_table == {"broker-a": {"10.0.1.1:10911": 373}}
     assert instance.find_broker_address_in_publish("broker-a") == "10.0.1.1:10911"
-    found = instance.find_broker_address_in_subscribe("broker-a", 0, only_this_broker=True)
+    found = instance.find_broker_address_in_subscribe("broker-a", 0)
     assert found == ("10.0.1.1:10911", False, 373)
 
 
@@ -235,11 +235,10 @@ def test_find_broker_for_a_subscriber(world):
     instance = world.instance("A")
     instance.broker_addr_table["b"] = {0: "m", 2: "s"}
     find = instance.find_broker_address_in_subscribe
-    assert find("b", 1, only_this_broker=True).broker_addr == "s"  # the next id is tried for a slave
-    assert find("b", 2, only_this_broker=True).slave
-    assert find("b", 7, only_this_broker=True) is None
-    assert find("b", 7, only_this_broker=False).broker_addr == "m"
-    assert find("x", 0, only_this_broker=False) is None
+    assert find("b", 1).broker_addr == "s"  # the next id is tried for a slave
+    assert find("b", 2).slave
+    assert find("b", 7).broker_addr == "m"
+    assert find("x", 0) is None
     assert instance.find_broker_address_in_admin("x") is None
 
 
