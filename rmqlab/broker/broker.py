@@ -319,5 +319,5 @@ def _in_words(group: ConsumerGroupInfo) -> str:
         for topic, one in group.subscription_table.items()
         if not is_retry_topic(topic or "")
     )
-    members = ", ".join(map(str, group.all_client_ids())) or "nobody"
+    members = ", ".join(map(str, group.client_ids)) or "nobody"
     return f"{group.group_name} ({members}; holds {', '.join(held) or 'nothing'})"

@@ -45,7 +45,7 @@ class ConsumerGroupInfo:
             f"{topic} {one.expression_type} {one.sub_string} @{one.sub_version}"
             for topic, one in self.subscription_table.items()
         )
-        members = ", ".join(map(str, self.all_client_ids())) or "nobody"
+        members = ", ".join(map(str, self.client_ids)) or "nobody"
         return f"<ConsumerGroupInfo {self.group_name}: {members}; holds {held or 'nothing'}>"
 
     def find_channel(self, client_id: str) -> ClientChannelInfo | None:
@@ -55,14 +55,6 @@ class ConsumerGroupInfo:
                 return info
         return None
 
-    def all_channels(self) -> list[Channel]:
-        """Return the connections of all members."""
-        return list(self.channel_info_table)
-
-    def all_client_ids(self) -> list[str]:
-        """Return the client ids of all members."""
-        return list(self.client_ids)
-
     @property
     def client_ids(self) -> tuple[str, ...]:
         """The client ids of all members; kept until one comes or goes, for each asks again and again."""
@@ -70,17 +62,8 @@ class ConsumerGroupInfo:
             self._client_ids = tuple(info.client_id for info in self.channel_info_table.values())
         return self._client_ids
 
-    def find_subscription_data(self, topic: str) -> SubscriptionData | None:
-        """Return the subscription in force for a topic, or None."""
-        return self.subscription_table.get(topic)
-
-    def unregister_channel(self, info: ClientChannelInfo) -> ClientChannelInfo | None:
-        """Forget a member by its connection; return what was remembered."""
-        self._client_ids = None
-        return self.channel_info_table.pop(info.channel, None)
-
     def do_channel_close_event(self, channel: Channel) -> ClientChannelInfo | None:
-        """Forget the member on a closed connection; return it, None when there was none."""
+        """Forget the member on a connection; return it, None when there was none."""
         self._client_ids = None
         return self.channel_info_table.pop(channel, None)
 

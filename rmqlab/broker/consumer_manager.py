@@ -110,7 +110,7 @@ class ConsumerManager:
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
         """Return the subscription in force for a group and topic, or None."""
         info = self.consumer_table.get(group)
-        return None if info is None else info.find_subscription_data(topic)
+        return None if info is None else info.subscription_table.get(topic)
 
     def client_id(self, channel: Channel, group: str) -> str:
         """Return who a group's member on this connection is; its address when the group does not know it."""
@@ -145,7 +145,7 @@ class ConsumerManager:
         info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
         notified = self._rules.is_notified(held, info.subscription_table, joined)
         if notified and is_notify_consumer_ids_changed_enable:
-            self.listener.handle(_CHANGE, group, info.all_channels())
+            self.listener.handle(_CHANGE, group, list(info.channel_info_table))
         self.listener.handle(_REGISTER, group, subscriptions=subscriptions)
         return notified
 
@@ -163,13 +163,13 @@ class ConsumerManager:
         info = self.consumer_table.get(group)
         if info is None:
             return
-        removed = info.unregister_channel(client_channel_info)
+        removed = info.do_channel_close_event(client_channel_info.channel)
         if removed is not None:
             self._hooks.tell(Unregister(group, removed.client_id))
         if not info.channel_info_table:
             self._drop(group)
         if is_notify_consumer_ids_changed_enable:
-            self.listener.handle(_CHANGE, group, info.all_channels())
+            self.listener.handle(_CHANGE, group, list(info.channel_info_table))
 
     def do_channel_close_event(self, channel: Channel) -> None:
         """Forget every member on a closed connection; CHANGE asks the broker's flag only, not the group's."""
@@ -180,7 +180,7 @@ class ConsumerManager:
             self._hooks.tell(Unregister(group, removed.client_id))
             if not info.channel_info_table:
                 self._drop(group)
-            self.listener.handle(_CHANGE, group, info.all_channels())
+            self.listener.handle(_CHANGE, group, list(info.channel_info_table))
 
     def scan_not_active_channel(self, now: int) -> None:
         """Close and forget connections silent for more than 120 s.

@@ -116,12 +116,12 @@ def _group_subscription(
     parts: PullParts, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
 ) -> Subscription:
     group, topic = header.consumer_group, header.topic
-    info = parts.consumers.get_consumer_group_info(group)
+    info = parts.consumers.consumer_table.get(group)
     if info is None:
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{SUGGEST_TODO}")
     if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
         raise PullRefused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
-    subscription = info.find_subscription_data(topic)
+    subscription = info.subscription_table.get(topic)
     if subscription is None:
         raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).

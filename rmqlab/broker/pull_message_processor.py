@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
-    from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
+    from rmqlab.store.queue_reader import GetMessageResult
 
 
 class OffsetMovedEvent(RemotingSerializable):
@@ -147,7 +147,7 @@ class PullMessageProcessor:
                 result.min_offset,
                 result.max_offset,
             )
-            code = self._code(result.status, header.queue_offset)
+            code = ResponseCode[self.parts.rules.code_of_status(result.status.name, header.queue_offset)]
             held = code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)
             self._observe(channel, header, code, result, held=held)
             if code is ResponseCode.PULL_OFFSET_MOVED:
@@ -181,9 +181,6 @@ class PullMessageProcessor:
             if result.suggest_pulling_from_slave
             else group_config.broker_id
         )
-
-    def _code(self, status: GetMessageStatus, queue_offset: int) -> ResponseCode:
-        return ResponseCode[self.parts.rules.code_of_status(status.name, queue_offset)]
 
     def _offset_moved(
         self,

@@ -84,9 +84,7 @@ class PullRequestHoldService:
         """Look after every queue with its highest offset of now; the timer calls it."""
         for (topic, queue_id), held in list(self._table.items()):
             if held:
-                self.notify_message_arriving(
-                    topic, queue_id, self._store.get_max_offset_in_queue(topic, queue_id), now=now
-                )
+                self.notify_message_arriving(topic, queue_id, now=now)
 
     def arriving(
         self,
@@ -117,14 +115,17 @@ class PullRequestHoldService:
         self,
         topic: str,
         queue_id: int,
-        max_offset: int,
+        max_offset: int = 0,
         tags_code: int | None = None,
         unit: CqExtUnit | None = None,
         properties: Mapping[str, str] | None = None,
         *,
         now: int,
     ) -> None:
-        """Execute again the pulls of a queue that a message at `max_offset` - 1 concerns, or whose time is over."""
+        """Execute again the pulls of a queue that a message at `max_offset` - 1 concerns, or whose time is over.
+
+        For a pull that is not behind `max_offset` the store is asked how far the queue is now.
+        """
         held = self._table.get((topic, queue_id))
         if not held:
             return

@@ -130,7 +130,7 @@ class ScheduleMessageService:
             if unit is not None:
                 tags_code = unit.tags_code
             else:
-                store_time = self._store.pickup_store_timestamp(commit_log_offset, size)
+                store_time = self._store.commit_log.pickup_store_timestamp(commit_log_offset, size)
                 tags_code = self._levels.compute_deliver_timestamp(level, store_time)
         return now if tags_code > now + self._levels.table[level] else tags_code
 

@@ -189,8 +189,8 @@ class SubscriptionGroupManager:
 
         None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
         """
-        config = self.subscription_group_table.get(named(group))
-        if config is None and (self._config.auto_create_subscription_group or is_system_group(group)):
+        config = self.subscription_group_table.get(group)
+        if config is None and (self._config.auto_create_subscription_group or is_system_group(named(group))):
             config = SubscriptionGroupConfig(group)
             self.update_subscription_group_config(config)
         return config

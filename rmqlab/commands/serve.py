@@ -161,7 +161,7 @@ def _told(broker: Broker, event: Event) -> str | None:
         return None
     count = len(info.channel_info_table)
     if isinstance(event, Register):
-        return f"{group}: {client} joins, {count} online" if client in info.all_client_ids() else None
+        return f"{group}: {client} joins, {count} online" if client in info.client_ids else None
     if not isinstance(event, SubscriptionChanged):
         why = "" if isinstance(event, Unregister) else ", its heartbeats stopped"
         return f"{group}: {client} leaves{why}, {count} online"

@@ -31,7 +31,7 @@ def group_view(broker: Broker, group: str, strip: Callable[[str], str], epoch_ms
     info = broker.consumer_manager.get_consumer_group_info(group)
     if info is None or not info.channel_info_table:
         return {"offline": int(ResponseCode.CONSUMER_NOT_ONLINE)}
-    clients = sorted(strip(str(client_id)) for client_id in info.all_client_ids())
+    clients = sorted(strip(str(client_id)) for client_id in info.client_ids)
     subscriptions = {
         strip(str(topic)): f"{data.expression_type}:{data.sub_string}@{data.sub_version - epoch_ms}"
         for topic, data in sorted(info.subscription_table.items(), key=lambda item: str(item[0]))

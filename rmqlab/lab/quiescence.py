@@ -68,7 +68,7 @@ class Quiescence:
     def members(self, group: str) -> list[str]:
         """Client ids of a group at the broker, by its name on the wire."""
         info = self._broker.consumer_manager.get_consumer_group_info(group)
-        return [] if info is None else info.all_client_ids()
+        return [] if info is None else list(info.client_ids)
 
     def stands(self, group: str) -> bool:
         """Whether a group's members at the broker are the running ones, and each holds its share."""

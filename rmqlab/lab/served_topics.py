@@ -118,7 +118,7 @@ def messages_of(broker: Broker, topic: str) -> Iterator[MessageExt]:
     for _, queue in sorted(store.consume_queue_table.get(topic, {}).items()):
         index = queue.min_offset_in_queue
         while (entry := queue.entry(index)) is not None:
-            record = store.select_one_message_by_offset(entry[0], entry[1])
+            record = store.commit_log.select_one_message_by_offset(entry[0], entry[1])
             message = None if record is None else decode_record(record)
             if message is not None:
                 yield message

@@ -21,7 +21,6 @@ from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.index_file import FileIndexService
 from rmqlab.store.mapped_file_queue import SegmentError
 from rmqlab.store.recovery import Recovery, RecoveryReport
-from rmqlab.store.store_status import DISK_FULL_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -280,7 +279,7 @@ class DurableStore:
             self._folder.segments.commit()
         except SegmentError as error:
             logger.error("commit: %s", error)  # noqa: TRY400
-            self._store.running_flags.set(DISK_FULL_BIT)
+            self._store.running_flags.is_writeable = False
         self._dispatch(now)
 
     def _dispatch(self, _now: int) -> None:

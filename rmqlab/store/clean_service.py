@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.message.topics import SCHEDULE_TOPIC
-from rmqlab.store.store_status import DISK_FULL_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -66,11 +65,7 @@ class CleanService:
 
     def note_disk_space(self, used: float) -> None:
         """Take no message while more than 90 % of the disk are in use; take them again once they are not."""
-        flags = self._running_flags
-        if used > DISK_SPACE_WARNING_LEVEL_RATIO:
-            flags.set(DISK_FULL_BIT)
-        else:
-            flags.clear(DISK_FULL_BIT)
+        self._running_flags.is_writeable = used <= DISK_SPACE_WARNING_LEVEL_RATIO
 
     def delete_commit_log_files(self, count: int) -> int:
         """Delete the `count` oldest commit log files, never the last one. Returns how many were deleted."""

@@ -14,7 +14,6 @@ from rmqlab.message.message import MessageExt
 from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE, body_crc, message_length, pack_record
 from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE
 from rmqlab.store.mapped_file_queue import SegmentError
-from rmqlab.store.store_status import DISK_FULL_BIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -58,7 +57,7 @@ class ReputMessageService:
         try:
             self._do_reput(until)
         except SegmentError:
-            self._running_flags.set(DISK_FULL_BIT)
+            self._running_flags.is_writeable = False
 
     def dispatch_put(self, request: DispatchRequest) -> None:
         """Dispatch the message at `reput_from_offset`, whose record was just written and need not be read again."""
@@ -66,7 +65,7 @@ class ReputMessageService:
             self._dispatch(request)
             self.reput_from_offset += request.msg_size
         except SegmentError:
-            self._running_flags.set(DISK_FULL_BIT)
+            self._running_flags.is_writeable = False
 
     def _do_reput(self, until: int | None) -> None:
         commit_log = self._commit_log

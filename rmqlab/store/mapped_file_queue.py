@@ -154,11 +154,6 @@ class MappedFile:
         self.first_create_in_queue = False
         self.last_modified = 0
 
-    @property
-    def file_name(self) -> str:
-        """Name of the file: its first offset in twenty digits."""
-        return f"{self.file_from_offset:020d}"
-
     def append(self, data: bytes) -> bool:
         """Write `data`; False when it does not fit, and nothing is written then."""
         if self.wrote_position + len(data) > self.file_size:

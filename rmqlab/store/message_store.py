@@ -21,7 +21,7 @@ from rmqlab.store.index_service import IndexService, query_message
 from rmqlab.store.log_walk import ReputMessageService
 from rmqlab.store.mapped_file_queue import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.queue_reader import QueueReader
-from rmqlab.store.store_status import DISK_FULL_BIT, PutMessageResult, PutMessageStatus, RunningFlags, StoreStatsService
+from rmqlab.store.store_status import PutMessageResult, PutMessageStatus, RunningFlags, StoreStatsService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,12 +110,8 @@ class MessageStore:
         """Store `msg` as `asyncPutMessage` does: IPv6 addresses are not marked in the sys flag (a bug of Java's)."""
         return self._put(msg, msg, now, set_v6_flags=False)
 
-    def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
-        """Store the messages in the body of `batch`. Raises what `CommitLog.put_messages` raises."""
-        return self._put(batch, None, now, set_v6_flags=True)
-
     def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
-        """Store the messages in the body of `batch` as `asyncPutMessages` does."""
+        """Store the messages in the body of `batch` as `asyncPutMessages` does; raises as `CommitLog.put_messages`."""
         return self._put(batch, None, now, set_v6_flags=False)
 
     def _put(
@@ -139,7 +135,7 @@ class MessageStore:
         except SegmentCreateError:
             result = PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
         except SegmentError:
-            self.running_flags.set(DISK_FULL_BIT)
+            self.running_flags.is_writeable = False
             result = PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         stats, appended = self.store_stats_service, result.append_result
         if result.status is not PutMessageStatus.PUT_OK or appended is None:
@@ -299,11 +295,6 @@ class MessageStore:
         """Queue offset of the first message still there."""
         return self.find_consume_queue(topic, queue_id).min_offset_in_queue
 
-    def get_commit_log_offset_in_queue(self, topic: str, queue_id: int, consume_queue_offset: int) -> int:
-        """Commit log offset of a queue's message, 0 when it is not there."""
-        entry = self._entry(topic, queue_id, consume_queue_offset)
-        return 0 if entry is None else entry[0]
-
     def get_offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
         """Queue offset of the message stored nearest to `timestamp` (epoch ms)."""
         queue, log = self.find_consume_queue(topic, queue_id), self.commit_log
@@ -320,7 +311,7 @@ class MessageStore:
         For the whole log Java asks for twice the largest message size at once, so a log shorter than that has none.
         """
         if topic is None:
-            return self.commit_log.pickup_store_timestamp(self.min_phy_offset, self.config.max_message_size * 2)
+            return self.commit_log.pickup_store_timestamp(self.commit_log.min_offset, self.config.max_message_size * 2)
         return self.get_message_store_time_stamp(topic, queue_id, self.get_min_offset_in_queue(topic, queue_id))
 
     def check_in_disk_by_consume_offset(self, topic: str, queue_id: int, consume_offset: int) -> bool:
@@ -336,31 +327,18 @@ class MessageStore:
         return offset, size
 
     @property
-    def min_phy_offset(self) -> int:
-        """Commit log offset of the first byte, -1 before the first message."""
-        return self.commit_log.min_offset
-
-    @property
     def max_phy_offset(self) -> int:
         """Commit log offset of the next byte."""
         return self.commit_log.max_offset
 
-    def select_one_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> bytes | None:
-        """Return the record at a commit log offset, None when it is not there."""
-        return self.commit_log.select_one_message_by_offset(commit_log_offset, size)
-
     def look_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> MessageExt | None:
         """Return the message at a commit log offset, its body as stored; None when there is none."""
-        record = self.select_one_message_by_offset(commit_log_offset, size)
+        record = self.commit_log.select_one_message_by_offset(commit_log_offset, size)
         return None if record is None else decode_record(record, decompress_body=False)
 
     def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
         """Find messages by key or unique key, stored from `begin` to `end` (epoch ms); see `query_message`."""
         return query_message(self.index_service, self.commit_log, topic, key, max_num, begin, end)
-
-    def pickup_store_timestamp(self, commit_log_offset: int, size: int) -> int:
-        """Store time (epoch ms) of a record, -1 when it is not there."""
-        return self.commit_log.pickup_store_timestamp(commit_log_offset, size)
 
 
 def _any_topic(_topic: str) -> bool:

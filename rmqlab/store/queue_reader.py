@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rmqlab.filter.message_filter import MessageFilter
     from rmqlab.rules import Rules
     from rmqlab.store.commit_log import CommitLog
-    from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.consume_queue import ConsumeQueue
     from rmqlab.store.store_status import StoreStatsService
 
@@ -66,13 +65,6 @@ class GetMessageResult:
         """Take one more record."""
         self.messages.append(record)
         self.buffer_total_size += len(record)
-
-
-def next_offset_correction(config: MessageStoreConfig, old_offset: int, new_offset: int) -> int:
-    """The offset to go on with: the corrected one, on a slave the old one unless `offsetCheckInSlave` (row S-57)."""
-    if config.broker_role is not BrokerRole.SLAVE or config.offset_check_in_slave:
-        return new_offset
-    return old_offset
 
 
 class QueueReader:
@@ -136,8 +128,11 @@ class QueueReader:
         return self._without_messages(result, offset, corrected)
 
     def _without_messages(self, result: GetMessageResult, offset: int, corrected: int) -> GetMessageResult:
+        """Go on at the corrected offset, on a slave at the old one unless `offsetCheckInSlave` (row S-57)."""
+        config = self._commit_log.config
         self._stats.get_message_times_total_miss += 1
-        result.next_begin_offset = next_offset_correction(self._commit_log.config, offset, corrected)
+        keeps = config.broker_role is BrokerRole.SLAVE and not config.offset_check_in_slave
+        result.next_begin_offset = offset if keeps else corrected
         return result
 
     def _read(

@@ -14,7 +14,6 @@ class AppendMessageStatus(Enum):
     END_OF_FILE = "END_OF_FILE"
     MESSAGE_SIZE_EXCEEDED = "MESSAGE_SIZE_EXCEEDED"
     PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
-    UNKNOWN_ERROR = "UNKNOWN_ERROR"
 
 
 class PutMessageStatus(Enum):
@@ -27,9 +26,7 @@ class PutMessageStatus(Enum):
     SERVICE_NOT_AVAILABLE = "SERVICE_NOT_AVAILABLE"
     CREATE_MAPEDFILE_FAILED = "CREATE_MAPEDFILE_FAILED"
     MESSAGE_ILLEGAL = "MESSAGE_ILLEGAL"
-    PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
     OS_PAGECACHE_BUSY = "OS_PAGECACHE_BUSY"
-    UNKNOWN_ERROR = "UNKNOWN_ERROR"
 
 
 @dataclass(slots=True)
@@ -67,40 +64,12 @@ class PutMessageResult:
         return self.append_result is not None and self.append_result.is_ok
 
 
-NOT_READABLE_BIT = 1
-NOT_WRITEABLE_BIT = 1 << 1
-WRITE_LOGICS_QUEUE_ERROR_BIT = 1 << 2
-WRITE_INDEX_FILE_ERROR_BIT = 1 << 3
-DISK_FULL_BIT = 1 << 4
-
-_WRITE_BITS = NOT_WRITEABLE_BIT | WRITE_LOGICS_QUEUE_ERROR_BIT | WRITE_INDEX_FILE_ERROR_BIT | DISK_FULL_BIT
-
-
+@dataclass(slots=True)
 class RunningFlags:
-    """Five bits; a full disk forbids new messages but not the consume queues of those already there."""
+    """What a store can still do: a full disk forbids new messages, not the consume queues of those already there."""
 
-    __slots__ = ("flag_bits",)
-
-    def __init__(self) -> None:
-        self.flag_bits = 0
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether messages may be read."""
-        return not self.flag_bits & NOT_READABLE_BIT
-
-    @property
-    def is_writeable(self) -> bool:
-        """Whether messages may be put."""
-        return not self.flag_bits & _WRITE_BITS
-
-    def set(self, bit: int) -> None:
-        """Raise one of the `*_BIT` flags."""
-        self.flag_bits |= bit
-
-    def clear(self, bit: int) -> None:
-        """Take one of the `*_BIT` flags down."""
-        self.flag_bits &= ~bit
+    is_readable: bool = True
+    is_writeable: bool = True
 
 
 class StoreStatsService:

@@ -187,9 +187,7 @@ ILLEGAL = (ResponseCode.MESSAGE_ILLEGAL, LIMITS)
     [
         ("CREATE_MAPEDFILE_FAILED", (1, "create mapped file failed, server is busy or broken.")),
         ("MESSAGE_ILLEGAL", ILLEGAL),
-        ("PROPERTIES_SIZE_EXCEEDED", ILLEGAL),
         ("OS_PAGECACHE_BUSY", (1, "[PC_SYNCHRONIZED]broker busy, start flow control for a while")),
-        ("UNKNOWN_ERROR", (1, "UNKNOWN_ERROR")),
     ],
 )
 def test_what_the_store_refuses(bench, status, expected):

@@ -155,7 +155,7 @@ def recorded(golden):
 def files_of(queue):
     """What a MappedFileQueue would have on disk: whole files, zeros behind what is written."""
     return {
-        f"{queue.directory}/{one.file_name}": (one.select_from(0) or b"").ljust(one.file_size, b"\0")
+        f"{queue.directory}/{one.file_from_offset:020d}": (one.select_from(0) or b"").ljust(one.file_size, b"\0")
         for one in queue.mapped_files
     }
 

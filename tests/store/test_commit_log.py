@@ -51,7 +51,7 @@ def test_a_message_larger_than_a_file_is_told_to_be_stored_and_is_not(make_store
     assert put(store, message()) == ("PUT_OK", "PUT_OK")
     store.dispatch()
     assert store.get_max_offset_in_queue("T", 0) == 1
-    assert store.get_commit_log_offset_in_queue("T", 0, 0) == 2000
+    assert store.find_consume_queue("T", 0).entry(0)[0] == 2000
 
 
 def test_limits(make_store, message):
@@ -151,7 +151,7 @@ def batch(message, parts, **fields):
 def test_a_batch_goes_into_one_file_and_one_queue(make_store, message):
     store = make_store(mapped_file_size_commit_log=1000)
     store.put_message(message(b"x" * 600), NOW)
-    result = store.put_messages(batch(message, [b"one", b"two", b"three"]), NOW)
+    result = store.async_put_messages(batch(message, [b"one", b"two", b"three"]), NOW)
     assert (result.append_result.wrote_offset, result.append_result.msg_num) == (1000, 3)
     assert len(result.append_result.msg_id.split(",")) == 3
     records = store.get_message("g", "T", 0, 1, 32, None).messages
@@ -163,9 +163,9 @@ def test_a_batch_goes_into_one_file_and_one_queue(make_store, message):
 
 
 def test_a_batch_too_leaves_8_bytes_at_the_end_of_a_file(make_store, message):
-    size = make_store().put_messages(batch(message, [b"x"]), NOW).append_result.wrote_bytes
+    size = make_store().async_put_messages(batch(message, [b"x"]), NOW).append_result.wrote_bytes
     for left, offset in ((8, 0), (7, 1000)):
-        result = make_store(mapped_file_size_commit_log=1000).put_messages(
+        result = make_store(mapped_file_size_commit_log=1000).async_put_messages(
             batch(message, [b"x", b"x" * (1000 - left - 2 * size + 1)]), NOW
         )
         assert result.append_result.wrote_offset == offset
@@ -177,12 +177,12 @@ def test_a_batch_is_neither_delayed_nor_a_transaction_and_not_too_large(make_sto
     delayed.delay_time_level = 1
     for one in (delayed, batch(message, [b"one"], sys_flag=TRANSACTION_PREPARED_TYPE)):
         assert store.commit_log.put_messages(one, NOW).status is PutMessageStatus.MESSAGE_ILLEGAL
-    assert store.put_messages(message(b"x" * 301), NOW).status is PutMessageStatus.MESSAGE_ILLEGAL
+    assert store.async_put_messages(message(b"x" * 301), NOW).status is PutMessageStatus.MESSAGE_ILLEGAL
     with pytest.raises(RecordError) as raised:
-        store.put_messages(batch(message, [b"x" * 50, b"x" * 50]), NOW)
+        store.async_put_messages(batch(message, [b"x" * 50, b"x" * 50]), NOW)
     assert raised.value.java_error == "RuntimeException"
     with pytest.raises(RecordError, match="byte 0"):
-        store.put_messages(message(b"no batch"), NOW)
+        store.async_put_messages(message(b"no batch"), NOW)
     assert store.max_phy_offset == 0
 
 
@@ -193,7 +193,7 @@ def test_a_log_that_begins_in_the_middle_of_a_file(make_store, message):
     results = [store.put_message(message(b"MsgStr", store_host=host), NOW).append_result for _ in range(2)]
     assert results[0].msg_id == "AC10010F00002A9F00000017038663BE"
     assert results[1].wrote_offset == 98_843_386_814 + results[0].wrote_bytes
-    assert (store.min_phy_offset, store.max_phy_offset) == (
+    assert (store.commit_log.min_offset, store.max_phy_offset) == (
         98_843_386_814,
         results[1].wrote_offset * 2 - 98_843_386_814,
     )

@@ -57,7 +57,7 @@ def test_the_first_message_of_a_queue_may_have_any_offset():
     one.put_message_position_info(request(12))
     one.put_message_position_info(request(13))
     assert (one.min_offset_in_queue, one.max_offset_in_queue) == (12, 14)
-    assert [file.file_name for file in one.mapped_file_queue.mapped_files] == ["00000000000000000200"]
+    assert [file.file_from_offset for file in one.mapped_file_queue.mapped_files] == [200]
     assert one.get_index_buffer(11) is None
     # what lies before it in its file is filled with entries that nobody reads
     assert one.mapped_file_queue.mapped_files[0].select(0, 20) == ENTRY.pack(0, 0x7FFFFFFF, 0)

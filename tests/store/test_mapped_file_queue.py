@@ -31,7 +31,7 @@ def test_the_first_file_holds_the_offset_asked_for():
     assert (queue.min_offset, queue.max_offset, queue.last_mapped_file()) == (-1, 0, None)
     assert queue.find_by_offset(0) is None
     first = queue.last_mapped_file_or_new(250)
-    assert (first.file_name, first.first_create_in_queue) == ("00000000000000000200", True)
+    assert (first.file_from_offset, first.first_create_in_queue) == (200, True)
     assert not first.append(b"a" * 101)
     assert first.append(b"a" * 100)
     second = queue.last_mapped_file_or_new(0)

@@ -13,13 +13,7 @@ from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED_TYPE
 from rmqlab.store.config import BrokerRole, FlushDiskType
-from rmqlab.store.store_status import (
-    DISK_FULL_BIT,
-    NOT_WRITEABLE_BIT,
-    WRITE_INDEX_FILE_ERROR_BIT,
-    WRITE_LOGICS_QUEUE_ERROR_BIT,
-    PutMessageStatus,
-)
+from rmqlab.store.store_status import PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000
@@ -28,16 +22,15 @@ OK = PutMessageStatus.PUT_OK
 
 def test_who_may_not_put(make_store, message):
     store = make_store()
-    for bit in (NOT_WRITEABLE_BIT, WRITE_LOGICS_QUEUE_ERROR_BIT, WRITE_INDEX_FILE_ERROR_BIT, DISK_FULL_BIT):
-        store.running_flags.set(bit)
-        assert store.put_message(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
-        store.running_flags.clear(bit)
+    store.running_flags.is_writeable = False
+    assert store.put_message(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    store.running_flags.is_writeable = True
     store.config.broker_role = BrokerRole.SLAVE
     assert store.put_message(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     store.config.broker_role = BrokerRole.ASYNC_MASTER
     assert store.put_message(message(), NOW).status is OK
     store.shutdown()
-    assert store.put_messages(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    assert store.async_put_messages(message(), NOW).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
 
 
 def test_lengths_are_counted_in_characters_first(make_store, message):
@@ -122,9 +115,7 @@ def test_a_young_queue_begins_at_0_and_lies_in_memory(filled):
 def test_offsets_and_times(filled):
     store = filled(["TagA"] * 10)
     size = store.max_phy_offset // 10
-    assert [store.get_commit_log_offset_in_queue("T", 0, index) for index in (0, 3, 9, 10, -1)] == [
-        0, 3 * size, 9 * size, 0, 0,
-    ]  # fmt: skip
+    assert [store.find_consume_queue("T", 0).entry(index)[0] for index in (0, 3, 9)] == [0, 3 * size, 9 * size]
     assert [store.get_message_store_time_stamp("T", 0, index) for index in (0, 9, 10)] == [NOW, NOW + 9, -1]
     assert store.get_earliest_message_time("T", 0) == NOW
     assert store.get_earliest_message_time("T", 1) == -1
@@ -150,13 +141,13 @@ def test_offset_by_time_takes_the_nearer_neighbour_and_the_right_file(make_store
 
 def test_one_message_by_offset(filled):
     store = filled(["TagA", "TagB"])
-    second = store.get_commit_log_offset_in_queue("T", 0, 1)
-    assert decode_record(store.select_one_message_by_offset(second)).properties["TAGS"] == "TagB"
+    second = store.find_consume_queue("T", 0).entry(1)[0]
+    assert store.look_message_by_offset(second).properties["TAGS"] == "TagB"
     assert store.look_message_by_offset(second).queue_offset == 1
     assert store.look_message_by_offset(store.max_phy_offset) is None
     assert store.look_message_by_offset(second, 10_000) is None
-    assert store.select_one_message_by_offset(10**12) is None
-    assert store.pickup_store_timestamp(second, 50 + 14) == NOW + 1
+    assert store.look_message_by_offset(10**12) is None
+    assert store.commit_log.pickup_store_timestamp(second, 50 + 14) == NOW + 1
 
 
 def three_files(filled, **settings):
@@ -168,12 +159,12 @@ def test_deleting_old_files_moves_the_first_offset(filled):
     store = three_files(filled, mapped_file_size_consume_queue=40)
     clean = store.clean_service
     assert clean.delete_commit_log_files(1) == 1
-    assert (store.min_phy_offset, store.get_min_offset_in_queue("T", 0)) == (1000, 0)
+    assert (store.commit_log.min_offset, store.get_min_offset_in_queue("T", 0)) == (1000, 0)
     clean.clean_consume_queues()
     # entries 0..1 were a file of their own; entry 2 is the first of its file, and its message is gone too
     assert store.get_min_offset_in_queue("T", 0) == 3
     assert store.find_consume_queue("T", 0).mapped_file_queue.min_offset == 40
-    assert store.get_commit_log_offset_in_queue("T", 0, 2) == 0
+    assert store.find_consume_queue("T", 0).get_index_buffer(2) is None
     assert clean.delete_commit_log_files(5) == 1
     clean.clean_consume_queues()
     assert store.get_min_offset_in_queue("T", 0) == 6
@@ -221,7 +212,7 @@ def test_messages_by_key(make_store, message):
     assert found("BB", end=NOW + 5000) == [b"4"]
     result = store.query_message("T", "a", 32, NOW, NOW + 5000)
     assert result.index_last_update_timestamp == NOW + 2000
-    assert result.index_last_update_phyoffset == store.get_commit_log_offset_in_queue("T", 0, 4)
+    assert result.index_last_update_phyoffset == store.find_consume_queue("T", 0).entry(4)[0]
     assert store.query_message("T", "nothing", 32, NOW, NOW + 5000).index_last_update_timestamp == 0
 
 
@@ -248,7 +239,7 @@ def test_every_message_can_be_read_at_its_queue_offset(make_store_of, puts, log_
             batch = make_store_of.message(
                 encode_messages(Message(topic, body) for body in parts), None, topic, queue_id
             )
-            begin = store.put_messages(batch, NOW).append_result.logics_offset
+            begin = store.async_put_messages(batch, NOW).append_result.logics_offset
             expected |= {(topic, queue_id, begin + index): body for index, body in enumerate(parts)}
             continue
         for body in parts:

@@ -10,8 +10,7 @@ from rmqlab.message.java import string_hash
 from rmqlab.message.record import decode_record
 from rmqlab.rules import is_the_batch_full
 from rmqlab.store.config import BrokerRole, MessageStoreConfig
-from rmqlab.store.queue_reader import GetMessageStatus, next_offset_correction
-from rmqlab.store.store_status import NOT_READABLE_BIT
+from rmqlab.store.queue_reader import GetMessageStatus
 
 NOW = 1_609_459_200_000
 TAG_A, TAG_B = string_hash("TagA"), string_hash("TagB")
@@ -51,9 +50,9 @@ def place(result):
 @pytest.mark.row("S-37")
 def test_a_store_that_was_shut_down_or_is_unreadable_answers_nothing(filled):
     store = filled(["TagA"])
-    store.running_flags.set(NOT_READABLE_BIT)
+    store.running_flags.is_readable = False
     assert read(store, 0) is None
-    store.running_flags.clear(NOT_READABLE_BIT)
+    store.running_flags.is_readable = True
     assert bodies(read(store, 0)) == [b"hello"]
     store.shutdown()
     assert read(store, 0) is None
@@ -81,7 +80,7 @@ def test_an_unknown_queue_is_made_and_empty(make_store):
 def trimmed(filled, **settings):
     """A store of three commit log files with three messages each, of which the first is deleted."""
     store = filled(["TagA"] * 9, body=b"x" * 200, mapped_file_size_commit_log=1000, **settings)
-    assert [store.get_commit_log_offset_in_queue("T", 0, index) // 1000 for index in range(9)] == [
+    assert [store.find_consume_queue("T", 0).entry(index)[0] // 1000 for index in range(9)] == [
         0, 0, 0, 1, 1, 1, 2, 2, 2,
     ]  # fmt: skip
     assert store.clean_service.delete_commit_log_files(1) == 1
@@ -159,7 +158,7 @@ def test_a_deleted_commit_log_file_is_passed_over_at_once(filled, monkeypatch):
     assert place(result) == ("FOUND", 9, 0, 9)
     assert len(result.messages) == 6
     # the entry of offset 2 lies in the same deleted file: it is not looked up any more
-    first, second = store.get_commit_log_offset_in_queue("T", 0, 1), store.get_commit_log_offset_in_queue("T", 0, 3)
+    first, second = store.find_consume_queue("T", 0).entry(1)[0], store.find_consume_queue("T", 0).entry(3)[0]
     assert looked_up[:2] == [first, second]
 
 
@@ -270,7 +269,7 @@ def test_how_far_behind_a_group_is_and_when_a_slave_is_suggested(filled):
     store = filled(["TagA"] * 10, physical_memory_size=1000)
     result = read(store, 2, 3)
     # the fourth entry was looked at and did not fit any more
-    behind = store.max_phy_offset - store.get_commit_log_offset_in_queue("T", 0, 5)
+    behind = store.max_phy_offset - store.find_consume_queue("T", 0).entry(5)[0]
     assert result.next_begin_offset == 5
     assert store.store_stats_service.disk_fall_behind_size == {("g", "T", 0): behind}
     assert behind > 400
@@ -298,7 +297,6 @@ def test_a_slave_keeps_the_offset_it_was_asked_for(filled):
     assert place(read(store, 5)) == ("OFFSET_OVERFLOW_BADLY", 5, 0, 2)
     store.config.offset_check_in_slave = True
     assert place(read(store, 5)) == ("OFFSET_OVERFLOW_BADLY", 0, 0, 2)
-    assert next_offset_correction(MessageStoreConfig(), 5, 3) == 3
 
 
 def test_the_size_of_a_read_is_that_of_its_records(filled):

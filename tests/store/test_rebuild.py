@@ -74,7 +74,7 @@ def test_every_recorded_message_can_be_read(recorded):
                 assert result.status is GetMessageStatus.FOUND
                 assert result.next_begin_offset == offset + len(result.messages)
                 for record in result.messages:
-                    found = store.look_message_by_offset(store.get_commit_log_offset_in_queue(topic, queue_id, offset))
+                    found = store.look_message_by_offset(store.find_consume_queue(topic, queue_id).entry(offset)[0])
                     assert (found.topic, found.queue_id, found.queue_offset) == (topic, queue_id, offset)
                     assert found.store_size == len(record)
                     offset += 1

@@ -64,7 +64,7 @@ class QueryMessageProcessor:
 
     def _view_message_by_id(self, header: ViewMessageRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("offset",))
-        record = self._store.select_one_message_by_offset(header.offset)
+        record = self._store.commit_log.select_one_message_by_offset(header.offset)
         if record is None:
             return system_error(f"can not find message by the offset, {header.offset}")
         return success(record)

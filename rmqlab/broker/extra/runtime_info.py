@@ -181,7 +181,7 @@ class RuntimeInfo:
         return info | {
             "commitLogDiskRatio": ratio,
             "consumeQueueDiskRatio": ratio,
-            "commitLogMinOffset": str(store.min_phy_offset),
+            "commitLogMinOffset": str(store.commit_log.min_offset),
             "commitLogMaxOffset": str(store.max_phy_offset),
             "brokerVersionDesc": version_desc(VERSION_4_8_0),
             "brokerVersion": str(VERSION_4_8_0),

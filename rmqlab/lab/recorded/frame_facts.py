@@ -202,7 +202,7 @@ class FrameReader:
             message.queue_offset: message for message in decode_records(answer.body or b"")
         }  # fmt: skip
         info = account.groups.get(pull.group)
-        slot = pull.posted or (info.find_subscription_data(pull.topic + account.suffix) if info else None)
+        slot = pull.posted or (info.subscription_table.get(pull.topic + account.suffix) if info else None)
         for offset in range(pull.offset, int(following)):
             if offset not in found and slot is not None:
                 stage: Stage = "tags_code" if slot.is_tag else "sql"

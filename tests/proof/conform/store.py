@@ -62,7 +62,7 @@ def _run(vector: Vector) -> dict[str, object]:
     batches = [put for put in puts if "batch_body_hex" in put]
     return {
         "puts": puts,
-        "commitlog_files": [one.file_name for one in files],
+        "commitlog_files": [f"{one.file_from_offset:020d}" for one in files],
         "max_offset": store.max_phy_offset,
         "records": [record for one in files for record in _records(store, one)],
         "consume_queues": _consume_queues(store),
@@ -226,7 +226,7 @@ def _consume_queues(store: MessageStore) -> dict[str, object]:
             queues[f"{topic}-{queue_id}"] = {
                 "minOffset": queue.min_offset_in_queue,
                 "maxOffset": queue.max_offset_in_queue,
-                "files": [one.file_name for one in files],
+                "files": [f"{one.file_from_offset:020d}" for one in files],
                 "entries": [data[at : at + CQ_STORE_UNIT_SIZE].hex() for at in range(0, len(data), CQ_STORE_UNIT_SIZE)],
             }
     return queues
