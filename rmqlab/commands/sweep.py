@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import shlex
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
+from rmqlab.commands.output import Progress, check_target, text_stream, write_json
 from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import TextIO
 
     from pyspark.sql import SparkSession
@@ -48,15 +47,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="instead: run this row again (an id, or a number from 0), from --table, --out or the rows that come with"
         " rmqlab, and compare its figures; 1 if one differs",
     )
-    parser.add_argument(
-        "--schedules",
-        type=Path,
-        metavar="DIR",
-        help="with --row: write its worst and best run there, as scenario and schedule for simulate --schedule",
-    )
-    parser.add_argument(
-        "--run", action="append", metavar="N", help="with --schedules: this run of the row; worst and best by default"
-    )
 
 
 def run(args: Namespace) -> int:
@@ -66,7 +56,7 @@ def run(args: Namespace) -> int:
 
     out = text_stream(args)
     if args.name is None:
-        given = [name for name in ("set", "runs", "row", "out", "table", "schedules") if getattr(args, name)]
+        given = [name for name in ("set", "runs", "row", "out", "table") if getattr(args, name)]
         if given:
             raise BadInput(f"--{given[0]} is for one sweep, and none is named; there are {', '.join(CATALOGUE)}")
         width = max(map(len, CATALOGUE))
@@ -82,8 +72,6 @@ def run(args: Namespace) -> int:
         raise BadInput(f"--rows-a-task {args.rows_a_task}: at least one is needed")
     if args.row is not None:
         return _again(args, out)
-    if args.schedules is not None or args.run is not None:
-        raise BadInput("--schedules and --run take runs out of one row; say which with --row")
     named = CATALOGUE[args.name]
     check_target(args.table, "--table")
     sweep = named.sweep(args.name, seed=args.seed, runs=args.runs, axes=_axes(args.set, named.rows(1)))
@@ -139,12 +127,8 @@ def _value(text: str, kind: type, given: str) -> Any:
 
 
 def _again(args: Namespace, out: TextIO) -> int:
-    from rmqlab.spark.sweeps.rerun import parameters_of, rerun_row, row_of
-    from rmqlab.spark.sweeps.results import kept_rows
+    from rmqlab.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
 
-    if args.run is not None and args.schedules is None:
-        raise BadInput("--run: say where with --schedules DIR")
-    make_folder(args.schedules, "--schedules")
     record = row_of(kept_rows(args.name, table=args.table, folder=args.out), args.row)
     parameters = parameters_of(args.name, record)
     print(
@@ -159,25 +143,7 @@ def _again(args: Namespace, out: TextIO) -> int:
     print(f"{len(figures) - len(different)} of {len(figures)} figures are as kept", file=out)
     told = {one.name: {"kept": one.kept, "now": one.now} for one in figures}
     write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": told}, args.json)
-    if args.schedules is not None:
-        _write_runs(args, record, out)
     return 1 if different else 0
-
-
-def _write_runs(args: Namespace, record: Mapping[str, Any], out: TextIO) -> None:
-    from rmqlab.spark.sweeps.catalogue import SCHEDULES
-    from rmqlab.spark.sweeps.rerun import BEST, WORST, explore_options, run_of_row
-
-    for which in args.run or (WORST, BEST):
-        run = run_of_row(args.name, record, which)
-        stem = args.schedules / f"{record['row']}-{which}"
-        scenario, schedule = stem.with_suffix(".jsonl"), stem.with_suffix(".json")
-        replace_file(scenario, run.scenario.to_json() + "\n")
-        replace_file(schedule, run.schedule.to_json() + "\n")
-        print(f"{which}: {sum(fate.lost for fate in run.fates)} lost", file=out)
-        print(f"  rmqlab simulate {shlex.join([str(scenario), '--schedule', str(schedule)])}", file=out)
-    if args.name == SCHEDULES:
-        print(f"all of them\n  rmqlab explore {shlex.join([str(scenario), *explore_options(record)])}", file=out)
 
 
 def _short(value: object) -> str:

@@ -60,5 +60,5 @@ def test_law_through_the_whole_core(members):
 
 
 def test_a_group_out_of_range_is_named():
-    with pytest.raises(BadInput, match="queues is 0; it is a whole number from 1 to 1024"):
+    with pytest.raises(BadInput, match="queues is 0; it lies between 1 and 1024"):
         TagGroup(2, 0).settled()

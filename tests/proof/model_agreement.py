@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.lab.run import Run
-    from rmqlab.spark.sweeps.group_start import GroupStart
+    from rmqlab.spark.sweeps.tag_group import GroupStart
 
 _FIRST_CHECK_MS = 1_300  # of PullRequestHoldService, with the uptime that simulations begin with
 
 
 def whole_run(start: GroupStart, seed: int, run: int) -> Run:
-    """The whole core with these parameters; every frame takes ``delay_us`` (neither jitter nor skew is drawn)."""
+    """The whole core with these parameters; every frame takes ``delay_us`` (no jitter is drawn)."""
     return simulate(scenario_of(start, seed, run), timing=Timing((start.delay_us,)))
 
 
@@ -47,7 +47,7 @@ def agreement(starts: Iterable[GroupStart], seed: int) -> ModelAgreement:
     """Both models for each of the parameters, run 0, 1, 2... of the seed."""
     runs = same = messages = otherwise = delivered = delivered_whole = 0
     for number, given in enumerate(starts):
-        start = replace(given, jitter=0.0, skew_ms=0.0, check_phase_ms=check_phase_ms(given))
+        start = replace(given, jitter=0.0, check_phase_ms=check_phase_ms(given))
         reduced = dict(zip(FATES, map(int, group_runs(start, seed, number, 1)[0, 1:5]), strict=True))
         whole = counts(whole_run(start, seed, number))
         names = reduced.keys() | whole.keys()

@@ -11,8 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.spark import session
 from rmqlab.spark.sweeps import running
 from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
-from rmqlab.spark.sweeps.rerun import rerun_row
-from rmqlab.spark.sweeps.results import stored_sweep
+from rmqlab.spark.sweeps.results import rerun_row, stored_sweep
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import Sweep, grid
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
+from rmqlab.lab.cluster import default_settings
+from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.schedule import Schedule, ScheduledChooser
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
-from rmqlab.spark.sweeps.rerun import parameters_of, rerun_row, row_of, run_of_row
-from rmqlab.spark.sweeps.results import kept_rows, stored_sweep
+from rmqlab.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
 from rmqlab.spark.sweeps.running import run_sweep
-from rmqlab.spark.sweeps.searched_group import schedules, weighted_median
+from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario, weighted_median
+from rmqlab.spark.sweeps.sweep import run_row
 from rmqlab.spark.sweeps.tag_group import counts
-from rmqlab.spark.sweeps.whole_group import ChosenBefore, group_start, loss_whole, whole_run_of, winner_of
+from rmqlab.spark.sweeps.whole_group import MESSAGES, group_start, loss_whole, whole_run_of, winner_of
 
 WHOLE = {
     "members": [3], "queues": [4], "shared": [0, 1], "gap_ms": [100], "delay_us": [1_000], "traffic": ["starting"],
@@ -49,12 +51,15 @@ def test_a_row_of_the_whole_core_tells_its_distribution(kept):
 
 def test_each_run_of_a_row_comes_again(kept):
     for record in kept_rows("loss_whole", table=kept["loss_whole"]):
-        runs = [run_of_row("loss_whole", record, str(number)) for number in range(5)]
+        parameters = parameters_of("loss_whole", record)
+        del parameters["runs"]
+        start = group_start(**parameters, messages=MESSAGES)
+        runs = [whole_run_of(start, record["seed"], number) for number in range(5)]
         assert [counts(run)["delivered"] for run in runs] == record["each"]
-        for which in ("worst", "best"):
-            again = run_of_row("loss_whole", record, which)
-            assert again.lines() == runs[record[f"{which}_run"]].lines()
-            assert sum(fate.lost for fate in again.fates) == record["lost_max" if which == "worst" else "lost_min"]
+        for which, lost in (("worst", "lost_max"), ("best", "lost_min")):
+            again = runs[record[f"{which}_run"]]
+            assert [choice.taken for choice in again.choices] == record[f"{which}_choices"]
+            assert sum(fate.lost for fate in again.fates) == record[lost]
 
 
 def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
@@ -62,7 +67,11 @@ def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
         assert record["outcomes"] == len(record["lost_counts"]) == len(record["lost_shares"])
         assert sum(record["lost_shares"]) == pytest.approx(1)
         for which, count in (("worst", record["lost_max"]), ("best", record["lost_min"])):
-            assert sum(fate.lost for fate in run_of_row("schedules", record, which).fates) == count
+            schedule = Schedule.from_json(record[f"{which}_schedule"])
+            scenario = searched_scenario(**{axis: record[axis] for axis in SEARCHED if axis != "lag_ms"})
+            chooser = ScheduledChooser(schedule)
+            run = simulate(scenario, chooser=chooser, timing=schedule.timing, cluster=default_settings())
+            assert sum(fate.lost for fate in run.fates) == count
     lost = [(record["queues"], record["lost_min"], record["lost_max"]) for record in kept_rows(
         "schedules", table=kept["schedules"]
     )]  # fmt: skip
@@ -71,34 +80,15 @@ def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
 
 
 @pytest.mark.parametrize("name", ["loss_whole", "schedules"])
-def test_the_verb_runs_a_row_again_and_simulate_repeats_its_runs(kept, name, tmp_path, capsys):
+def test_the_verb_runs_a_row_again(kept, name, tmp_path, capsys):
     record = kept_rows(name, table=kept[name])[1]
     given = ["sweep", name, "--row", record["row"], "--table", str(kept[name])]
-    assert main([*given, "--schedules", str(tmp_path), "--json", str(tmp_path / "again.json")]) == 0
+    assert main([*given, "--json", str(tmp_path / "again.json")]) == 0
     told = capsys.readouterr().out
     assert f"row {record['row']}, seed {record['seed']}: members " in told
     again = json.loads((tmp_path / "again.json").read_text())
     assert again["differing"] == []
     assert all(figure["kept"] == figure["now"] for figure in again["figures"].values())
-    for which, lost in (("worst", record["lost_max"]), ("best", record["lost_min"])):
-        (command,) = [line.split() for line in told.splitlines() if f"-{which}.jsonl" in line and "simulate" in line]
-        assert command[:2] == ["rmqlab", "simulate"]
-        assert main([*command[1:], "--out", str(tmp_path / "events.jsonl")]) == 0
-        events = (tmp_path / "events.jsonl").read_text()
-        assert events == run_of_row(name, record, which).lines()
-        assert sum(json.loads(line).get("lost", False) for line in events.splitlines()) == lost
-        assert f"{lost} lost" in capsys.readouterr().out
-
-
-def test_explore_finds_a_searched_row_again(kept, tmp_path, capsys):
-    record = kept_rows("schedules", table=kept["schedules"])[0]
-    main(["sweep", "schedules", "--row", "0", "--table", str(kept["schedules"]), "--schedules", str(tmp_path)])
-    command = capsys.readouterr().out.splitlines()[-1].split()
-    assert main([*command[1:], "--json", str(tmp_path / "explored.json")]) == 0
-    explored = json.loads((tmp_path / "explored.json").read_text())
-    assert explored["exhausted"] == record["exhausted"]
-    found = [(len(one["lost"]), round(one["share"], 9)) for one in explored["outcomes"]]
-    assert Counter(found) == Counter(zip(record["lost_counts"], record["lost_shares"], strict=True))
 
 
 def test_a_row_that_was_changed_is_told(kept, tmp_path, capsys):
@@ -123,12 +113,8 @@ def test_spark_finds_what_this_process_finds(kept, spark, tmp_path):
 
 def test_a_storm_comes_again_by_its_seed():
     sweep = CATALOGUE["storms"].sweep("storms", axes={"members": [3], "queues": [4]})
-    record = sweep.run_row(sweep.rows()[0]).record()
+    record = run_row(sweep.run, sweep.rows()[0]).record()
     assert [one for one in rerun_row("storms", record) if not one.same] == []
-    run = run_of_row("storms", record, "0")
-    assert sum(fact.kind == "notify" for fact in run.facts if fact.t < 25_000) >= record["notifications"] > 0
-    with pytest.raises(BadInput, match="run 1: give worst, best, or a number from 0 to 0"):
-        run_of_row("storms", record, "1")
 
 
 def test_winner_is_the_one_whose_tag_arrives():
@@ -144,20 +130,14 @@ def test_what_is_no_row_is_refused(kept, capsys):
         row_of(records, "7")
     with pytest.raises(BadInput, match="this is no row of sweep 'storms': it has no strategy"):
         parameters_of("storms", records[0])
-    with pytest.raises(BadInput, match="sweep 'loss' has no run 'worst'"):
-        run_of_row("loss", stored_sweep("loss").records[0], "worst")
     with pytest.raises(BadInput, match="runs is 0; at least one"):
         loss_whole(1, members=2, queues=4, shared=0, gap_ms=0, delay_us=1, traffic="settled", runs=0)
     with pytest.raises(BadInput, match="traffic is 'never'; it is one of starting, settled"):
         schedules(1, members=2, queues=4, shared=0, gap_ms=0, lag_ms=0, traffic="never", budget=10)
-    with pytest.raises(BadInput, match=r"choice 0 .* is 99; options 0 to"):
-        whole_run_of(group_start(2, 4, 0, 0, 1_000, "settled", 4), 1, 0, ChosenBefore([99]))
     for given, told in (
         (["--set", "nothing=1"], "has no axis 'nothing'; there are members, queues"),
         (["--set", "members"], "--set members: write AXIS=VALUE,VALUE"),
         (["--set", "members=two"], "--set members=two: this axis takes a whole number, not 'two'"),
-        (["--run", "1"], "say which with --row"),
-        (["--row", "0", "--run", "1", "--table", str(kept["loss_whole"])], "say where with --schedules"),
         (["--row", "0", "--table", "nowhere.parquet"], "nowhere.parquet cannot be read"),
         (["--row", "0", "--out", "nowhere"], "nowhere holds no sweep"),
         (["--row", "0", "--out", str(kept["schedules"].with_suffix(""))], "holds sweep 'schedules', and this is"),

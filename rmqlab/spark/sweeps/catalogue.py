@@ -82,9 +82,6 @@ def loss(
     """Shares of the messages sent to a group that starts, over ``runs`` runs of the reduced model.
 
     ``low`` and ``high`` are the 5th and 95th percentile of the share delivered in one run.
-
-    Raises:
-        BadInput: as `group_start`.
     """
     start = group_start(members, queues, shared, gap_ms, delay_us, traffic, MESSAGES)
     found = group_runs(start, seed, 0, runs)
@@ -247,7 +244,7 @@ CATALOGUE: Mapping[str, NamedSweep] = {
     ),
     "heartbeats": NamedSweep(
         "load of heartbeats and the time until silence is noticed: clients, period, expiry, scan, beats lost",
-        heartbeats, _heartbeat_rows, lambda **row: Heartbeats(**row).checked(), 1, rows_a_task=4,
+        heartbeats, _heartbeat_rows, Heartbeats, 1, rows_a_task=4,
     ),
     STORMS: NamedSweep(
         "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows,

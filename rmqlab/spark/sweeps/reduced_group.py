@@ -22,7 +22,7 @@ from rmqlab.spark.sweeps.counter_rng import drawn, run_key, seed_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rmqlab.spark.sweeps.group_start import GroupStart
+    from rmqlab.spark.sweeps.tag_group import GroupStart
 
 # Of the columns of a result, in order; counts of messages but for the last two.
 COLUMNS = ("sent", "delivered", "dropped_by_broker_tag", "dropped_by_client", "waiting", "winner", "requests")
@@ -44,16 +44,12 @@ def group_runs(start: GroupStart, seed: int, first_run: int, runs: int) -> NDArr
     Returns:
         Shape (runs, 7), the columns of ``COLUMNS``: ``winner`` is the member (0-based, by starting order) whose
         subscription the broker keeps at the end, ``requests`` counts heartbeats and questions for the members' list.
-
-    Raises:
-        BadInput: as ``GroupStart.checked``.
     """
-    start.checked()
     out: NDArray[np.int64] = np.zeros((runs, len(COLUMNS)), dtype=np.int64)
     _runs(
         out, seed_of(seed), first_run, start.members, start.queues, start.shared,
-        int(start.gap_ms * 1_000), start.delay_us, float(start.jitter), start.skew_ms * 1_000.0, start.messages,
-        int(start.every_ms * 1_000), int(start.first_ms * 1_000), start.reverse, int(start.check_phase_ms * 1_000),
+        int(start.gap_ms * 1_000), start.delay_us, float(start.jitter), start.messages, int(start.every_ms * 1_000),
+        int(start.first_ms * 1_000), int(start.check_phase_ms * 1_000),
     )  # fmt: skip
     return out
 
@@ -119,24 +115,23 @@ def _answer(run: Any, waiting: Any, pullers: Any, members: Any, queue: Any) -> N
 
 
 @njit(cache=True, nogil=True)
-def _place(registered: Any, members: Any, who: Any, reverse: Any) -> Any:
+def _place(registered: Any, members: Any, who: Any) -> Any:
     """How many registered members come before ``who`` in the order of client ids, and how many there are."""
     before, count = 0, 0
     for other in range(members):
         if (registered >> other) & 1:
             count += 1
-            if (other > who) if reverse else (other < who):
-                before += 1
+            before += other < who
     return before, count
 
 
 @njit(cache=True, nogil=True)
 def _runs(
     out: Any, seed: Any, first_run: Any, members: Any, queues: Any, shared: Any, gap: Any, delay: Any, jitter: Any,
-    skew: Any, messages: Any, every: Any, first: Any, reverse: Any, phase: Any,
+    messages: Any, every: Any, first: Any, phase: Any,
 ) -> None:  # fmt: skip
     run, events = np.zeros(9, np.int64), np.zeros((_EVENTS, 4), np.int64)
-    clock, owns = np.zeros(members, np.int64), np.zeros(members, np.int64)
+    owns = np.zeros(members, np.int64)
     busy, again, has_retry = np.zeros(members, np.int8), np.zeros(members, np.int8), np.zeros(members, np.int8)
     pullers = np.zeros(queues, np.int64)  # by queue, a bit a member
     held_filter = np.zeros(queues, np.int64)
@@ -148,9 +143,7 @@ def _runs(
         run[_SLOT], run[_STAMP] = -1, _NO_STAMP
         registered, sent = np.int64(0), 0
         check_phase = phase if phase >= 0 else np.int64(drawn(key, _PHASE) * _CHECK_US)
-        for member in range(members):
-            clock[member] = np.int64((drawn(key, run[_DRAWN]) * 2.0 - 1.0) * skew)
-            run[_DRAWN] += 1
+        run[_DRAWN] = members  # the first numbers of a run were once those of clocks: kept rows must come out again
         _later(run, events, 0, _START, 0, 0)
         if messages > 0:
             _later(run, events, first, _MESSAGE, 0, 0)
@@ -161,7 +154,7 @@ def _runs(
                 # that asks for routes 10 ms after the start comes in between
                 hops = 5 if 4 * delay < _FIRST_ROUTE_TIMER_US else 7
                 arrives = now + _hops(run, key, hops, delay, jitter)
-                _later(run, events, arrives, _BEAT, who, (now + clock[who]) // 1_000)
+                _later(run, events, arrives, _BEAT, who, now // 1_000)
                 # started one after the other, as by one program that waits for each
                 if who + 1 < members:
                     _later(run, events, max((who + 1) * gap, arrives + delay), _START, who + 1, 0)
@@ -184,7 +177,7 @@ def _runs(
                     _later(run, events, now + _hops(run, key, 1, delay, jitter), _LISTED, who, 0)
             elif kind == _LISTED:
                 run[_REQUESTS] += 1
-                before, count = _place(registered, members, who, reverse)
+                before, count = _place(registered, members, who)
                 low, size = _share(queues, count, before)
                 mine = ((np.int64(1) << size) - 1) << low if size > 0 else np.int64(0)
                 _later(run, events, now + _hops(run, key, 1, delay, jitter), _DROPS, who, mine)
@@ -204,13 +197,13 @@ def _runs(
             elif kind == _TAKEN:
                 hop = now + _hops(run, key, 1, delay, jitter)
                 # on one connection the beat that carries the new stamp arrives just before the first pulls
-                _later(run, events, hop, _BEAT, who, (now + clock[who]) // 1_000)
+                _later(run, events, hop, _BEAT, who, now // 1_000)
                 _later(run, events, hop, _PULL, who, carried & ~owns[who])
                 owns[who] = carried
                 _later(run, events, hop + _hops(run, key, 2, delay, jitter), _RETRY_LISTED, who, 0)
             elif kind == _RETRY_LISTED:
                 run[_REQUESTS] += 1
-                lowest = _place(registered, members, who, reverse)[0] == 0
+                lowest = _place(registered, members, who)[0] == 0
                 hops = 1
                 if lowest != (has_retry[who] == 1):
                     has_retry[who] = 1 if lowest else 0

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from rmqlab.errors import BadInput
 from rmqlab.spark.sweeps.counter_rng import drawn, run_key, seed_of
+from rmqlab.spark.sweeps.sweep import require_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,10 @@ _PHASE, _DEATH, _FIRST_LOSS = 0, 1, 2
 class Heartbeats:
     """Periods in ms, the defaults of 4.8.0; ``lost``: the share of beats that never arrive.
 
-    The clients start within ``start_within_ms`` (None: at any moment of a period), as after a restart of the broker.
+    The clients start at any moment of a period.
+
+    Raises:
+        BadInput: a parameter out of its range; the text names it and the range.
     """
 
     clients: int = 10_000
@@ -37,57 +40,32 @@ class Heartbeats:
     expiry_ms: int = 120_000
     scan_ms: int = 10_000
     lost: float = 0.0
-    start_within_ms: int | None = None
 
-    def checked(self) -> Heartbeats:
-        """Itself.
-
-        Raises:
-            BadInput: a parameter out of its range; the text names it and the range.
-        """
-        for name, low, high in (
-            ("clients", 1, 10_000_000), ("period_ms", 1, MS_AN_HOUR), ("expiry_ms", 1, MS_AN_HOUR),
-            ("scan_ms", 1, MS_AN_HOUR), ("lost", 0, 0.99), ("start_within_ms", 1, MS_AN_HOUR),
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise BadInput(f"{name} is {value}; it lies between {low} and {high}")
-        return self
+    def __post_init__(self) -> None:
+        """Look at the numbers."""
+        require_within(
+            self, clients=(1, 10_000_000), period_ms=(1, MS_AN_HOUR), expiry_ms=(1, MS_AN_HOUR),
+            scan_ms=(1, MS_AN_HOUR), lost=(0, 0.99),
+        )  # fmt: skip
 
 
 def detection_ms(beats: Heartbeats, seed: int) -> NDArray[np.int64]:
-    """Ms from each client's silent death (at a moment of its own) to the scan that expires it; shape (clients,).
-
-    Raises:
-        BadInput: as ``Heartbeats.checked``.
-    """
-    beats.checked()
+    """Ms from each client's silent death (at a moment of its own) to the scan that expires it; shape (clients,)."""
     out = np.zeros(beats.clients, np.int64)
     _detections(out, np.uint64(run_key(seed_of(seed), 0)), beats.period_ms, beats.expiry_ms, beats.scan_ms, beats.lost)
     return out
 
 
 def false_expiries_an_hour(beats: Heartbeats, seed: int) -> int:
-    """How often in an hour a client that lives is expired, because too many of its beats in a row were lost.
-
-    Raises:
-        BadInput: as ``Heartbeats.checked``.
-    """
-    beats.checked()
+    """How often in an hour a client that lives is expired, because too many of its beats in a row were lost."""
     key = np.uint64(run_key(seed_of(seed), 1))
     return int(_false_expiries(key, beats.clients, beats.period_ms, beats.expiry_ms, beats.scan_ms, beats.lost))
 
 
 def beats_by_second(beats: Heartbeats, seed: int) -> NDArray[np.int64]:
-    """Beats that reach the broker in each second of one period, lost ones left out; shape (seconds of a period,).
-
-    Raises:
-        BadInput: as ``Heartbeats.checked``.
-    """
-    beats.checked()
+    """Beats that reach the broker in each second of one period, lost ones left out; shape (seconds of a period,)."""
     seconds = np.zeros(-(-beats.period_ms // MS_A_SECOND), np.int64)
-    within = beats.period_ms if beats.start_within_ms is None else beats.start_within_ms
-    _by_second(seconds, np.uint64(run_key(seed_of(seed), 2)), beats.clients, beats.period_ms, within, beats.lost)
+    _by_second(seconds, np.uint64(run_key(seed_of(seed), 2)), beats.clients, beats.period_ms, beats.lost)
     return seconds
 
 
@@ -127,8 +105,8 @@ def _false_expiries(key: Any, clients: Any, period: Any, expiry: Any, scan: Any,
 
 
 @njit(cache=True, nogil=True)
-def _by_second(seconds: Any, key: Any, clients: Any, period: Any, within: Any, lost: Any) -> None:
+def _by_second(seconds: Any, key: Any, clients: Any, period: Any, lost: Any) -> None:
     for client in range(clients):
         mine = run_key(key, client)
         if lost <= 0.0 or drawn(mine, _FIRST_LOSS) >= lost:
-            seconds[(np.int64(drawn(mine, _PHASE) * within) % period) // MS_A_SECOND] += 1
+            seconds[np.int64(drawn(mine, _PHASE) * period) // MS_A_SECOND] += 1

@@ -1,13 +1,14 @@
 """Results of sweeps on disk: the folder of one that runs (`sweep.json`, Parquet files of finished rows), whole tables.
 
-Some sweeps of the catalogue are kept in data/sweeps/, so that a reader sees them without running them.
+A kept row is run again from its seed and parameters alone. Some sweeps of the catalogue
+are kept in data/sweeps/, so that a reader sees them without running them.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,12 +17,14 @@ from rmqlab import checkout
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
-from rmqlab.spark.sweeps.sweep import ERROR, ROW
+from rmqlab.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rmqlab.spark.sweeps.sweep import RowOutcome, Sweep
+
+    Record = Mapping[str, Any]
 
 ABOUT: Final = "sweep.json"
 
@@ -178,3 +181,57 @@ def _records(path: Path, right: str) -> list[dict[str, Any]]:
     except (OSError, pa.ArrowException) as error:
         raise BadInput(f"{path} cannot be read ({error}); {right}") from error
     return records
+
+
+class RerunFigure(NamedTuple):
+    """A figure of a row: as it is kept, and as it came out now."""
+
+    name: str
+    kept: Any
+    now: Any
+
+    @property
+    def same(self) -> bool:
+        """Whether it came out as it is kept."""
+        return bool(self.kept == self.now)
+
+
+def row_of(records: Sequence[Record], wanted: str) -> Record:
+    """The row with this id, or with this number in the order kept (from 0 on).
+
+    Raises:
+        BadInput: there is none.
+    """
+    for number, record in enumerate(records):
+        if wanted in (record[ROW], str(number)):
+            return record
+    raise BadInput(f"row {wanted}: none of the {len(records)} rows has this id, and they are numbered from 0")
+
+
+def parameters_of(name: str, record: Record) -> dict[str, Any]:
+    """The parameters of a row of the sweep ``name``.
+
+    Raises:
+        BadInput: no such sweep, or the row is one of another.
+    """
+    if name not in CATALOGUE:
+        raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
+    names = list(CATALOGUE[name].rows(1)[0])
+    if missing := [one for one in (*names, SEED) if one not in record]:
+        raise BadInput(f"this is no row of sweep {name!r}: it has no {', '.join(missing)}")
+    return {one: record[one] for one in names}
+
+
+def rerun_row(name: str, record: Record) -> list[RerunFigure]:
+    """Run a row here, with its seed and parameters; every figure beside the one kept.
+
+    Raises:
+        BadInput: as `parameters_of`, or the row fails now.
+    """
+    parameters = parameters_of(name, record)
+    outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW, ""), record[SEED], parameters))
+    if outcome.error is not None:
+        raise BadInput(f"sweep {name!r}, row {record.get(ROW, '')}: {outcome.error}")
+    known = [figure for figure in record if figure not in parameters and figure not in (ROW, SEED, ERROR)]
+    names = dict.fromkeys((*known, *outcome.figures))
+    return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]

@@ -39,14 +39,13 @@ def run_sweep(
     *,
     session: SparkSession | None = None,
     rows_a_task: int = 1,
-    retry_failed: bool = True,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> SweepResult:
     """Run the rows of `sweep` that are not in `folder` yet, and give all of them in the sweep's order.
 
     Without a `session` they run in this process, one after the other; the figures are the same. `rows_a_task`: a task
     costs Spark some 30 ms, and a file of finished rows some ms, so quick rows should share one. Rows that failed before
-    are tried again unless `retry_failed` is false. `progress` hears, at the beginning and after each wave, how many
+    are tried again. `progress` hears, at the beginning and after each wave, how many
     rows are done, how many of them `folder` had before, and how many failed in this run.
 
     Raises:
@@ -58,7 +57,7 @@ def run_sweep(
     rows = sweep.rows()
     files = SweepFiles(folder, sweep)
     kept = files.read()
-    left = [row for row in rows if row.id not in kept or (retry_failed and kept[row.id][ERROR] is not None)]
+    left = [row for row in rows if row.id not in kept or kept[row.id][ERROR] is not None]
     there, failed = len(rows) - len(left), 0
     done = there
     if progress is not None:

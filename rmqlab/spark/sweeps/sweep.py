@@ -9,7 +9,7 @@ A sweep is written down in three lines and run by `rmqlab.spark.sweeps.running.r
 
 The function is called as ``run(seed=..., **parameters)``, in this process or in a Spark task, and returns its figures
 by name. A row's seed comes from the sweep's seed and the row's own parameters, never from its place: whatever is run
-before it, beside it or in the same task, ``sweep.run_row(row)`` gives the same figures again. An axis that the function
+before it, beside it or in the same task, `run_row` gives the same figures again. An axis that the function
 ignores (``replica`` above, if it is in the signature as ``**_``) gives several runs of the same setting.
 """
 
@@ -39,6 +39,14 @@ def grid(**axes: Iterable[Scalar]) -> list[dict[str, Scalar]]:
     """Every combination of the axes' values, the last axis fastest; no axis gives one row without parameters."""
     names = list(axes)
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def require_within(parameters: object, **limits: tuple[float, float]) -> None:
+    """Raise `BadInput` naming the first of these attributes that lies outside its limits, both included."""
+    for name, (low, high) in limits.items():
+        value = getattr(parameters, name)
+        if not low <= value <= high:
+            raise BadInput(f"{name} is {value}; it lies between {low} and {high}")
 
 
 class SweepRow(NamedTuple):
@@ -94,15 +102,6 @@ class Sweep:
                 raise BadInput(f"sweep {self.name!r}, row {number}: {one} is there twice; add an axis, say replica")
             found[row.id] = row
         return list(found.values())
-
-    def run_row(self, row: SweepRow | Mapping[str, Scalar]) -> RowOutcome:
-        """Run one row here: a row of `rows`, or parameters (a line of a result will do; what is no parameter is left).
-
-        What `run` raises becomes the outcome's error.
-        """
-        if not isinstance(row, SweepRow):
-            row = self._row({name: row[name] for name in self.parameters[0]})
-        return run_row(self.run, row)
 
     def _row(self, parameters: dict[str, Scalar]) -> SweepRow:
         try:

@@ -18,14 +18,11 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Step
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import Chooser, SeededChooser, Timing
-from rmqlab.spark.sweeps.group_start import GroupStart
+from rmqlab.runtime.schedule import SeededChooser, Timing
 from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs, message_tags
-from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, SETTLED_MS, TOPIC, TagGroup, counts
+from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, SETTLED_MS, TOPIC, GroupStart, counts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rmqlab.lab.run import Run
 
 MESSAGES: Final = 32
@@ -47,7 +44,7 @@ def group_start(
     from then on, one each 100 ms.
 
     Raises:
-        BadInput: another ``traffic``, or a parameter that `GroupStart.checked` refuses.
+        BadInput: another ``traffic``, or a parameter that `GroupStart` refuses.
     """
     if traffic not in TRAFFIC:
         raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
@@ -56,13 +53,12 @@ def group_start(
     return GroupStart(
         members, queues, shared, gap_ms, delay_us, JITTER, messages=messages,
         first_ms=until if settled else 0, every_ms=EVERY_MS if settled else until / messages,
-    ).checked()  # fmt: skip
+    )  # fmt: skip
 
 
 def scenario_of(start: GroupStart, seed: int, run: int) -> Scenario:
     """The scenario that the reduced run stands for."""
-    start.checked()
-    group = TagGroup(start.members, start.queues, start.shared, start.reverse)
+    group = start.group
     steps: list[Step] = [group.start(number, int(number * start.gap_ms)) for number in range(start.members)]
     for number, tag in enumerate(message_tags(start, seed, run)):
         message = OutgoingMessage(f"m{number}", group.tag(tag), queue=number % start.queues)
@@ -79,31 +75,11 @@ def timing_of(start: GroupStart) -> Timing:
     return Timing(delays_us=delays, uptime_ms=_UPTIMES_MS)
 
 
-def whole_run_of(start: GroupStart, seed: int, number: int, chooser: Chooser | None = None) -> Run:
-    """Run ``number`` of a row with this seed; another ``chooser`` decides what the rules leave open otherwise."""
-    if chooser is None:
-        chooser = SeededChooser((seed + number) % _SEEDS)
+def whole_run_of(start: GroupStart, seed: int, number: int) -> Run:
+    """Run ``number`` of a row with this seed."""
+    chooser = SeededChooser((seed + number) % _SEEDS)
     scenario = scenario_of(start, seed, number)
     return simulate(scenario, chooser=chooser, timing=timing_of(start), cluster=default_settings())
-
-
-class ChosenBefore(Chooser):
-    """Takes the options of a list, one after the other; behind its end the first one."""
-
-    def __init__(self, taken: Sequence[int]) -> None:
-        super().__init__()
-        self._taken = taken
-
-    def pick(self, number: int, label: str, n: int) -> int:
-        """The option written down.
-
-        Raises:
-            BadInput: there is no such option here.
-        """
-        option = self._taken[number] if number < len(self._taken) else 0
-        if not 0 <= option < n:
-            raise BadInput(f"choice {number} ({label}) is {option}; options 0 to {n - 1}: a row of another version?")
-        return option
 
 
 def loss_whole(
@@ -170,8 +146,7 @@ def _owned(run: Run) -> tuple[tuple[int | str, ...], ...]:
 
 def winner_of(run: Run, start: GroupStart) -> int:
     """Whose subscription the broker holds at the last look: a member's number by starting order, -1 for none."""
-    group = TagGroup(start.members, start.queues, start.shared, start.reverse)
-    asked = {group.start(number, 0).subscribe[TOPIC].expr: number for number in range(start.members)}
+    asked = {start.group.start(number, 0).subscribe[TOPIC].expr: number for number in range(start.members)}
     held = None
     # behind the last look the members stop one by one, and those that are left stamp again
     last_look = next(float(event["t"]) for event in run.events if event["ev"] == "offset")

@@ -37,7 +37,7 @@ ROW_RUNS, ROWS_WHOLE = 20, 32  # of the sweep through the whole core
 _PLAIN = """
 import json, sys
 from time import process_time
-from rmqlab.spark.sweeps.group_start import GroupStart
+from rmqlab.spark.sweeps.tag_group import GroupStart
 from rmqlab.spark.sweeps.reduced_group import group_runs
 runs = int(sys.argv[1])
 begin = process_time()
@@ -48,8 +48,8 @@ print(json.dumps([process_time() - begin, total]))
 
 def model_runs(runs: int, first: int = 0) -> int:
     """So many runs of the reduced model in this process; what was delivered in all of them."""
-    from rmqlab.spark.sweeps.group_start import GroupStart
     from rmqlab.spark.sweeps.reduced_group import group_runs
+    from rmqlab.spark.sweeps.tag_group import GroupStart
 
     return int(group_runs(GroupStart(jitter=1.0), 1, first, runs)[:, 1].sum())
 
@@ -177,9 +177,11 @@ def whole_in_a_loop() -> Measurement:
     Raises:
         AssertionError: a row failed.
     """
+    from rmqlab.spark.sweeps.sweep import run_row
+
     sweep = _whole_sweep()
     begin = perf_counter()
-    found = [sweep.run_row(row) for row in sweep.rows()]
+    found = [run_row(sweep.run, row) for row in sweep.rows()]
     seconds = perf_counter() - begin
     if failed := [one for one in found if one.error is not None]:
         raise AssertionError(f"{len(failed)} rows failed: {failed[0].error}")

@@ -59,9 +59,9 @@ MODULES = (
     "search/explorer/properties.py", "search/explorer/timings.py",
     "search/lint/findings.py", "search/lint/meaning.py", "search/lint/members.py", "search/plan/change.py",
     "search/plan/checklist.py", "search/plan/planner.py", "search/plan/procedures.py", "search/plan/results.py",
-    "spark/audit/fate_codes.py", "spark/audit/json_lines.py",
-    "spark/audit/log_extent.py", "spark/audit/queue_check.py", "spark/audit/required_names.py",
-    "spark/audit/subscription_file.py", "spark/audit/totals.py", "spark/session.py", "spark/store_options.py",
+    "spark/audit/fate_codes.py", "spark/audit/log_extent.py", "spark/audit/queue_check.py",
+    "spark/audit/subscription_file.py", "spark/audit/subscriptions.py", "spark/audit/totals.py", "spark/session.py",
+    "spark/store_options.py",
 )  # fmt: skip
 
 
