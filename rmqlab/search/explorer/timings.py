@@ -69,17 +69,25 @@ class RaceChooser(SeededChooser):
     """
 
     def __init__(self, seed: int) -> None:
-        super().__init__(seed, MOVED_SHARE)
+        super().__init__(seed)
+        self._rates: dict[str, float] = {}  # a label comes thousands of times in one run
         kinds = random.Random(f"kinds of {seed}")  # of its own: what else is drawn does not depend on it
         self._without = tuple(kind for kind in KINDS if seed % 2 == 0 or kinds.random() < 0.5)
 
     def pick(self, number: int, label: str, n: int) -> int:
         """An option drawn from the seed."""
+        rate = self._rates.get(label)
+        if rate is None:
+            rate = self._rates[label] = self._rate_of(label)
+        if rate == 0 or (rate < 1 and self._random.random() >= rate):
+            return 0
+        return self._random.randrange(n)
+
+    def _rate_of(self, label: str) -> float:
+        """The share of the points of this label that leave option 0."""
         if any(kind in label for kind in self._without):
             return 0
-        if label.startswith(MOVED):
-            return super().pick(number, label, n)
-        return self._random.randrange(n)
+        return MOVED_SHARE if label.startswith(MOVED) else 1
 
 
 def chosen_times(scenario: Scenario, *, seed: int | None = None, schedule: Schedule | None = None) -> dict[str, Any]:
