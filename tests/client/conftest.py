@@ -163,7 +163,7 @@ class World:
         return sorted(message.body.decode() for name, message in self.consumed if name == who)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make_world():
     """Makes worlds, and ends them: what was spawned and never ran is closed."""
     made = []
