@@ -156,9 +156,3 @@ def check_message(message: Message | None, max_message_size: int) -> None:
         raise MQClientError("the message body length is zero", illegal)
     if len(message.body) > max_message_size:
         raise MQClientError(f"the message body size over max value, MAX: {max_message_size}", illegal)
-
-
-def check_range(name: str, value: int, low: int, high: int) -> None:
-    """Refuse a setting out of `low`..`high`, with the name Java gives it."""
-    if not low <= value <= high:
-        raise MQClientError(f"{name} Out of range [{low}, {high}]{suggest_todo()}")

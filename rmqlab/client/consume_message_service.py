@@ -1,4 +1,4 @@
-"""What calls a listener: the part both kinds share, and ConsumeMessageConcurrentlyService (same name)."""
+"""What calls a listener: ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService (same names)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
-from rmqlab.client.executor import ScheduledExecutor, ThreadPool
-from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
+from rmqlab.client.executor import Lock, ScheduledExecutor, ThreadPool
+from rmqlab.client.listener import (
+    ConsumeConcurrentlyContext,
+    ConsumeConcurrentlyStatus,
+    ConsumeOrderlyContext,
+    ConsumeOrderlyStatus,
+)
+from rmqlab.client.process_queue import REBALANCE_LOCK_INTERVAL
 from rmqlab.message.message import Message
 from rmqlab.message.properties import (
     PROPERTY_CONSUME_START_TIMESTAMP,
@@ -25,17 +31,16 @@ if TYPE_CHECKING:
 
     from rmqlab.client.client_config import PushConsumerConfig
     from rmqlab.client.consumer import MQConsumer
-    from rmqlab.client.listener import ConsumeOrderlyContext, MessageListener
+    from rmqlab.client.listener import MessageListener
     from rmqlab.client.process_queue import ProcessQueue
     from rmqlab.client.rebalance_impl import RebalanceImpl
     from rmqlab.message.message import MessageExt, MessageQueue
 
 TRY_AGAIN_LATER = 5_000
-EXPIRED_DELAY_LEVEL = 3
-EXPIRED_AT_ONCE = 16
 FIRST_DELAY_LEVEL = 3
 SEND_BACK_TIMEOUT = 5_000
-DEFAULT_MAX_RECONSUME_TIMES = 16
+MAX_RECONSUME_TIMES = 16
+MAX_TIME_CONSUME_CONTINUOUSLY = 60_000
 
 
 class ConsumeMessageService(ABC):
@@ -53,8 +58,7 @@ class ConsumeMessageService(ABC):
         self._pool = ThreadPool(self._runtime, config.consume_thread_min, "ConsumeMessageThread")
         self._later = ScheduledExecutor(self._runtime, "ConsumeMessageScheduledThread")
 
-    @abstractmethod
-    def start(self) -> None:
+    def start(self) -> None:  # noqa: B027 - consuming in no order needs none
         """Start the timers."""
 
     @abstractmethod
@@ -87,53 +91,30 @@ class ConsumeMessageService(ABC):
                 done(status, raised)
         return status
 
-    async def _send_message_back(self, message: MessageExt, delay_level: int, broker_name: str | None = None) -> bool:
+    async def _send_message_back(self, message: MessageExt, delay_level: int, broker_name: str) -> bool:
         """Hand a message back to its broker for a later try; failing that, send it to the retry topic oneself.
 
         Level 0 leaves the delay to the broker, below 0 means dead letter. False when both fail.
         """
         instance, group = self._consumer.instance, self._consumer.group_name
-        configured = self._config.max_reconsume_times
-        maximum = DEFAULT_MAX_RECONSUME_TIMES if configured == -1 else configured
         try:
-            addr: str | None = message.store_host.text
-            if broker_name is not None:
-                addr = instance.find_broker_address_in_publish(broker_name)
+            addr = instance.find_broker_address_in_publish(broker_name)
             if addr is None:
                 raise MQClientError(f"The broker[{broker_name}] not exist")
-            await instance.api.consumer_send_message_back(addr, message, group, delay_level, maximum, SEND_BACK_TIMEOUT)
+            await instance.api.consumer_send_message_back(
+                addr, message, group, delay_level, MAX_RECONSUME_TIMES, SEND_BACK_TIMEOUT
+            )
         except CALL_ERRORS:
-            return await self._send_to_retry_topic(message, message.reconsume_times + 1, maximum)
-        return True
-
-    async def _send_to_retry_topic(self, message: MessageExt, reconsume_times: int, maximum: int) -> bool:
-        back = retry_message(message, self._consumer.group_name, reconsume_times, maximum)
-        try:
-            await self._consumer.instance.default_producer.send(back)
-        except CALL_ERRORS:
-            return False
+            back = retry_message(message, group)
+            try:
+                await instance.default_producer.send(back)
+            except CALL_ERRORS:
+                return False
         return True
 
 
 class ConsumeMessageConcurrentlyService(ConsumeMessageService):
     """Consumes pulled messages in no order, in batches of at most `consume_message_batch_max_size`."""
-
-    def __init__(
-        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
-    ) -> None:
-        """Starts no thread yet."""
-        super().__init__(consumer, config, rebalance_impl, listener)
-        self._cleaner = ScheduledExecutor(self._runtime, "CleanExpireMsgScheduledThread")
-
-    def start(self) -> None:
-        """Every consume timeout (15 min), messages that take longer go back to the broker."""
-        period = self._config.consume_timeout
-        self._cleaner.schedule_at_fixed_rate(self._clean_expired, period, period)
-
-    async def shutdown(self) -> None:
-        """Begin nothing new."""
-        await super().shutdown()
-        self._cleaner.shutdown()
 
     def submit(
         self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, *, dispatch: bool
@@ -180,17 +161,106 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
     async def _submit_later(self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
         self.submit(messages, process_queue, queue, dispatch=True)
 
-    async def _clean_expired(self) -> None:
-        timeout = self._config.consume_timeout
-        for process_queue in list(self._rebalance_impl.process_queue_table.values()):
-            for _ in range(min(EXPIRED_AT_ONCE, len(process_queue.messages))):
-                message = process_queue.first_expired(self._runtime.now(), timeout)
-                if message is None:
-                    break
-                if not await self._send_message_back(message, EXPIRED_DELAY_LEVEL):
-                    continue
-                if next(iter(process_queue.messages), None) == message.queue_offset:
-                    process_queue.remove_message([message], self._runtime.now())
+
+class ConsumeMessageOrderlyService(ConsumeMessageService):
+    """Consumes each queue in order; in clustering mode only while the broker's lock on it is fresh (30 s)."""
+
+    def __init__(
+        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+    ) -> None:
+        """Starts no thread yet."""
+        super().__init__(consumer, config, rebalance_impl, listener)
+        self._clustering = self._consumer.message_model is MessageModel.CLUSTERING
+        self._queue_locks: dict[MessageQueue, Lock] = {}
+        self._stopped = False
+
+    def start(self) -> None:
+        """Renew the locks after 1 s and then every 20 s."""
+        if self._clustering:
+            self._later.schedule_at_fixed_rate(self._lock_all, 1_000, REBALANCE_LOCK_INTERVAL)
+
+    async def shutdown(self) -> None:
+        """Begin nothing new and give all locks back."""
+        self._stopped = True
+        await super().shutdown()
+        if self._clustering:
+            await self._rebalance_impl.unlock_all(oneway=False)
+
+    def submit(
+        self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, *, dispatch: bool
+    ) -> None:
+        """Let a thread consume the queue, if `dispatch` says that none does."""
+        if dispatch:
+            self._pool.submit(partial(self._consume, process_queue, queue))
+
+    async def _lock_all(self) -> None:
+        if not self._stopped:
+            await self._rebalance_impl.lock_all()
+
+    def _submit_later(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
+        self._later.schedule(partial(self._submit, process_queue, queue), delay_ms)
+
+    async def _submit(self, process_queue: ProcessQueue, queue: MessageQueue) -> None:
+        self.submit([], process_queue, queue, dispatch=True)
+
+    def _try_lock_later_and_reconsume(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
+        async def lock() -> None:
+            locked = not self._stopped and await self._rebalance_impl.lock(queue)
+            self._submit_later(process_queue, queue, 10 if locked else 3_000)
+
+        self._later.schedule(lock, delay_ms)
+
+    def _may_consume(self, process_queue: ProcessQueue) -> bool:
+        fresh = process_queue.locked and not process_queue.is_lock_expired(self._runtime.now())
+        return not self._clustering or fresh
+
+    async def _consume(self, process_queue: ProcessQueue, queue: MessageQueue) -> None:
+        if process_queue.dropped:
+            return
+        queue_lock = self._queue_locks.setdefault(queue, Lock(self._runtime))
+        await queue_lock.acquire()
+        try:
+            if not self._may_consume(process_queue):
+                self._try_lock_later_and_reconsume(process_queue, queue, 100)
+                return
+            begin = self._runtime.now()
+            while not process_queue.dropped:
+                if not self._may_consume(process_queue):
+                    self._try_lock_later_and_reconsume(process_queue, queue, 10)
+                    return
+                if self._runtime.now() - begin > MAX_TIME_CONSUME_CONTINUOUSLY:
+                    self._submit_later(process_queue, queue, 10)
+                    return
+                if not await self._consume_batch(process_queue, queue):
+                    return
+        finally:
+            queue_lock.release()
+
+    async def _consume_batch(self, process_queue: ProcessQueue, queue: MessageQueue) -> bool:
+        size = self._config.consume_message_batch_max_size
+        messages = process_queue.take_messages(size, self._runtime.now())
+        if not messages:
+            return False
+        reset_retry_topic(messages, self._consumer.group_name)
+        context = ConsumeOrderlyContext(queue, self._config.consume_ms)
+        lock = process_queue.lock_consume
+        await lock.acquire()
+        try:
+            if process_queue.dropped:
+                return False
+            status = await self._call_listener(messages, context)
+        finally:
+            lock.release()
+        if status is not ConsumeOrderlyStatus.SUCCESS:
+            for message in messages:
+                message.reconsume_times += 1
+            process_queue.make_message_to_consume_again(messages)
+            self._submit_later(process_queue, queue, self._config.suspend_current_queue_time_millis)
+            return False
+        offset = process_queue.commit()
+        if offset >= 0 and not process_queue.dropped:
+            self._consumer.offset_store.update_offset(queue, offset, increase_only=False)
+        return True
 
 
 def reset_retry_topic(messages: list[MessageExt], group: str) -> None:
@@ -202,15 +272,15 @@ def reset_retry_topic(messages: list[MessageExt], group: str) -> None:
             message.topic = origin
 
 
-def retry_message(message: MessageExt, group: str, reconsume_times: int, max_reconsume_times: int) -> Message:
+def retry_message(message: MessageExt, group: str) -> Message:
     """The message a client sends to the retry topic itself, when the broker does not take `message` back.
 
     It shares the properties of `message`, as in Java: so the ORIGIN_MESSAGE_ID set a line earlier is lost there too.
     """
     properties = message.properties
     properties[PROPERTY_RETRY_TOPIC] = message.topic
-    properties[PROPERTY_RECONSUME_TIME] = str(reconsume_times)
-    properties[PROPERTY_MAX_RECONSUME_TIMES] = str(max_reconsume_times)
+    properties[PROPERTY_RECONSUME_TIME] = str(message.reconsume_times + 1)
+    properties[PROPERTY_MAX_RECONSUME_TIMES] = str(MAX_RECONSUME_TIMES)
     properties.pop(PROPERTY_TRANSACTION_PREPARED, None)
     back = Message(retry_topic(group), message.body, message.flag, properties)
     back.delay_time_level = FIRST_DELAY_LEVEL + message.reconsume_times

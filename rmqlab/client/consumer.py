@@ -6,7 +6,6 @@ Source: `DefaultMQPushConsumerImpl`, `DefaultLitePullConsumerImpl`, `PullAPIWrap
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -31,14 +30,13 @@ if TYPE_CHECKING:
 
     from rmqlab.client.client_config import ConsumerConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.offset_store import Disk, OffsetStore
+    from rmqlab.client.offset_store import OffsetStore
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.client.results import PullResult
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
     ConsumeMessageHook = Callable[[list[MessageExt]], Callable[[Enum | None, bool], None] | None]
-    FilterMessageHook = Callable[[list[MessageExt]], None]
 
 
 HALF_AN_HOUR = 30 * 60 * 1_000
@@ -55,10 +53,8 @@ class MQConsumer(ABC):
     kind: str
     consume_type: ConsumeType
 
-    def __init__(
-        self, group: str, instance: MQClientInstance, config: ConsumerConfig, disk: Disk | None = None
-    ) -> None:
-        """Not started; `disk` keeps the offsets of broadcasting consumers beyond the life of this one."""
+    def __init__(self, group: str, instance: MQClientInstance, config: ConsumerConfig) -> None:
+        """Not started."""
         self.group_name = group
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
@@ -72,7 +68,7 @@ class MQConsumer(ABC):
         self.consume_hooks: list[ConsumeMessageHook] = []
         self.offset_store: OffsetStore
         if config.message_model is MessageModel.BROADCASTING:
-            self.offset_store = LocalFileOffsetStore(instance, group, {} if disk is None else disk)
+            self.offset_store = LocalFileOffsetStore(instance, group)
         else:
             self.offset_store = RemoteBrokerOffsetStore(instance, group)
         now = instance.runtime.now()
@@ -176,11 +172,10 @@ class PullAPIWrapper:
     """Pulls of one consumer. It remembers which broker each queue should be pulled from next."""
 
     def __init__(self, instance: MQClientInstance, group: str) -> None:
-        """`filter_hooks` may take messages out of the list they get; their errors are ignored."""
+        """Each queue is pulled from its master first."""
         self._instance = instance
         self._group = group
         self._pull_from_which_node: dict[MessageQueue, int] = {}
-        self.filter_hooks: list[FilterMessageHook] = []
 
     async def prepare_pull(
         self,
@@ -244,9 +239,6 @@ class PullAPIWrapper:
         messages = decode_records(result.message_binary or b"")
         result.message_binary = None
         messages = self._filter_again(queue, messages, subscription)
-        for hook in self.filter_hooks:
-            with suppress(Exception):
-                hook(messages)
         min_offset, max_offset = str(result.min_offset), str(result.max_offset)
         for message in messages:
             properties = message.properties

@@ -26,8 +26,6 @@ class ConsumeOrderlyStatus(Enum):
     """The answer of an orderly listener; None and an exception mean SUSPEND_CURRENT_QUEUE_A_MOMENT."""
 
     SUCCESS = "SUCCESS"
-    ROLLBACK = "ROLLBACK"
-    COMMIT = "COMMIT"
     SUSPEND_CURRENT_QUEUE_A_MOMENT = "SUSPEND_CURRENT_QUEUE_A_MOMENT"
 
 
@@ -43,12 +41,10 @@ class ConsumeConcurrentlyContext:
 
 @dataclass(slots=True)
 class ConsumeOrderlyContext:
-    """Without `auto_commit` the listener answers COMMIT; a suspend time of -1 ms takes the consumer's setting."""
+    """The queue whose messages these are, and how long (ms) the listener takes."""
 
     message_queue: MessageQueue
     consume_ms: int = 0
-    auto_commit: bool = True
-    suspend_current_queue_time_millis: int = -1
 
 
 MessageListenerConcurrently = Callable[[list[MessageExt], ConsumeConcurrentlyContext], ConsumeConcurrentlyStatus | None]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.offset_store import Disk
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 NOT_SET = -1
@@ -67,11 +66,10 @@ class DefaultLitePullConsumer(MQConsumer):
         group: str,
         instance: MQClientInstance,
         config: LitePullConsumerConfig | None = None,
-        disk: Disk | None = None,
     ) -> None:
         """A consumer that has not started."""
         self.config = config or LitePullConsumerConfig()
-        super().__init__(group, instance, self.config, disk)
+        super().__init__(group, instance, self.config)
         self.rebalance_impl = RebalanceLitePullImpl(self, self.assign_topic)
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
         self._pull_api = PullAPIWrapper(instance, group)
@@ -95,7 +93,6 @@ class DefaultLitePullConsumer(MQConsumer):
             )
         if not self.instance.register_consumer(self.group_name, self):
             raise self.group_taken()
-        self.offset_store.load()
         await self.instance.start()
         self.state = ServiceState.RUNNING
         await self.update_routes()

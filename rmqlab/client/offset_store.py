@@ -41,9 +41,6 @@ class OffsetStore:
         self._group = group
         self.offset_table: dict[MessageQueue, int] = {}
 
-    def load(self) -> None:
-        """Read what an earlier run of the client left."""
-
     def update_offset(self, queue: MessageQueue, offset: int, *, increase_only: bool) -> None:
         """Note progress in memory; with `increase_only` a lower offset than the present one is ignored."""
         if not increase_only or offset > self.offset_table.get(queue, -1 << 63):
@@ -116,29 +113,19 @@ class RemoteBrokerOffsetStore(OffsetStore):
         self.offset_table.pop(queue, None)
 
 
-Disk = dict[tuple[str, str], dict["MessageQueue", int]]
-"""The offset files of a machine: {(client id, group): {queue: offset}}."""
-
-
 class LocalFileOffsetStore(OffsetStore):
-    """Progress on the client's own disk, which outlives the client: {(client id, group): offsets}."""
+    """Progress on the client's own machine: what Java's file holds, for the life of the client."""
 
-    def __init__(self, instance: MQClientInstance, group: str, disk: Disk) -> None:
-        """`disk` is the machine's; a client started again with the same one finds its progress."""
+    def __init__(self, instance: MQClientInstance, group: str) -> None:
         super().__init__(instance, group)
-        self._disk = disk
-        self._path = (instance.client_id, group)
-
-    def load(self) -> None:
-        """Take what an earlier client of this id and group left."""
-        self.offset_table.update(self._disk.get(self._path, {}))
+        self.file: dict[MessageQueue, int] = {}
 
     async def _stored(self, queue: MessageQueue) -> int:
-        return self._disk.get(self._path, {}).get(queue, NO_OFFSET)
+        return self.file.get(queue, NO_OFFSET)
 
     async def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Write the offsets of these queues, and only them; the file is written as a whole."""
         if queues:
-            self._disk[self._path] = {q: offset for q, offset in self.offset_table.items() if q in queues}
+            self.file = {q: offset for q, offset in self.offset_table.items() if q in queues}
 
     # one queue is neither written nor forgotten: Java keeps the offset of a queue it gave up

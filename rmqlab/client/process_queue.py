@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.client.executor import Lock
-from rmqlab.message.java import parse_long
 from rmqlab.message.message import MessageExt, MessageQueue
-from rmqlab.message.properties import PROPERTY_CONSUME_START_TIMESTAMP, PROPERTY_MAX_OFFSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +41,6 @@ class ProcessQueue:
     consuming_orderly: dict[int, MessageExt] = field(default_factory=dict)
     msg_count: int = 0
     msg_size: int = 0
-    msg_acc_cnt: int = 0
     queue_offset_max: int = 0
     dropped: bool = False
     locked: bool = False
@@ -78,14 +75,7 @@ class ProcessQueue:
                 self.msg_size += len(message.body or b"")
         self.msg_count += added
         dispatch = bool(self._messages) and not self.consuming
-        if dispatch:
-            self.consuming = True
-        if messages:
-            max_offset = messages[-1].properties.get(PROPERTY_MAX_OFFSET)
-            if max_offset is not None:
-                accumulated = parse_long(max_offset) - messages[-1].queue_offset
-                if accumulated > 0:
-                    self.msg_acc_cnt = accumulated
+        self.consuming = self.consuming or dispatch
         return dispatch
 
     def max_span(self) -> int:
@@ -102,12 +92,6 @@ class ProcessQueue:
                 self.msg_count -= 1
                 self.msg_size -= len(message.body or b"")
         return next(iter(self._messages)) if self._messages else self.queue_offset_max + 1
-
-    def first_expired(self, now: int, timeout_ms: int) -> MessageExt | None:
-        """The message of the lowest offset, if its consumption began more than `timeout_ms` ago."""
-        message = next(iter(self._messages.values()), None)
-        started = None if message is None else message.properties.get(PROPERTY_CONSUME_START_TIMESTAMP)
-        return message if started is not None and now - parse_long(started) > timeout_ms else None
 
     def take_messages(self, batch_size: int, now: int) -> list[MessageExt]:
         """Take up to `batch_size` of the lowest offsets for orderly consumption."""
@@ -129,10 +113,6 @@ class ProcessQueue:
         offset = max(self.consuming_orderly)
         self.consuming_orderly.clear()
         return offset + 1
-
-    def rollback(self) -> None:
-        """Put everything taken back."""
-        self.make_message_to_consume_again(list(self.consuming_orderly.values()))
 
     def make_message_to_consume_again(self, messages: list[MessageExt]) -> None:
         """Put messages that were taken back, to be taken again."""

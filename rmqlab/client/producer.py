@@ -15,7 +15,7 @@ from rmqlab.client.client_error import (
     check_producer_group,
     suggest_todo,
 )
-from rmqlab.client.results import SendResult, SendStatus
+from rmqlab.client.results import SendResult
 from rmqlab.client.topic_routes import TopicPublishInfo
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.message import Message
@@ -157,7 +157,6 @@ class DefaultMQProducer:
             raise _with_code(text, ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
         brokers_sent: list[str] = []
         failure: Exception | None = None
-        result: SendResult | None = None
         for _ in range(times_total):
             queue = info.select_one_message_queue(runtime, brokers_sent[-1] if brokers_sent else None)
             cost = runtime.now() - begin
@@ -165,21 +164,13 @@ class DefaultMQProducer:
                 raise RemotingTooMuchRequestError("sendDefaultImpl call timeout")
             brokers_sent.append(queue.broker_name)
             try:
-                result = await attempt(queue, info, timeout_ms - cost)
+                return await attempt(queue, info, timeout_ms - cost)
             except MQBrokerError as error:
                 if error.response_code not in _TRY_AGAIN:
-                    if result is not None:
-                        return result
                     raise
                 failure = error
             except (MQClientError, RemotingError) as error:
                 failure = error
-            else:
-                stored = result is None or result.send_status is SendStatus.SEND_OK
-                if stored or not self.config.retry_another_broker_when_not_store_ok:
-                    return result
-        if result is not None:
-            return result
         sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
         raise _with_code(
             f"Send [{len(brokers_sent)}] times, still failed, cost [{runtime.now() - begin}]ms, "

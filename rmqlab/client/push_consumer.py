@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
-from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService
-from rmqlab.client.consume_orderly import ConsumeMessageOrderlyService
+from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
 from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
 from rmqlab.client.offset_store import ReadOffsetType
 from rmqlab.client.rebalance_impl import RebalancePushImpl
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from rmqlab.client.consume_message_service import ConsumeMessageService
     from rmqlab.client.listener import MessageListener
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.offset_store import Disk
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.client.results import PullResult
     from rmqlab.message.message import MessageQueue
@@ -50,11 +48,10 @@ class DefaultMQPushConsumer(MQConsumer):
         instance: MQClientInstance,
         listener: MessageListener | None,
         config: PushConsumerConfig | None = None,
-        disk: Disk | None = None,
     ) -> None:
         """A consumer that has not started, on the instance of its client id."""
         self.config = config or PushConsumerConfig()
-        super().__init__(group, instance, self.config, disk)
+        super().__init__(group, instance, self.config)
         self.paused = False
         self.start_timestamp = instance.runtime.now()
         self.rebalance_impl = RebalancePushImpl(self, self.config)
@@ -74,12 +71,10 @@ class DefaultMQPushConsumer(MQConsumer):
         instance, config = self.instance, self.config
         if self.listener is None:
             raise MQClientError(f"messageListener is null{suggest_todo()}")
-        config.check()
         for topic, expression in config.subscription.items():
             self.put_subscription(topic, expression)
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
-        self.offset_store.load()
         service = ConsumeMessageOrderlyService if config.orderly else ConsumeMessageConcurrentlyService
         self._service = service(self, config, self.rebalance_impl, self.listener)
         self._service.start()
@@ -239,9 +234,6 @@ class DefaultMQPushConsumer(MQConsumer):
         if result.msg_found_list and self._service is not None:
             dispatch = process_queue.put_message(result.msg_found_list)
             self._service.submit(result.msg_found_list, process_queue, queue, dispatch=dispatch)
-            if self.config.pull_interval > 0:
-                self._later(request, self.config.pull_interval)
-                return
         self._now(request)
 
     def _correct_tags_offset(self, request: PullRequest) -> None:
@@ -261,21 +253,12 @@ class DefaultMQPushConsumer(MQConsumer):
     def _later(self, request: PullRequest, delay_ms: int) -> None:
         self.instance.pull_message_service.execute_pull_request_later(request, delay_ms)
 
-    # ---- suspending, resetting
-
-    def suspend(self) -> None:
-        """Pull and rebalance no more."""
-        self.paused = True
-
-    async def resume(self) -> None:
-        """Go on after `suspend`."""
-        self.paused = False
-        await self.do_rebalance()
+    # ---- resetting
 
     async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:
         """Begin again at `offsets`: drop the queues, wait 10 s for what is being consumed, commit, rebalance."""
         table = self.process_queue_table
-        self.suspend()
+        self.paused = True
         for queue, process_queue in table.items():
             if queue.topic == topic and queue in offsets:
                 process_queue.dropped = True
@@ -286,7 +269,8 @@ class DefaultMQPushConsumer(MQConsumer):
                 self.offset_store.update_offset(queue, offsets[queue], increase_only=False)
                 await self.rebalance_impl.remove_unnecessary_message_queue(queue, table[queue])
                 table.pop(queue, None)
-        await self.resume()
+        self.paused = False
+        await self.do_rebalance()
 
     def _observe_pull(self, request: PullRequest, result: PullResult) -> None:
         if self.instance.observe is not None:

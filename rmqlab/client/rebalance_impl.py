@@ -257,12 +257,6 @@ class RebalancePushImpl(RebalanceImpl):
         observe = self.instance.observe
         if observe is not None:
             observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
-        config, count = self._config, len(self.process_queue_table)
-        if count:
-            if config.pull_threshold_for_topic != -1:
-                config.pull_threshold_for_queue = max(1, config.pull_threshold_for_topic // count)
-            if config.pull_threshold_size_for_topic != -1:
-                config.pull_threshold_size_for_queue = max(1, config.pull_threshold_size_for_topic // count)
         await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:

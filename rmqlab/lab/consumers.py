@@ -75,7 +75,6 @@ def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsume
         orderly=step.orderly,
         post_subscription_when_pull=step.post,
         consume_thread_min=1,
-        consume_thread_max=1,
     )
     if step.from_ == "first":
         config.consume_from_where = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET

@@ -126,16 +126,6 @@ class ConsumerRunningInfo(RemotingSerializable):
     jstack: str | None = None
 
 
-class ConsumeMessageDirectlyResult(RemotingSerializable):
-    """Answer to 309, from a client; `consume_result` is CR_SUCCESS, CR_LATER, CR_ROLLBACK and so on."""
-
-    order: bool = False
-    auto_commit: bool = True
-    consume_result: str | None = None
-    remark: str | None = None
-    spent_time_mills: int = 0
-
-
 class ConsumeQueueData(RemotingSerializable):
     """One consume queue entry as 321 shows it; `eval` and `msg` tell what the filter made of it."""
 

@@ -112,7 +112,7 @@ class World:
             node.manager = MQClientManager(node, UniqueIdMaker("10.0.0.1", 1, 2), observe)
         return node.manager
 
-    def consumer(self, who, group="G", listener=None, node=None, disk=None, **settings):
+    def consumer(self, who, group="G", listener=None, node=None, **settings):
         config = PushConsumerConfig(**settings)
         instance = self.instance(who, config, **(node or {}))
 
@@ -122,7 +122,7 @@ class World:
             self.consumed += [(who, message) for message in messages]
             return status
 
-        return DefaultMQPushConsumer(group, instance, consume, config, disk)
+        return DefaultMQPushConsumer(group, instance, consume, config)
 
     def producer(self, who="P", group="PROD", **settings):
         config = ProducerConfig(**settings)

@@ -7,8 +7,8 @@ from rmqlab.client.client_error import MQClientError
 from rmqlab.client.extra.running_info import ClientAnswers
 from rmqlab.message.message import Host, Message, MessageExt, MessageQueue
 from rmqlab.message.record import encode_record
-from rmqlab.protocol.admin_headers import GetConsumerStatusRequestHeader, ResetOffsetRequestHeader
-from rmqlab.protocol.bodies import GetConsumerStatusBody, ResetOffsetBody
+from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
+from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader
@@ -59,20 +59,6 @@ def test_the_broker_resets_the_offsets_of_a_push_consumer(world):
     assert world.bodies("A") == ["x"]
     world.run(1_000)
     assert world.bodies("A") == ["x", "x"]
-
-
-def test_the_broker_asks_for_the_offsets_a_consumer_holds(world):
-    consumer = consumer_of(world)
-    consumer.offset_store.update_offset(QUEUE, 5, increase_only=True)
-
-    def held(topic, group):
-        header = GetConsumerStatusRequestHeader(topic, group)
-        answer = ask(world, "A", RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, header)
-        return GetConsumerStatusBody.decode(answer.body).message_queue_table
-
-    assert held("T", "G")[QUEUE] == 5
-    assert set(held("", "G")) >= {QUEUE}
-    assert held("U", "G") == held("T", "nobody") == {}
 
 
 def test_requests_a_client_does_not_know_get_no_answer(world):

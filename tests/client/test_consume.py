@@ -104,21 +104,9 @@ def test_a_dropped_queue_is_not_consumed_and_not_committed(world, run):
     def consumer_of(world):
         return world.instance("A").consumer_table["G"]
 
-    consumer = run(listener, "ab", consume_thread_min=1, consume_thread_max=1)
+    consumer = run(listener, "ab", consume_thread_min=1)
     assert seen == [["a"]]
     assert consumer.offset_store.offset_table.get(QUEUE, 0) == 0
-
-
-def test_a_message_that_takes_longer_than_the_timeout_goes_back(world, run):
-    def listener(messages, context):
-        context.consume_ms = 10**9
-        return SUCCESS
-
-    consumer = run(listener, "a", ms=35_000, consume_timeout=10_000)
-    ((at, command),) = world.requests("A", RequestCode.CONSUMER_SEND_MSG_BACK)
-    assert 10_000 < at < 25_000
-    assert command.header.delay_level == 3
-    assert not consumer.rebalance_impl.process_queue_table[QUEUE].messages
 
 
 # ---- orderly
@@ -163,34 +151,6 @@ def test_suspend_tries_the_same_message_again_after_a_moment(world, run):
     consumer = run(listener, "ab", ms=4_000, orderly=True)
     assert [(again, body) for _, again, body in seen] == [(0, "a"), (1, "a"), (2, "a"), (0, "b")]
     assert [b[0] - a[0] for a, b in pairwise(seen)] == [1_000, 1_000, 0]
-    assert consumer.offset_store.offset_table[QUEUE] == 2
-
-
-def test_after_the_last_try_an_orderly_message_goes_to_the_broker(world, run):
-    consumer = run(lambda *_: SUSPEND, "a", ms=8_000, orderly=True, max_reconsume_times=2)
-    ((_, sent),) = [(t, c) for t, c in world.requests("A", RequestCode.SEND_MESSAGE_V2)]
-    assert (sent.header.topic, sent.header.reconsume_times, sent.header.max_reconsume_times) == ("%RETRY%G", 2, 2)
-    assert consumer.offset_store.offset_table[QUEUE] == 1
-    assert any(topic == "%DLQ%G" for topic in world.broker.topic_config_manager.topic_config_table)
-
-
-@pytest.mark.parametrize("status", [ConsumeOrderlyStatus.COMMIT, ConsumeOrderlyStatus.ROLLBACK, OK])
-def test_with_auto_commit_commit_and_rollback_count_as_success(world, run, status):
-    consumer = run(lambda *_: status, "ab", orderly=True)
-    assert consumer.offset_store.offset_table[QUEUE] == 2
-
-
-def test_without_auto_commit_the_listener_commits_and_rolls_back(world, run):
-    seen = []
-    answers = [OK, ConsumeOrderlyStatus.ROLLBACK, OK, ConsumeOrderlyStatus.COMMIT, OK]
-
-    def listener(messages, context):
-        context.auto_commit = False
-        seen.extend(bodies(messages))
-        return answers[len(seen) - 1]
-
-    consumer = run(listener, "abc", ms=3_000, orderly=True)
-    assert seen == ["a", "b", "a", "b", "c"]
     assert consumer.offset_store.offset_table[QUEUE] == 2
 
 

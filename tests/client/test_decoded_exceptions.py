@@ -32,7 +32,6 @@ RAISED = {
     "exception-group-blank": lambda world: started(world, ""),
     "exception-group-characters": lambda world: started(world, "g p"),
     "exception-default-group": lambda world: started(world, "DEFAULT_CONSUMER"),
-    "exception-out-of-range": lambda world: started(world, pull_batch_size=0),
     "exception-push-started-once": twice,
     "exception-group-created-before": two_of_a_process,
     "exception-listener-null": lambda world: world.do(DefaultMQPushConsumer("G", world.instance("A"), None).start()),
@@ -50,6 +49,10 @@ def test_an_exception_is_found(world, entry):
         RAISED[entry](world)
     found, _ = decode(str(error.value).splitlines()[0])
     assert found.id == entry
+
+
+def test_a_setting_out_of_range_is_found():
+    assert decode("consumeThreadMin Out of range [1, 1000]")[0].id == "exception-out-of-range"
 
 
 def test_a_code_in_an_exception_is_found_where_the_remark_is_unknown():

@@ -59,9 +59,6 @@ def test_taking_committing_and_putting_back():
     queue.make_message_to_consume_again(first)
     assert list(queue.messages) == [1, 2, 3]
     queue.take_messages(2, NOW)
-    queue.rollback()
-    assert (list(queue.messages), queue.consuming_orderly) == ([1, 2, 3], {})
-    queue.take_messages(2, NOW)
     assert queue.commit() == 3
     assert (queue.msg_count, queue.msg_size, queue.has_temp_message()) == (1, 2, True)
     queue.take_messages(2, NOW)
@@ -75,24 +72,8 @@ def test_a_pull_is_overdue_after_two_minutes_and_a_lock_after_half_a_minute():
     assert [queue.is_lock_expired(NOW + t) for t in (30_000, 30_001)] == [False, True]
 
 
-def test_the_backlog_is_what_the_broker_holds_beyond_the_last_message():
-    queue = ProcessQueue(NOW, None)
-    queue.put_message([message(5, MAX_OFFSET="105")])
-    assert queue.msg_acc_cnt == 100
-    queue.put_message([message(6, MAX_OFFSET="6")])
-    assert queue.msg_acc_cnt == 100
-
-
 def test_clear_forgets_all():
     queue = held(1, 2)
     queue.take_messages(1, NOW)
     queue.clear()
     assert (queue.msg_count, queue.msg_size, queue.messages, queue.consuming_orderly) == (0, 0, {}, {})
-
-
-def test_only_the_lowest_offset_can_be_overdue():
-    queue = ProcessQueue(NOW, None)
-    queue.put_message([message(1, CONSUME_START_TIME=str(NOW - 10)), message(2, CONSUME_START_TIME="0")])
-    assert queue.first_expired(NOW, 10) is None
-    assert queue.first_expired(NOW, 9).queue_offset == 1
-    assert held(1).first_expired(NOW, 0) is None

@@ -146,9 +146,6 @@ def test_stored_but_less_safely_is_no_error(world, producer, code, status):
     sends = answering(world, code)
     assert world.do(producer.send(Message.of("T", b"x"))).send_status is status
     assert len(sends) == 1
-    producer.config.retry_another_broker_when_not_store_ok = True
-    assert world.do(producer.send(Message.of("T", b"x"))).send_status is status
-    assert len(sends) == 4
 
 
 def test_a_new_topic_is_made_from_the_default_topic(world, producer):

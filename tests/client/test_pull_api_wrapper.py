@@ -90,21 +90,6 @@ def test_fields_the_client_adds(wrapper):
     assert (plain.transaction_id, prepared.transaction_id) == (None, "ID")
 
 
-def test_filter_hooks_see_what_is_left_and_their_errors_are_ignored(wrapper):
-    seen = []
-
-    def drop_first(messages):
-        seen.append([m.tags for m in messages])
-        del messages[0]
-
-    def broken(messages):
-        raise RuntimeError
-
-    wrapper.filter_hooks += [broken, drop_first]
-    assert kept(wrapper, filter_api.build_subscription_data("G", "T", "a||b"), "a", "x", "b") == ["b"]
-    assert seen == [["a", "b"]]
-
-
 def prepare(world, wrapper, queue=QUEUE, expression_type="TAG", sys_flag=3):
     own = SubscriptionData("T", expression_type=expression_type)
     pull = wrapper.prepare_pull(queue, own, None, 5, 7, 32, sys_flag, 4, 15_000)

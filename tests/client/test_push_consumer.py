@@ -203,23 +203,6 @@ def test_a_group_without_subscriptions_ends_the_check_of_all_groups(world):
     assert world.requests("A", RequestCode.CHECK_CLIENT_CONFIG) == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"consume_thread_min": 0}, "consumeThreadMin Out of range [1, 1000]"),
-        ({"consume_thread_min": 9, "consume_thread_max": 8},
-         "consumeThreadMin (9) is larger than consumeThreadMax (8)"),
-        ({"pull_batch_size": 1025}, "pullBatchSize Out of range [1, 1024]"),
-        ({"pull_threshold_for_topic": 0}, "pullThresholdForTopic Out of range [1, 6553500]"),
-        ({"pull_interval": -1}, "pullInterval Out of range [0, 65535]"),
-    ],
-)  # fmt: skip
-def test_settings_that_do_not_start(world, settings, text):
-    with pytest.raises(MQClientError) as error:
-        world.do(world.consumer("A", **settings).start())
-    assert error.value.error_message.split("\n")[0] == text
-
-
 def test_names_and_states_that_do_not_start(world):
     def message(consumer):
         with pytest.raises(MQClientError) as error:
@@ -355,10 +338,11 @@ def test_flow_control_looks_again_every_fifty_milliseconds(scripted, monkeypatch
 def test_a_suspended_consumer_looks_again_every_second(scripted):
     script, consumer = scripted((ResponseCode.SYSTEM_ERROR, None))
     assert len(script.pulls) == 2
-    consumer.suspend()
+    consumer.paused = True
     script.world.run(35_000)
     assert len(script.pulls) == 2
-    script.world.do(consumer.resume())
+    consumer.paused = False
+    script.world.do(consumer.do_rebalance())
     script.world.run(1_100)
     assert len(script.pulls) == 3
 
@@ -391,7 +375,7 @@ def test_resetting_offsets_consumes_again(world):
 
 def test_a_listener_takes_virtual_time_and_runs_on_as_many_threads_as_set(world):
     world.topic("T", 1)
-    consumer = world.consumer("A", consume_ms=100, consume_thread_min=2, consume_thread_max=2)
+    consumer = world.consumer("A", consume_ms=100, consume_thread_min=2)
     world.do(consumer.subscribe("T", "*"))
     world.do(consumer.start())
     producer = world.producer()

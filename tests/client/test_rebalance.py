@@ -281,12 +281,6 @@ def test_a_strategy_that_fails_leaves_the_queues_alone(world):
     assert held(a) == [0, 1, 2, 3]
 
 
-def test_topic_wide_thresholds_are_divided_by_the_queues_held(world):
-    a = join(world, "A", pull_threshold_for_topic=100, pull_threshold_size_for_topic=2)
-    world.run(1_000)
-    assert (a.config.pull_threshold_for_queue, a.config.pull_threshold_size_for_queue) == (25, 1)
-
-
 def test_a_failed_question_leaves_the_queue_for_the_next_round(world):
     world.topic("T")
     a = world.consumer("A")

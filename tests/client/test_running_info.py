@@ -1,20 +1,15 @@
-"""307 and 309: what a push consumer says of itself, and one message given to its listener."""
+"""307: what a push consumer says of itself."""
 
 from __future__ import annotations
 
 import gzip
 import json
 
-import pytest
-
 from rmqlab.checkout import folder
 from rmqlab.client.extra.running_info import ClientAnswers
-from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.message.message import Host, Message, MessageExt
-from rmqlab.message.record import encode_record
-from rmqlab.protocol.admin_bodies import ConsumeMessageDirectlyResult, ConsumerRunningInfo
+from rmqlab.message.message import Message
+from rmqlab.protocol.admin_bodies import ConsumerRunningInfo
 from rmqlab.protocol.admin_headers import (
-    ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerRunningInfoRequestHeader,
 )
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -60,7 +55,7 @@ def consumer_of(world, listener=None, **settings):
 
 
 def test_a_consumer_says_what_a_real_one_says(world):
-    consumer_of(world, consume_thread_min=1, consume_thread_max=1)
+    consumer_of(world, consume_thread_min=1)
     producer = world.producer()
     world.do(producer.start())
     for number in range(2):
@@ -75,43 +70,6 @@ def test_a_consumer_says_what_a_real_one_says(world):
     assert [(one.topic, one.sub_string) for one in ours.subscription_set] == [("%RETRY%G", "*"), ("T", "tagA")]
     offsets = {queue.queue_id: info.commit_offset for queue, info in ours.mq_table.items() if queue.topic == "T"}
     assert offsets == {0: 1, 1: 1}
-
-
-@pytest.mark.parametrize(
-    ("said", "result", "remark"),
-    [
-        (ConsumeConcurrentlyStatus.CONSUME_SUCCESS, "CR_SUCCESS", None),
-        (ConsumeConcurrentlyStatus.RECONSUME_LATER, "CR_LATER", None),
-        (None, "CR_RETURN_NULL", None),
-        (ValueError("no"), "CR_THROW_EXCEPTION", "ValueError: no"),
-    ],
-)
-def test_one_message_past_all_queues(world, said, result, remark):
-    got = []
-
-    def listener(messages, context):
-        got.extend(messages)
-        if isinstance(said, Exception):
-            raise said
-        return said
-
-    consumer_of(world, listener)
-    message = MessageExt(topic="T", body=b"x", born_host=Host("10.0.0.1", 1), store_host=Host("10.0.0.2", 2))
-    header = ConsumeMessageDirectlyResultRequestHeader("G", "x", None, "broker-a")
-    answer = ask(world, RequestCode.CONSUME_MESSAGE_DIRECTLY, header, encode_record(message))
-    told = ConsumeMessageDirectlyResult.decode(answer.body)
-    assert (told.consume_result, told.remark, told.order) == (result, remark, False)
-    assert [one.body for one in got] == [b"x"]
-    assert list(world.broker.consumer_offset_manager.query_offsets("G", "T") or {}) == []
-
-
-def test_an_orderly_listener_may_roll_back(world):
-    consumer_of(world, lambda messages, context: ConsumeOrderlyStatus.ROLLBACK, orderly=True)
-    message = MessageExt(topic="T", body=b"x", born_host=Host("10.0.0.1", 1), store_host=Host("10.0.0.2", 2))
-    header = ConsumeMessageDirectlyResultRequestHeader("G", "x", None, "broker-a")
-    answer = ask(world, RequestCode.CONSUME_MESSAGE_DIRECTLY, header, encode_record(message))
-    told = ConsumeMessageDirectlyResult.decode(answer.body)
-    assert (told.consume_result, told.order) == ("CR_ROLLBACK", True)
 
 
 def test_another_group_is_told_so(world):

@@ -38,7 +38,8 @@ GROUP_PREFIX = "_INNER_TRACE_PRODUCER"
 INSTANCE_NAME = "PID_CLIENT_INNER_TRACE_PRODUCER"
 NORMAL, HALF, DELAYED = 0, 1, 3
 START_DELIVER_TIME = "__STARTDELIVERTIME"
-SUCCESSES = (ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeOrderlyStatus.SUCCESS, ConsumeOrderlyStatus.COMMIT)
+SUCCESSES = (ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeOrderlyStatus.SUCCESS)
+CONSUME_TIMEOUT = 15 * 60 * 1_000
 LATER = (ConsumeConcurrentlyStatus.RECONSUME_LATER, ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT)
 FIELD, ENTRY = "\x01", "\x02"
 
@@ -225,7 +226,7 @@ class TraceDispatcher:
 
         def consumed(status: Enum | None, raised: bool) -> None:
             now = self._runtime.now()
-            cost, slow = (now - began) // len(messages), now - began >= consumer.config.consume_timeout
+            cost, slow = (now - began) // len(messages), now - began >= CONSUME_TIMEOUT
             code, success = return_code(status, raised=raised, slow=slow), status in SUCCESSES
             after = [SubAfter(request_id, one.unique_id, cost, success, one.keys, code, now, group) for one in traced]
             self._append(_Context(place, "".join(map(encode, after)), keys))
