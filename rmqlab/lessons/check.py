@@ -175,7 +175,7 @@ ConsumerManager.registerConsumer.
         mine = sorted({row for row in rows if row[0] == letter}, key=lambda row: row[1])
         if mine:
             named = ", ".join(f"{letter}-{number:02d}" for letter, number in mine)
-            texts.append(f"Row{'s' if len(mine) > 1 else ''} {named} of {article}.")
+            texts.append(f"Rows {named} of {article}." if len(mine) > 1 else f"Row {named} of {article}.")
     java = list(dict.fromkeys(method for method, told in _java_of() if told & set(rows)))
     if java:
         texts.append(f"In Java: {'; '.join(java)}.")

@@ -17,7 +17,7 @@ from rmqlab.lessons.answers import hunt_by_name, needs_keys, needs_rules
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.invariants import violations
 from rmqlab.lessons.mutants import broken
-from rmqlab.lessons.order_judge import broken_order, must_be_like
+from rmqlab.lessons.order_judge import must_be_like, must_hold_in_every_order
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.swimlane import swimlane
 
@@ -169,9 +169,7 @@ def protocol(answer: Any) -> str:
             reading = RunView(run)
             body = next(fate.body for fate in reading.fates if fate.body in problem)
             raise CheckFailed(problem=f"{problem}.", lines=way_of(reading, body), picture=swimlane(run))
-    failed = broken_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint="")
-    if failed is not None:
-        raise failed
+    must_hold_in_every_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint="")
     return "The eight messages arrive where they are wanted; on one queue two messages do so in every order of frames."
 
 

@@ -12,7 +12,7 @@ from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import needs_keys
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.rule_cases import Case, vectors
-from rmqlab.lessons.rule_judge import differs_in_a_case
+from rmqlab.lessons.rule_judge import must_agree_in_cases
 from rmqlab.message.java import to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
 
@@ -71,9 +71,7 @@ def _send(lab: Lab, messages: Sequence[tuple[str | None, str]], first: int) -> N
 def positions(answer: Any) -> str:
     """A `bit_positions` of the learner's, judged by what the real filter answered."""
     cases = _recorded()
-    failed = differs_in_a_case("bit_positions", answer, cases)
-    if failed is not None:
-        raise failed
+    must_agree_in_cases("bit_positions", answer, cases)
     return f"All {len(cases)} keys have the positions that the real filter gave them."
 
 

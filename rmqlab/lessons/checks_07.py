@@ -8,7 +8,7 @@ from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import called, hunt_by_name, needs_function
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
-from rmqlab.lessons.order_judge import broken_order
+from rmqlab.lessons.order_judge import must_hold_in_every_order
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.properties import every_queue_owned, one_owner
 from rmqlab.show.allotments import allotment_grid
@@ -41,9 +41,8 @@ def own_strategy(answer: Any) -> str:
             for leaver in ids if len(ids) > 1 else ():
                 _only_its_own_move(answer, ids, leaver, count)
     rules = DEFAULT_RULES.replace(allocate=answer)
-    failed = broken_order([_lab()], rules, every_queue_owned) or broken_order([_lab()], rules, one_owner)
-    if failed is not None:
-        raise failed
+    for wanted in (every_queue_owned, one_owner):
+        must_hold_in_every_order([_lab()], rules, wanted)
     return f"{len(GROUPS) * len(NUMBERS)} groups, and every order of a run: only a leaver's queues move."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
@@ -21,20 +20,8 @@ class GuessFirst(Exception):
         return [translate(str(self))]
 
 
-class Guess(Mapping[str, object]):
+class Guess(dict[str, object]):
     """What a reader expects, name to value."""
-
-    def __init__(self, values: Mapping[str, object]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, name: str) -> object:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __repr__(self) -> str:
         """On one line."""
@@ -49,7 +36,7 @@ class Guess(Mapping[str, object]):
         from rmqlab.show.tables import Table
 
         for name in found:
-            if name not in self._values:
+            if name not in self:
                 raise BadInput(f"{name!r} was not guessed{did_you_mean(name, self)}; guessed: {', '.join(self)}")
         right = [_same(self[name], value) for name, value in found.items()]
         rows = [

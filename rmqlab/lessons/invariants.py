@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.scenario import Start, Subscribe
 from rmqlab.message.java import utf16_key
-from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import ResponseCode
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -85,10 +84,9 @@ def ownership(reading: RunView) -> Iterator[RuleViolation]:
             ids[event["who"]] = event["clientId"]
         elif event["ev"] == "stopped":
             ids.pop(event["who"], None)
-    queues = [MessageQueue(reading.topic, "broker", number) for number in range(reading.queues)]
-    strategy, everybody = AllocateMessageQueueAveragely(), sorted(ids.values(), key=utf16_key)
+    everybody = sorted(ids.values(), key=utf16_key)
     for who, client_id in sorted(ids.items()):
-        mine = [queue.queue_id for queue in strategy.allocate(reading.group, client_id, queues, everybody)]
+        mine = DEFAULT_RULES.allocate(client_id, range(reading.queues), everybody)
         owned = sorted(queue for queue, owner in reading.owners.items() if owner == who)
         if mine != owned:
             changes = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]

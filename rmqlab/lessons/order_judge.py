@@ -12,7 +12,7 @@ from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lessons.answers import in_a_sentence
 from rmqlab.lessons.check import THEIRS, CheckFailed
 from rmqlab.lessons.rule_cases import in_words
-from rmqlab.lessons.rule_judge import differs_in_a_case, kinds_of, rule_text
+from rmqlab.lessons.rule_judge import kinds_of, must_agree_in_cases, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.exploration import FoundOutcome
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
@@ -44,21 +44,18 @@ def must_be_like(
     """
     if mine is getattr(DEFAULT_RULES, field):  # no order can tell it from itself
         raise CheckFailed(THEIRS)
-    failed = differs_in_a_case(field, mine)
-    if failed is None:
-        rules = DEFAULT_RULES.replace(**{field: mine})
-        failed = broken_order(labs, rules, wanted, hint=order_hint)
-    if failed is not None:
-        raise failed
+    must_agree_in_cases(field, mine)
+    must_hold_in_every_order(labs, DEFAULT_RULES.replace(**{field: mine}), wanted, hint=order_hint)
 
 
-def broken_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted = None, *, hint: str = ORDERS) -> CheckFailed | None:
+def must_hold_in_every_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted = None, *, hint: str = ORDERS) -> None:
     """Try every order of what the `labs` did under a learner's `rules`; the smallest lab comes first.
 
     `wanted` says what is wrong with a run; without it only endings may come that the rules of 4.8.0 have too, and all
-    of them. The answer's picture is the shortest order that breaks it.
+    of them.
 
     Raises:
+        CheckFailed: an order breaks it; its picture is the shortest one.
         ValueError: there are more orders than ``BUDGET`` runs can try; the text says so.
     """
     mine = {
@@ -72,8 +69,7 @@ def broken_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted = None, *, hi
         failed = _in_lab(lab, rules.replace(**guarded), wanted, stopped)
         if failed is not None:
             failed.hint, failed.rule = hint, " ".join(map(rule_text, mine))
-            return failed
-    return None
+            raise failed
 
 
 def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> CheckFailed | None:

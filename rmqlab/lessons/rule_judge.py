@@ -1,7 +1,6 @@
 """A rule that a learner wrote, judged by small cases and by vectors; `rmqlab.lessons.order_judge` takes every order.
 
-Each function answers with None if nothing speaks against the rule, else with a `CheckFailed` to raise: its evidence is
-the first case that differs. What the right rule gives is not told.
+The evidence against it is the first case that differs. What the right rule gives is not told.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rmqlab.lessons.answers import in_a_sentence
+from rmqlab.lessons.answers import in_a_sentence, needs_function
 from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.lessons.rule_cases import CASES, UNKNOWN, Case, in_words, vector_cases
 from rmqlab.rules import DEFAULT_RULES
@@ -24,19 +23,21 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def differs_in_a_case(field: str, mine: object, cases: Iterable[Case] | None = None) -> CheckFailed | None:
+def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None = None) -> None:
     """Compare a learner's rule with that of ``RULES`` on `cases`: by default small ones, then those of the real jars.
 
-    The first that differs is told.
-
-    >>> differs_in_a_case("is_expired", lambda now, last, expiry: now - last > expiry)
-    >>> print(differs_in_a_case("is_expired", lambda now, last, expiry: now - last >= expiry).problem)
+    >>> must_agree_in_cases("is_expired", lambda now, last, expiry: now - last > expiry)
+    >>> try:
+    ...     must_agree_in_cases("is_expired", lambda now, last, expiry: now - last >= expiry)
+    ... except CheckFailed as failed:
+    ...     print(failed.problem)
     now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True.
+
+    Raises:
+        CheckFailed: it is no such function, or a case differs; the first is told.
     """
     real = getattr(DEFAULT_RULES, field)
-    failed = _no_rule(real, mine, field)
-    if failed is not None:
-        return failed
+    _must_be_a_rule(real, mine, field)
     for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
         problem = _answers(mine, args, right, kinds_of(real))
@@ -45,8 +46,7 @@ def differs_in_a_case(field: str, mine: object, cases: Iterable[Case] | None = N
                 f"{name}={in_words(value)}"
                 for name, value in zip(inspect.signature(real).parameters, args, strict=True)
             )
-            return CheckFailed(rule=rule_text(field), problem=f"{given}: {problem}")
-    return None
+            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {problem}")
 
 
 def rule_text(field: str) -> str:
@@ -59,21 +59,19 @@ def rule_text(field: str) -> str:
     return re.sub(r"4\.8\.0 `[^`]+`; ((?:[SFH]-\d+(?:, |\.\.)?)+)\.?", r"(\1)", doc).strip()
 
 
-def _no_rule(real: object, mine: object, field: str) -> CheckFailed | None:
-    """It is no function, or takes another number of arguments."""
+def _must_be_a_rule(real: Any, mine: object, field: str) -> None:
+    """Raise `CheckFailed` where it is no function, or takes another number of arguments."""
     if mine is ...:
-        return CheckFailed(OPEN)
-    names = list(inspect.signature(real).parameters) if callable(real) else []
+        raise CheckFailed(OPEN)
+    names = list(inspect.signature(real).parameters)
     form = f"Give a function with {len(names)} parameter{'s' if len(names) != 1 else ''}: {', '.join(names)}."
-    if not callable(mine):
-        return CheckFailed(form, rule=rule_text(field))
+    needs_function(mine, form, rule=rule_text(field))
     try:
-        inspect.signature(mine).bind(*names)
+        inspect.signature(mine).bind(*names)  # type: ignore[arg-type]
     except TypeError:
-        return CheckFailed(form, rule=rule_text(field))
+        raise CheckFailed(form, rule=rule_text(field)) from None
     except ValueError:
         pass  # a built-in without a signature: its first call will tell
-    return None
 
 
 def kinds_of(real: Any) -> tuple[type, ...]:

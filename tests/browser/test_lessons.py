@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from rmqlab.checkout import ROOT
+from tests.browser.test_pictures import MEASURE
 
-LESSONS = ("02_tags", "03_sql92", "04_two_layers", "05_bloom_profile", "07_rebalance", "08_every_schedule")
+LESSONS = (
+    "02_tags", "03_sql92", "04_two_layers", "05_bloom_profile", "06_heartbeats", "07_rebalance", "08_every_schedule",
+    "09_changing_a_tag", "10_real_broker", "14_healthy",
+)  # fmt: skip
 BEFORE_THE_GUESS = ("02_tags", "03_sql92", "04_two_layers", "08_every_schedule")  # their picture stands there
 FIRST_SCREEN_PX = 640  # of 720: the rest is JupyterLab's
 CONTROLS = "rmqlab.show.controls("
@@ -82,6 +86,7 @@ def test_first_picture_and_controls(name, notebook_page):
         assert seconds is not None, f"{label}: no other picture"
         assert error is None, f"{label}: {error}"
         answers[label] = seconds
+        assert page.evaluate(MEASURE) == [], label
     print(name, round(top), answers)  # noqa: T201 - seconds; -s shows them
     assert top < FIRST_SCREEN_PX or name not in BEFORE_THE_GUESS
     assert max(answers.values()) < SLOWEST_S, answers

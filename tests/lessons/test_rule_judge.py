@@ -10,12 +10,29 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lessons import order_judge, rule_cases, rule_judge
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.lessons.order_judge import broken_order
+from rmqlab.lessons.order_judge import must_hold_in_every_order
 from rmqlab.lessons.rule_cases import CASES, Case, vector_cases
-from rmqlab.lessons.rule_judge import differs_in_a_case, rule_text
+from rmqlab.lessons.rule_judge import must_agree_in_cases, rule_text
 from rmqlab.search.explorer.properties import no_loss
 
 RULES = rmqlab.RULES["4.8.0"]
+
+
+def differs_in_a_case(*args):
+    """What is raised against a learner's rule, or None."""
+    return failed_in(must_agree_in_cases, *args)
+
+
+def broken_order(*args):
+    """The same of every order."""
+    return failed_in(must_hold_in_every_order, *args)
+
+
+def failed_in(judge, *args):
+    try:
+        judge(*args)
+    except CheckFailed as failed:
+        return failed
 
 
 def lab(queues=1):
@@ -198,6 +215,6 @@ def test_a_rule_that_is_none():
 
 
 def test_the_rule_itself_is_refused_before_any_order_is_tried(monkeypatch):
-    monkeypatch.setattr(order_judge, "broken_order", lambda *_, **__: pytest.fail("an order was tried"))
+    monkeypatch.setattr(order_judge, "must_hold_in_every_order", lambda *_, **__: pytest.fail("an order was tried"))
     with pytest.raises(CheckFailed, match=r"the rule of 4\.8\.0 itself"):
         order_judge.must_be_like("update_subscription", RULES.update_subscription, [])
