@@ -16,6 +16,7 @@ SVG = "image/svg+xml"
 FOLDED = "This picture in words and as a table"
 # JupyterLab's column in a window of 1280 pixels; in a narrower one the picture shrinks with it.
 WIDEST_PX = 1100
+LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
 
 
@@ -53,8 +54,11 @@ class Picture:
         )
 
     def html(self) -> str:
-        """The whole as one piece of HTML, for a view that changes."""
-        return f'<figure style="margin:0">{self.svg}{self.words()}</figure>'
+        """The whole as one piece of HTML, for a view that changes; in a narrow one the picture scrolls."""
+        own = [float(number) for name, number in _SIZE.findall(self.svg.partition(">")[0]) if name == "width"]
+        px = min([LEGIBLE_PX, *own])
+        picture = f'<div style="overflow-x:auto"><div style="min-width:{px:g}px">{self.svg}</div></div>'
+        return f'<figure style="margin:0">{picture}{self.words()}</figure>'
 
     def _ipython_display_(self) -> None:
         from IPython.display import display

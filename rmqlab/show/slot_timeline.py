@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
+from rmqlab.show.brush import text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
 from rmqlab.show.palette import GREY, PALE, WHITE, ink
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # Inches.
 WIDTH, LEFT, MAX_COLUMN, TOP, LANE, RIBBON, FOOT = 11.4, 1.5, 1.6, 0.34, 0.52, 0.44, 0.4
 MAX_BEATS = 8  # in one picture
+BOLD = 1.15  # how much wider bold letters are
 
 
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -44,6 +46,11 @@ def draw(pen: Pen) -> None:
     lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(pen.reading.names)}
     ribbon = TOP + LANE * len(lanes)
     right = LEFT + column * max(len(beats), 1) + 0.05
+    taken = [index + 0.5 for index, beat in enumerate(beats) if beat.taken]
+    # What the slot holds last is written from the middle of a column on: a long text needs the room of several.
+    wide = 0.13 + BOLD * text_width(short(beats[int(taken[-1])].expression)) if taken else 0
+    if taken and LEFT + column * taken[-1] + wide > WIDTH:
+        column, right = (WIDTH - LEFT - wide) / taken[-1], WIDTH
     for name, y in lanes.items():
         colour = pen.asked(name)
         pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)

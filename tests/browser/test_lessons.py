@@ -21,7 +21,9 @@ LESSONS = (
 )  # fmt: skip
 BEFORE_THE_GUESS = ("02_tags", "03_sql92", "04_two_layers", "08_every_schedule")  # their picture stands there
 FIRST_SCREEN_PX = 640  # of 720: the rest is JupyterLab's
+SCROLLS = "wider than the page"  # beside the open list of files a picture scrolls, so that its letters stay large
 CONTROLS = "rmqlab.show.controls("
+LAST = ("what",)  # with another recording "run" makes no other picture
 SLOWEST_S = 3
 # What is written into a field, by its label.
 TEXTS = {"condition": "a > 3", "message": "a=5", "subscription": "*", "tags": "Aa, TagA", "A asks": "*", "B asks": "*"}
@@ -80,13 +82,13 @@ def test_first_picture_and_controls(name, notebook_page):
     labels = page.evaluate(LABELS)
     assert labels
     answers = {}
-    for number, label in enumerate(labels):
+    for number, label in sorted(enumerate(labels), key=lambda one: one[1] in LAST):
         script = MOVE.replace("NUMBER", str(number)).replace("TEXT", json.dumps(TEXTS.get(label, "")))
         seconds, error = page.evaluate(script)
         assert seconds is not None, f"{label}: no other picture"
         assert error is None, f"{label}: {error}"
         answers[label] = seconds
-        assert page.evaluate(MEASURE) == [], label
+        assert [one for one in page.evaluate(MEASURE) if not one.endswith(SCROLLS)] == [], label
     print(name, round(top), answers)  # noqa: T201 - seconds; -s shows them
     assert top < FIRST_SCREEN_PX or name not in BEFORE_THE_GUESS
     assert max(answers.values()) < SLOWEST_S, answers
