@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.diagnosis.group_case import as_meant, unique
+from rmqlab.diagnosis.group_case import unique
 from rmqlab.diagnosis.kinds import counted, found
 from rmqlab.diagnosis.subscription_findings import named, text_of
 from rmqlab.filter.consistency import tell_apart
@@ -16,6 +16,7 @@ from rmqlab.filter.sql92.doctor import examine, hint
 from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
+from rmqlab.search.lint.members import as_meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,18 +5,16 @@ Retry topics are left out: every clustering member subscribes its group's alike 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.look import GroupSeen, Look
-from rmqlab.filter.filter import Filter
-from rmqlab.filter.filter_api import SubscriptionSplitError
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.meaning import lint
-from rmqlab.search.lint.members import SETTINGS, LintGroup, LintMember
+from rmqlab.search.lint.members import SETTINGS, LintGroup, LintMember, as_meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -172,14 +170,6 @@ class GroupCase:
         """The one member that holds a queue, as far as is known: the one silent member when no other says so."""
         owners = self.owners.get(queue) or [member.client_id for member in self.silent]
         return owners[0] if len(owners) == 1 else None
-
-
-def as_meant(told: SubscriptionData) -> SubscriptionData:
-    """A subscription with the tags and codes of its expression, whatever a client of another language sent."""
-    try:
-        return replace(Filter.heard(told).subscription, sub_version=told.sub_version)
-    except SubscriptionSplitError:  # nothing but separators: no tag is named
-        return replace(told, tags_set=set(), code_set=set())
 
 
 def same_text(first: SubscriptionData, second: SubscriptionData) -> bool:

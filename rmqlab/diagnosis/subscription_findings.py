@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.diagnosis.group_case import as_meant, same_text, unique
+from rmqlab.diagnosis.group_case import same_text, unique
 from rmqlab.diagnosis.kinds import counted, found
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
@@ -15,6 +15,7 @@ from rmqlab.lab.fates import LOSING
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.findings import LintVerdict, TopicLint, Wish, shown
 from rmqlab.search.lint.meaning import fate
+from rmqlab.search.lint.members import as_meant
 from rmqlab.search.plan.change import parse_subscription
 
 if TYPE_CHECKING:

@@ -221,14 +221,14 @@ def _of_beat(groups: Groups, beat: HeartbeatData) -> None:
             for one in data.subscription_data_set
             if not str(one.topic).startswith(RETRY_GROUP_TOPIC_PREFIX)
         }
-        meant = {topic: _meant(one) for topic, one in sent.items()}
+        meant = {topic: as_meant(one) for topic, one in sent.items()}
         codes = {
             topic: frozenset(sent[topic].code_set) for topic in sent if sent[topic].code_set != meant[topic].code_set
         }
         groups.setdefault(name, LintGroup(name)).hear(LintMember(str(beat.client_id), meant, settings, codes))
 
 
-def _meant(sent: SubscriptionData) -> SubscriptionData:
+def as_meant(sent: SubscriptionData) -> SubscriptionData:
     """A subscription with the tags and codes of its expression, whatever a client of another language sent for them."""
     if sent.class_filter_mode or not sent.is_tag:
         return replace(sent, tags_set=set(), code_set=set())

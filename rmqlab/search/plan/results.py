@@ -164,7 +164,7 @@ class Plan:
 EASE = ("one-by-one", "stop-all", "new-group", "widen-then-narrow", "new-topic")
 
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 
 
 def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None) -> Iterator[str]:
@@ -218,10 +218,10 @@ def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iter
     if one.lost:
         for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
             bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
-            more = f" and {len(bodies) - MOST_NAMED} more" if len(bodies) > MOST_NAMED else ""
+            more = f" and {len(bodies) - MAX_NAMED} more" if len(bodies) > MAX_NAMED else ""
             fate, culprit, subscription = group
             yield (
-                f"    {', '.join(bodies[:MOST_NAMED])}{more}: {fate}, {culprit}'s pull, the broker held {subscription}"
+                f"    {', '.join(bodies[:MAX_NAMED])}{more}: {fate}, {culprit}'s pull, the broker held {subscription}"
             )
         yield f"    {one.schedule.to_json()}"
     if saved is not None:
