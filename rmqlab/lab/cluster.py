@@ -148,17 +148,16 @@ class Cluster:
         self._link = LocalChannel("127.0.0.1:40000")
         self.broker_address = f"{host.ip}:{host.port}"
         self.broker.run_timers(now + config.broker_skew_ms)
-        handler = self._handler(self.broker)
-        self.broker_server = self.world.serve(self.broker_address, handler, config.broker_skew_ms)
-        if isinstance(handler, LateReput):
-            handler.server = self.broker_server
+        self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
+        self._reput_late()
         self.on_disk: dict[str, RemotingSerializable] = {}
         self._uptime_ms = uptime
         self._writes = False
         self._files: dict[str, ConfigFile] = {}
 
-    def _handler(self, broker: Broker) -> Broker | LateReput:
-        return LateReput(self.world, broker) if len(self.world.timing.reput_us) > 1 else broker
+    def _reput_late(self) -> None:
+        if len(self.world.timing.reput_us) > 1:
+            self.broker_server.reput = LateReput(self.broker_server, self.broker)
 
     def _make_broker(self, started: int, on_register: Callable[[BrokerRegistration], None] | None) -> Broker:
         config = self.config
@@ -240,11 +239,10 @@ class Cluster:
         delays.start(now)
         broker.observe, broker.on_register = observe, self._register
         self.broker = broker
-        handler = self._handler(broker)
-        if isinstance(handler, LateReput):
+        if self.broker_server.reput is not None:
             self._store.dispatch_deferred()  # a broker that starts brings its queues up first
-            handler.server = self.broker_server
-        self.broker_server.start(handler)
+        self.broker_server.start(broker)
+        self._reput_late()
         if self._writes:
             self.write_files_now_and_then(0)
         broker.register_broker_all()

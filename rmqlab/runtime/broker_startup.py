@@ -18,7 +18,7 @@ from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch
-from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
+from rmqlab.runtime.durable_store import DurableStore
 from rmqlab.runtime.socket_server import SocketChannel, SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
@@ -182,7 +182,7 @@ class BrokerStartup:
         config = self.config
         segments: SegmentFactory = in_memory
         if config.folder is not None:
-            folder = StoreFolder(config.folder, commit_log=config.commit_log, buffered=uses_store_pool(config.store))
+            folder = StoreFolder(config.folder, commit_log=config.commit_log)
             folder.open()
             self._folder = folder
             segments = folder.segments

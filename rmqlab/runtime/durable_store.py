@@ -1,6 +1,6 @@
-"""A broker's store on disk while it runs: when bytes are flushed, committed, dispatched, deleted.
+"""A broker's store on disk while it runs: when bytes are flushed, dispatched, deleted.
 
-Source: `FlushRealTimeService`, `GroupCommitService`, `CommitRealTimeService`, `FlushConsumeQueueService`,
+Source: `FlushRealTimeService`, `GroupCommitService`, `FlushConsumeQueueService`,
 `DefaultMessageStore.addScheduleTask`. Java's threads are timers of the broker here; only waiting for the disk happens
 on a thread.
 """
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.runtime.store_folder import Checkpoint
 from rmqlab.runtime.system import disk_used, epoch_ms
-from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.index_file import FileIndexService
 from rmqlab.store.mapped_file_queue import SegmentError
 from rmqlab.store.recovery import Recovery, RecoveryReport
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
     from rmqlab.runtime.store_folder import StoreFolder
-    from rmqlab.store.config import MessageStoreConfig
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +87,6 @@ class DurableStore:
         for offset, size in report.holes:
             logger.warning("store %s: %s damaged bytes at commit log offset %s", folder.root, size, offset)
         store.queue_reader.verify_reads = True
-        store.config.async_dispatch = self._is_buffered
         schedule = self._broker.schedule_message_service
         schedule.shutdown()
         schedule.start(self._broker.now)
@@ -106,10 +103,6 @@ class DurableStore:
             for path in (self._folder.root / "index").iterdir():
                 path.unlink()
 
-    @property
-    def _is_buffered(self) -> bool:
-        return uses_store_pool(self._store.config)
-
     def start(self) -> None:
         """Put the store's timers among the broker's."""
         broker, config = self._broker, self._store.config
@@ -120,15 +113,12 @@ class DurableStore:
 
         every("flush commit log", config.flush_interval_commit_log, self._flush_log)
         every("flush consume queues", config.flush_interval_consume_queue, self._flush_queues)
-        if self._is_buffered:
-            every("commit commit log", config.commit_interval_commit_log, self._commit)
         offsets = broker.config.flush_consumer_offset_interval
         every("persist offsets", offsets, self._persisting("consumerOffset.json"))
         every("persist filters", FLUSH_FILTERS_MS, self._persisting("consumerFilter.json"))
         every("persist delays", config.flush_delay_offset_interval, self._persisting("delayOffset.json"))
         every("write index", WRITE_INDEX_MS, self._write_index)
-        if not self._is_buffered:  # else what waits for its commit waits on
-            every("dispatch again", RETRY_DISPATCH_MS, self._dispatch)
+        every("dispatch again", RETRY_DISPATCH_MS, self._dispatch)
         every("disk space", DISK_CHECK_MS, self._note_disk_space, 1_000)
         every("clean files", config.clean_resource_interval, self._clean, FIRST_CLEAN_MS)
 
@@ -137,7 +127,6 @@ class DurableStore:
         store, folder = self._store, self._folder
         in_order = False
         try:
-            folder.segments.commit()
             store.dispatch()
             if self._index is not None:
                 self._index.write()
@@ -274,16 +263,8 @@ class DurableStore:
         files = self._store.commit_log.mapped_file_queue.mapped_files
         return files[-1].last_modified if files else 0
 
-    def _commit(self, now: int) -> None:
-        try:
-            self._folder.segments.commit()
-        except SegmentError as error:
-            logger.error("commit: %s", error)  # noqa: TRY400
-            self._store.running_flags.is_writeable = False
-        self._dispatch(now)
-
     def _dispatch(self, _now: int) -> None:
-        """Dispatch what is behind: just committed, or kept from the queues by a full disk."""
+        """Dispatch what is behind: kept from the queues by a full disk."""
         if self._store.dispatch_behind_bytes() > 0:
             self._store.dispatch()
 
@@ -307,15 +288,6 @@ def _logged(what: str) -> Iterator[None]:
         yield
     except (SegmentError, OSError) as error:
         logger.error("%s: %s", what, error)  # noqa: TRY400
-
-
-def uses_store_pool(config: MessageStoreConfig) -> bool:
-    """Tell whether messages wait in memory until they are committed (`isTransientStorePoolEnable`)."""
-    return (
-        config.transient_store_pool_enable
-        and config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
-        and config.broker_role is not BrokerRole.SLAVE
-    )
 
 
 def _file_number() -> int:

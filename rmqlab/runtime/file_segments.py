@@ -31,66 +31,42 @@ class StoreFileError(SegmentError):
 
 
 class FileSegment:
-    """One file. With `buffered` it keeps what is appended until `commit` (`transientStorePoolEnable`)."""
+    """One file."""
 
-    __slots__ = ("_buffer", "_buffered", "_fd", "_files", "capacity", "flushed", "path", "size")
+    __slots__ = ("_fd", "_files", "capacity", "flushed", "path", "size")
 
-    def __init__(self, files: FileSegments, path: Path, capacity: int, *, buffered: bool) -> None:
+    def __init__(self, files: FileSegments, path: Path, capacity: int) -> None:
         self._files = files
         self._fd: int | None = None
-        self._buffer = bytearray()
-        self._buffered = buffered
         self.path = path
         self.capacity = capacity
         self.size = 0
         self.flushed = 0
 
-    @property
-    def committed(self) -> int:
-        """Where the bytes end that the file has."""
-        return self.size - len(self._buffer)
-
     def append(self, data: bytes) -> None:
         """Write `data` behind what is there. Raises SegmentError, and then the segment is as before."""
-        if self._buffered:
-            self._buffer += data
-        else:
-            self._write(data, self.size)
+        self._write(data, self.size)
         self.size += len(data)
         self._files.dirty.add(self)
-
-    def commit(self) -> None:
-        """Give what is kept to the file. Raises SegmentError."""
-        if self._buffer:
-            self._write(self._buffer, self.committed)
-            self._buffer.clear()
 
     def read(self, position: int, length: int) -> bytes:
         """Return `length` bytes from `position`, fewer when the written part ends before. Raises SegmentError."""
         length = min(length, self.size - position)
         if length <= 0:
             return b""
-        committed = self.committed
-        if position >= committed:
-            return bytes(self._buffer[position - committed : position - committed + length])
         try:
-            data = os.pread(self.fd(), min(length, committed - position), position)
+            return os.pread(self.fd(), length, position)
         except OSError as error:
             raise SegmentError(f"{self.path}: {error.strerror}") from error
-        if self._buffer and len(data) < length:
-            data += self._buffer[: length - len(data)]
-        return data
 
     def overwrite(self, position: int, data: bytes) -> None:
         """Write `data` over bytes that are there. Raises SegmentError."""
-        self.commit()
         self._write(data, position)
         self.flushed = min(self.flushed, position)
         self._files.dirty.add(self)
 
     def truncate(self, size: int) -> None:
         """Forget what lies at `size` and behind: zeros are there then, and no older bytes. Raises SegmentError."""
-        self.commit()
         if size < self.size:
             with _named(self.path):
                 self._blank_from(size)
@@ -120,14 +96,14 @@ class FileSegment:
             self._fd = None
             self._files.closed(self)
 
-    def _write(self, data: bytes | bytearray, position: int) -> None:
+    def _write(self, data: bytes, position: int) -> None:
         try:
             fd = self.fd()
             written = os.pwrite(fd, data, position)
             while written < len(data):
                 written += os.pwrite(fd, data[written:], position + written)
         except OSError as error:
-            if position >= self.committed:
+            if position >= self.size:
                 with contextlib.suppress(OSError):
                     self._blank_from(position)  # a part may have been written
             raise SegmentError(f"{self.path}: {error.strerror}") from error
@@ -143,17 +119,16 @@ class FileSegments:
     `commit_log` is the folder of the commit log, when that is elsewhere (`storePathCommitLog`).
     """
 
-    def __init__(self, root: Path, *, commit_log: Path | None = None, buffered: bool = False) -> None:
+    def __init__(self, root: Path, *, commit_log: Path | None = None) -> None:
         self.root = root
         self.commit_log = commit_log or root / "commitlog"
         self.dirty: set[FileSegment] = set()
-        self._buffered = buffered
         self._open: OrderedDict[int, FileSegment] = OrderedDict()
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
         """Make a file. Raises SegmentCreateError."""
         path = self.folder(directory) / f"{file_from_offset:0{_digits(directory)}d}"
-        segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
+        segment = FileSegment(self, path, capacity)
         if directory != "commitlog" and not all(map(is_file_name, directory.split("/"))):
             raise SegmentCreateError(f"{directory!r}: no folder in the store can have this name")
         with _named(path, SegmentCreateError):
@@ -189,7 +164,7 @@ class FileSegments:
                     f"{path} has {state.st_size} bytes, the settings say {capacity}: {_setting(directory)} must be as "
                     "it was when the file was made"
                 )
-            segment = FileSegment(self, path, capacity, buffered=self._buffered and directory == "commitlog")
+            segment = FileSegment(self, path, capacity)
             with _named(path):
                 if state.st_size < capacity:
                     os.ftruncate(segment.fd(), capacity)
@@ -202,13 +177,8 @@ class FileSegments:
         folder = self.root / directory
         return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
-    def commit(self) -> None:
-        """Give files what their segments keep. Raises SegmentError."""
-        for segment in list(self.dirty):
-            segment.commit()
-
     def flush(self, directory: str | None = None, least_pages: int = 0) -> None:
-        """Bring what was committed to disk; may be called on another thread than the one that appends.
+        """Bring what was written to disk; may be called on another thread than the one that appends.
 
         Only files below `directory`, and only those with `least_pages` pages or more to write, or full ones (4.8.0
         `isAbleToFlush`). Raises SegmentError.
@@ -217,11 +187,11 @@ class FileSegments:
         for segment in list(self.dirty):
             if folder is not None and not segment.path.is_relative_to(folder):
                 continue
-            committed = segment.committed
-            if committed // PAGE - segment.flushed // PAGE < least_pages and committed < segment.capacity:
+            size = segment.size
+            if size // PAGE - segment.flushed // PAGE < least_pages and size < segment.capacity:
                 continue
             _sync_file(segment.path)
-            segment.flushed = max(segment.flushed, committed)
+            segment.flushed = max(segment.flushed, size)
             if segment.flushed >= segment.size:
                 self.dirty.discard(segment)
                 if segment.flushed < segment.size:  # appended to in this very moment

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from rmqlab.protocol.codes import ResponseCode
@@ -36,8 +35,6 @@ WRITE_MAX_BYTES = 64 * 1024 * 1024
 UNSENT_MAX_BYTES = 256 * 1024 * 1024
 """Ours: unread answers of all slow connections together above which the one with the most is closed."""
 BACKLOG = 1024
-LONG_HEADER = 16 * 1024
-"""Ours, in bytes: longer headers are read one after the other, so that everybody else is served in between."""
 _TURN_BYTES = 64 * 1024
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
@@ -54,7 +51,6 @@ class SocketChannel(asyncio.Protocol):
         self._write_paused = False
         self._outbox: list[bytes] | None = None
         self._outbox_bytes = 0
-        self._waiting_frame: bytes | None = None
         self._aborted = False
         self.remote_address = "unknown"
         self.closed_because: str | None = None
@@ -102,35 +98,18 @@ class SocketChannel(asyncio.Protocol):
 
     def _go_on(self) -> None:
         self._process()
-        self._read_on()
-
-    def _read_on(self) -> None:
-        if self._transport is not None and not self._write_paused and self._waiting_frame is None:
+        if self._transport is not None and not self._write_paused:
             self._transport.resume_reading()
 
-    def take_turn(self) -> None:
-        """Go on with the frame whose long header had to wait."""
-        frame, self._waiting_frame = self._waiting_frame, None
-        if self._transport is not None and frame is not None and self.closed_because is None:
-            self._process(frame)
-            self._read_on()
-
-    def _process(self, frame: bytes | None = None) -> None:
-        """Serve the frames that are there, `frame` before them; answers of one turn leave together."""
-        if self._waiting_frame is not None:
-            return
+    def _process(self) -> None:
+        """Serve the frames that are there; answers of one turn leave together."""
         self._outbox = []
         try:
             while not self._write_paused and self.closed_because is None:
+                frame = self._decoder.next()
                 if frame is None:
-                    frame = self._decoder.next()
-                    if frame is None:
-                        break
-                    if len(frame) > LONG_HEADER and int.from_bytes(frame[1:4]) > LONG_HEADER:
-                        self._wait_for_turn(frame)
-                        break
+                    break
                 self._server.serve(self, _decode(frame))
-                frame = None
                 if self._outbox_bytes > _TURN_BYTES:  # let the write buffer say whether this is too much
                     self._flush_outbox()
                     self._outbox = []
@@ -139,12 +118,6 @@ class SocketChannel(asyncio.Protocol):
         finally:
             self._flush_outbox()
             self._server.settle()
-
-    def _wait_for_turn(self, frame: bytes) -> None:
-        self._waiting_frame = frame
-        if self._transport is not None:
-            self._transport.pause_reading()
-        self._server.wait_for_turn(self)
 
     def _flush_outbox(self) -> None:
         frames, self._outbox, self._outbox_bytes = self._outbox, None, 0
@@ -198,8 +171,8 @@ class SocketChannel(asyncio.Protocol):
         self._transport.abort()
 
     def is_idle(self, since: float) -> bool:
-        """Tell whether nothing moved since that time of the loop's clock, and it is not we who keep it waiting."""
-        return self.last_active < since and self._waiting_frame is None
+        """Tell whether nothing moved since that time of the loop's clock."""
+        return self.last_active < since
 
 
 class SocketServer:
@@ -230,7 +203,6 @@ class SocketServer:
         self._sweeper: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
         self._waiting: set[asyncio.Task[None]] = set()
-        self._turns: deque[SocketChannel] = deque()
         self._stopped = False
         self._all_gone = asyncio.Event()
 
@@ -275,21 +247,6 @@ class SocketServer:
         if self._on_closed is not None:
             self._on_closed(channel)
         self.arm_timer()
-
-    def wait_for_turn(self, channel: SocketChannel) -> None:
-        """Call the channel's `take_turn` when those before it had theirs: one each time round the loop."""
-        self._turns.append(channel)
-        if len(self._turns) == 1:
-            self.loop.call_soon(self._next_turn)
-
-    def _next_turn(self) -> None:
-        channel = self._turns[0]
-        try:
-            channel.take_turn()
-        finally:
-            self._turns.popleft()
-            if self._turns:
-                self.loop.call_soon(self._next_turn)
 
     def slowed(self, channel: SocketChannel) -> None:
         """A client does not read its answers; when all such clients leave too much unread, the worst one must go."""

@@ -36,9 +36,9 @@ class Checkpoint(NamedTuple):
 class StoreFolder:
     """One broker's folder. `open` takes it, `release` gives it back; `last_exit_ok` says how it was left."""
 
-    def __init__(self, root: Path, *, commit_log: Path | None = None, buffered: bool = False) -> None:
+    def __init__(self, root: Path, *, commit_log: Path | None = None) -> None:
         self.root = root
-        self.segments = FileSegments(root, commit_log=commit_log, buffered=buffered)
+        self.segments = FileSegments(root, commit_log=commit_log)
         self.last_exit_ok = True
         self._lock: int | None = None
 

@@ -9,7 +9,7 @@ from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
-    from rmqlab.protocol.channel import Channel, Server
+    from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.lanes import Lanes
 
@@ -21,12 +21,13 @@ class VirtualServer(Machine):
 
     def __init__(self, network: Network, address: str, handler: Server, epoch_us: int, skew_ms: int = 0) -> None:
         super().__init__(address, skew_ms)
-        self._network = network
+        self.network = network
         self._scheduler = network.scheduler
         self._epoch_us = epoch_us
         self._armed_us: int | None = None
         self.address = address
         self.handler = handler
+        self.reput: LateReput | None = None
         self.connections: dict[int, Connection] = {}
         self.arm_timer()
 
@@ -41,13 +42,14 @@ class VirtualServer(Machine):
     def start(self, handler: Server) -> None:
         """A new process listens at this address."""
         self.handler = handler
+        self.reput = None
         self.up = True
         self._armed_us = None
         self.arm_timer()
 
     def pause(self, for_us: int) -> None:
         """Do nothing for a while; which comes first afterwards, frames or timers, is a choice."""
-        timers_first = self._network.chooser.choose(f"{self.address}: frames or timers first after a pause", 2)
+        timers_first = self.network.chooser.choose(f"{self.address}: frames or timers first after a pause", 2)
         self.hold = self.hold or Hold(self._scheduler)
         self.hold.pause(for_us, priority=timers_first)
 
@@ -64,6 +66,8 @@ class VirtualServer(Machine):
     def receive(self, connection: Connection, command: RemotingCommand) -> None:
         """A frame arrived: serve it, send the answer if there is one now."""
         answer = self.handler.handle(connection, command, self.now())
+        if self.reput is not None:
+            self.reput.look()
         if answer is not None and not command.is_oneway:
             connection.send(answer.reply_to(command))
         self.arm_timer()
@@ -81,7 +85,7 @@ class VirtualServer(Machine):
         due = self.handler.next_timer()
         if due is None:
             return
-        now_us, network = self._scheduler.now_us, self._network
+        now_us, network = self._scheduler.now_us, self.network
         due_us = (due - self.skew_ms) * US_PER_MS - self._epoch_us
         if due_us <= now_us:
             if network.lanes is not None:
@@ -99,10 +103,14 @@ class VirtualServer(Machine):
             lanes.post(lane, "wake-up", self._run_timers, server=self.address)
 
     def _run_timers(self) -> None:
-        if self.hold is not None and self.hold.takes(self._run_timers):
-            return
+        if self.hold is None or not self.hold.takes(self._run_timers):
+            self._run_due()
+
+    def _run_due(self) -> None:
         if self.up:
             self.handler.run_timers(self.now())
+            if self.reput is not None:
+                self.reput.look()
             self.arm_timer()
 
     def _timer(self, due_us: int) -> None:
@@ -112,49 +120,28 @@ class VirtualServer(Machine):
             self._scheduler.at(self.hold.until_us, self._timer, due_us)
             return
         self._armed_us = None
-        if self.up:
-            self.handler.run_timers(self.now())
-            self.arm_timer()
+        self._run_due()
 
 
 class LateReput:
-    """A broker in virtual time whose store leaves what was put to a reput thread that lags.
+    """The reput thread of a broker at ``server``, which lags: the store leaves to it what was put.
 
     `DefaultMessageStore.ReputMessageService` looks every millisecond, when its thread gets its turn. Here how
     long it takes is a choice (``Timing.reput_us``); with open orders its turn is a move like the frames.
     """
 
-    def __init__(self, network: Network, broker: Broker) -> None:
-        """``server`` has to be set before the first request."""
-        self._network = network
+    def __init__(self, server: VirtualServer, broker: Broker) -> None:
+        self._network = server.network
         self._broker = broker
+        self._server = server
         self._under_way = False
-        self.server: VirtualServer | None = None
         broker.message_store.defers_dispatch = True
 
-    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """As the broker; then the reput thread learns that there may be something new."""
-        answer = self._broker.handle(channel, command, now)
-        self._look()
-        return answer
-
-    def on_channel_close(self, channel: Channel, now: int) -> None:
-        """As the broker."""
-        self._broker.on_channel_close(channel, now)
-
-    def next_timer(self) -> int | None:
-        """As the broker."""
-        return self._broker.next_timer()
-
-    def run_timers(self, now: int) -> None:
-        """As the broker; what was delayed is put by a timer."""
-        self._broker.run_timers(now)
-        self._look()
-
-    def _look(self) -> None:
-        if self._under_way or not self._broker.message_store.dispatch_behind_bytes() or self.server is None:
+    def look(self) -> None:
+        """A request was handled or a timer ran: there may be something new."""
+        if self._under_way or not self._broker.message_store.dispatch_behind_bytes():
             return
-        network, address = self._network, self.server.address
+        network, address = self._network, self._server.address
         self._under_way = True
         if network.lanes is not None:
             network.lanes.post((address, REPUT), REPUT, self._reput, server=address)
@@ -166,9 +153,9 @@ class LateReput:
             self._reput()
 
     def _reput(self) -> None:
-        server = self.server
+        server = self._server
         self._under_way = False
-        if server is None or server.handler is not self:
+        if server.reput is not self:
             return  # this broker's process has ended
         if server.hold is not None and server.hold.active:
             self._under_way = True

@@ -19,7 +19,7 @@ from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record, decode_records
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.runtime import file_segments
-from rmqlab.runtime.durable_store import DurableStore, uses_store_pool
+from rmqlab.runtime.durable_store import DurableStore
 from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store import recovery
 from rmqlab.store.config import MessageStoreConfig
@@ -43,7 +43,7 @@ class Opened:
     def __init__(self, root, *, used=lambda _: 0.1, **settings):
         self.now = NOW
         config = MessageStoreConfig(**{**SIZES, **settings})
-        self.folder = StoreFolder(root, buffered=uses_store_pool(config))
+        self.folder = StoreFolder(root)
         self.folder.open()
         self.store = MessageStore(config, self.folder.segments)
         self.broker = Broker(BrokerConfig(), self.store, now=self.now)
@@ -486,21 +486,6 @@ def test_old_files_are_deleted_when_space_is_needed(opened, tmp_path):
     used[0] = 0.87  # above 85 %: whatever their age
     one.durable._clean(one.now)
     assert len(list(log.iterdir())) == max(files - 10, 1)
-
-
-def test_committing_comes_before_reading(opened):
-    one = opened(transient_store_pool_enable=True)
-    one.put("T", b"1")
-    assert one.read("T") == []
-    one.pass_time(200)
-    assert one.read("T") == [(0, b"1")]
-    one.put("T", b"lost")
-    one.kill()
-    again = opened(transient_store_pool_enable=True)
-    assert again.read("T") == [(0, b"1")]
-    again.put("T", b"2")
-    again.stop()
-    assert opened().read("T") == [(0, b"1"), (1, b"2")]
 
 
 def test_damaged_settings_files(opened, tmp_path):

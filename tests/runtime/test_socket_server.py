@@ -106,33 +106,6 @@ def test_what_cannot_be_read_closes_that_connection_only(net, echo, bomb, reason
         asyncio.run(run())
 
 
-def test_long_headers_take_turns(net, echo):
-    """Frames of one connection keep their order; others are served in between."""
-
-    def long(opaque):
-        command = RemotingCommand.request(1, body=b"long")
-        command.opaque, command.remark = opaque, "x" * (socket_server.LONG_HEADER + 1) + '"'
-        return command.encode()
-
-    async def run():
-        async with (
-            net.listening(echo) as (server, address),
-            net.raw(address) as (reader, writer),
-            net.raw(address) as (other, other_writer),
-        ):
-            writer.write(b"".join(map(long, range(40))) + request(opaque=40))
-            other_writer.write(request(opaque=99))
-            assert (await read_frame(other)).opaque == 99
-            assert [(await read_frame(reader)).opaque for _ in range(41)] == list(range(41))
-            channels = {channel for channel, _ in echo.handled}
-            assert len(channels) == 2
-            places = [index for index, (_, command) in enumerate(echo.handled) if command.opaque == 99]
-            assert places[0] < 40
-            assert not server._turns
-
-    asyncio.run(run())
-
-
 def test_a_bug_in_a_rule_closes_that_connection_only(net, echo, caplog):
     async def run():
         async with net.listening(echo) as (_, address), net.client() as runtime, net.raw(address) as (reader, writer):
