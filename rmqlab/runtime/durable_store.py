@@ -72,6 +72,7 @@ class DurableStore:
         self._checkpoint = folder.checkpoint()
         if config.message_index_enable:
             self._index = store.index_service = FileIndexService(config, folder.segments, _file_number)
+            store.dispatchers.append(self._index.build_index)
         try:
             if self._index is not None:
                 self._load_index(self._index)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from rmqlab.store.index_service import Key, MessageIndex, QueryOffsetResult, key_hash, overlaps, seconds_since
+from rmqlab.store.index_service import IndexService, Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
 from rmqlab.store.mapped_file_queue import SegmentError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class IndexFile:
     def __init__(self, segment: Segment, hash_slot_num: int, index_num: int) -> None:
         self.segment = segment
         self._slots = hash_slot_num
-        self._most = index_num
+        self._max = index_num
         self._entries_at = _HEADER.size + hash_slot_num * _SLOT.size
         segment.truncate(file_size(hash_slot_num, index_num))
         header: tuple[int, ...] = _HEADER.unpack(segment.read(0, _HEADER.size))
@@ -42,7 +42,7 @@ class IndexFile:
     @property
     def is_write_full(self) -> bool:
         """Whether no entry fits any more."""
-        return self.index_count >= self._most
+        return self.index_count >= self._max
 
     def begin_after(self, end_phy_offset: int, end_timestamp: int) -> None:
         """Note where the file before ended."""
@@ -57,7 +57,7 @@ class IndexFile:
 
         Entries go first, then slots, then the header: whoever reads in between finds what the header counts.
         """
-        keys = keys[: self._most - self.index_count]
+        keys = keys[: self._max - self.index_count]
         entries: list[bytes] = []
         slots: dict[int, int] = {}
         first = self.index_count
@@ -119,7 +119,7 @@ def file_size(hash_slot_num: int, index_num: int) -> int:
     return _HEADER.size + hash_slot_num * _SLOT.size + index_num * _ENTRY.size
 
 
-class FileIndexService(MessageIndex):
+class FileIndexService(IndexService):
     """The index in files. Messages wait in memory until `write` or a query puts their keys into a file.
 
     `file_number` names a new file: the time as yyyyMMddHHmmssSSS. After a crash (`last_exit_ok` False) the last file
@@ -127,10 +127,10 @@ class FileIndexService(MessageIndex):
     """
 
     def __init__(self, config: MessageStoreConfig, stored: StoredSegments, file_number: Callable[[], int]) -> None:
-        super().__init__()
         self._config = config
         self._stored = stored
         self._file_number = file_number
+        self._waiting: list[DispatchRequest] = []
         self._keys: list[Key] = []
         self._loaded_end = -1
         self._last_number = 0
@@ -153,13 +153,14 @@ class FileIndexService(MessageIndex):
         return self.files[-1].end_phy_offset if self.files and self.files[-1].index_count > 1 else -1
 
     def build_index(self, request: DispatchRequest) -> None:
-        """Enter a message, unless the files have it."""
+        """Enter a message, unless the files have it; its keys are hashed when they are written."""
         if request.commit_log_offset > self._loaded_end:
-            super().build_index(request)
+            self._waiting.append(request)
 
     def write(self) -> None:
         """Put what waits into files. Raises SegmentError; what was not written waits on."""
-        self._keys += self._take_waiting()
+        self._keys += [key for request in self._waiting for key in keys_of(request)]
+        self._waiting.clear()
         while self._keys:
             written = self._last_file().put_keys(self._keys)
             del self._keys[:written]

@@ -1,16 +1,18 @@
-"""Messages by key (`IndexService` with one `IndexFile`): a key is found by its hash code alone."""
+"""Messages by key (`IndexService`): a key is found by its hash code alone. On disk see `index_file`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
 from rmqlab.message.properties import KEY_SEPARATOR
 from rmqlab.message.sysflag import TRANSACTION_MASK, TRANSACTION_ROLLBACK_TYPE
+from rmqlab.store.log_walk import LogScan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.dispatch_request import DispatchRequest
 
@@ -34,77 +36,41 @@ class Key(NamedTuple):
     store_timestamp: int
 
 
-class MessageIndex(ABC):
-    """What a store asks of its index. Keys are hashed when they are needed first: most runs never ask."""
-
-    def __init__(self) -> None:
-        self._waiting: list[tuple[str, str | None, str | None, int, int]] = []
-
-    def build_index(self, request: DispatchRequest) -> None:
-        """Enter a message under its unique key and each of its keys; a rollback is not entered."""
-        if request.sys_flag & TRANSACTION_MASK != TRANSACTION_ROLLBACK_TYPE:
-            offset, store_timestamp = request.commit_log_offset, request.store_timestamp
-            self._waiting.append((request.topic, request.uniq_key, request.keys, offset, store_timestamp))
-
-    def _take_waiting(self) -> list[Key]:
-        """Return the keys of the messages that were entered since it was asked last."""
-        found = [
-            Key(key_hash(topic, key), offset, store_timestamp)
-            for topic, uniq_key, keys, offset, store_timestamp in self._waiting
-            for key in (uniq_key, *(filter(None, split(keys, KEY_SEPARATOR)) if keys else ()))
-            if key is not None
-        ]
-        self._waiting.clear()
-        return found
-
-    @abstractmethod
-    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
-        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
-
-    @abstractmethod
-    def delete_expired_file(self, offset: int) -> None:
-        """Forget what lies below a commit log offset."""
+def keys_of(request: DispatchRequest) -> Iterator[Key]:
+    """Yield what a message is found by: its unique key and each of its keys, nothing for a rollback."""
+    if request.sys_flag & TRANSACTION_MASK == TRANSACTION_ROLLBACK_TYPE:
+        return
+    for key in (request.uniq_key, *(filter(None, split(request.keys, KEY_SEPARATOR)) if request.keys else ())):
+        if key is not None:
+            yield Key(key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
 
 
-class IndexService(MessageIndex):
-    """In memory: offsets and store times, in whole seconds since the first message, behind the hash of "topic#key"."""
+class IndexService:
+    """The index of a store in memory: none is kept, since few ask. A query walks the commit log."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._entries: dict[int, list[tuple[int, int]]] = {}
-        self.begin_timestamp = 0
-        self.end_timestamp = 0
-        self.end_phy_offset = 0
-
-    @property
-    def entries(self) -> dict[int, list[tuple[int, int]]]:
-        """Key hash -> (commit log offset, seconds since the first message) of every message, in their order."""
-        for hashed, offset, store_timestamp in self._take_waiting():
-            if offset >= self.end_phy_offset:
-                if not self._entries:
-                    self.begin_timestamp = store_timestamp
-                seconds = seconds_since(self.begin_timestamp, store_timestamp)
-                self._entries.setdefault(hashed, []).append((offset, seconds))
-                self.end_phy_offset, self.end_timestamp = offset, store_timestamp
-        return self._entries
+    def __init__(self, commit_log: CommitLog) -> None:
+        self._commit_log = commit_log
 
     def delete_expired_file(self, offset: int) -> None:
-        """Forget what lies below a commit log offset: nothing, here. Messages that are gone are not found anyway."""
+        """Forget what lies below a commit log offset: nothing, here."""
 
     def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
-        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
-        entries = self.entries
-        result = QueryOffsetResult([], self.end_timestamp, self.end_phy_offset)
-        if not entries or not overlaps(self.begin_timestamp, self.end_timestamp, begin, end):
-            return result
-        for phy_offset, seconds in reversed(entries.get(key_hash(topic, key), [])):
-            stored = self.begin_timestamp + seconds * 1000
-            if len(result.phy_offsets) >= max_num:
-                break
-            if begin <= stored <= end:
-                result.phy_offsets.append(phy_offset)
-            if stored < begin:
-                break
+        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms).
+
+        Store times count in whole seconds since the first message, as an index file keeps them.
+        """
+        log = self._commit_log
+        requests = LogScan(log, check_crc=False).records() if log.config.message_index_enable else ()
+        keys = [key for request in requests for key in keys_of(request)]
+        if not keys:
+            return QueryOffsetResult()
+        first, last = keys[0].store_timestamp, keys[-1]
+        result = QueryOffsetResult([], last.store_timestamp, last.phy_offset)
+        wanted = key_hash(topic, key)
+        for one in reversed(keys) if overlaps(first, last.store_timestamp, begin, end) else ():
+            stored = first + seconds_since(first, one.store_timestamp) * 1000
+            if one.hashed == wanted and begin <= stored <= end and len(result.phy_offsets) < max_num:
+                result.phy_offsets.append(one.phy_offset)
         return result
 
 
@@ -136,7 +102,7 @@ class QueryMessageResult:
 
 
 def query_message(
-    index: MessageIndex, commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int
+    index: IndexService, commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int
 ) -> QueryMessageResult:
     """Find at most `max_num` (and `maxMsgsNumBatch`) messages stored from `begin` to `end` (epoch ms).
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.index_service import MessageIndex, QueryMessageResult
+    from rmqlab.store.index_service import QueryMessageResult
     from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.queue_reader import GetMessageResult
     from rmqlab.store.store_status import AppendMessageResult
@@ -73,7 +73,7 @@ class MessageStore:
         self.delay_levels = DelayLevels(config.message_delay_level)
         self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset, rules)
         self.consume_queue_table: dict[str, dict[int, ConsumeQueue]] = {}
-        self.index_service: MessageIndex = IndexService()
+        self.index_service = IndexService(self.commit_log)
         self.store_stats_service = StoreStatsService()
         self.running_flags = RunningFlags()
         self.reput_message_service = ReputMessageService(
@@ -83,7 +83,7 @@ class MessageStore:
             base_offset,
         )
         self.queue_reader = QueueReader(self.commit_log, self.store_stats_service, rules, physical_memory_size)
-        self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue, self._build_index]
+        self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue]
         self.message_arriving: MessageArriving | None = None
         self.flush_status = PutMessageStatus.PUT_OK
         self.replica_status = PutMessageStatus.SLAVE_NOT_AVAILABLE
@@ -238,10 +238,6 @@ class MessageStore:
 
     def _delete_expired_index(self, offset: int) -> None:
         self.index_service.delete_expired_file(offset)
-
-    def _build_index(self, request: DispatchRequest) -> None:
-        if self.config.message_index_enable:
-            self.index_service.build_index(request)
 
     @cached_property
     def clean_service(self) -> CleanService:

@@ -24,7 +24,6 @@ from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
-from rmqlab.store.index_service import IndexService
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
@@ -165,9 +164,8 @@ class BloomBroker:
         return self.store.get_max_offset_in_queue(TOPIC, 0)
 
     def forget(self) -> None:
-        """Undo `dispatch`: the queue and the index are empty again, the commit log is as it was."""
+        """Undo `dispatch`: the queue is empty again, the commit log is as it was."""
         self.store.find_consume_queue(TOPIC, 0).destroy()
-        self.store.index_service = IndexService()
         self.store.reput_message_service.reput_from_offset = 0
 
     def pull(self, group: str) -> int:
