@@ -113,13 +113,8 @@ class Broker:
             self.schedule_message_service,
         )
 
-        sending = SendParts(
-            config,
-            store,
-            self.topic_config_manager,
-            self.subscription_group_manager,
-            choose,
-            hooks,
+        self.send_parts = SendParts(
+            config, store, self.topic_config_manager, self.subscription_group_manager, choose, hooks
         )
         parts = PullParts(
             config,
@@ -132,9 +127,9 @@ class Broker:
         self.pull_message_processor = PullMessageProcessor(
             parts, store, self.consumer_offset_manager, self.pull_request_hold_service, timers, hooks
         )
-        self.send_message_processor = SendMessageProcessor(sending)
+        self.send_message_processor = SendMessageProcessor(self.send_parts)
         self._handlers: dict[int, Handler] = {
-            RequestCode.CONSUMER_SEND_MSG_BACK: partial(consumer_send_msg_back, sending)
+            RequestCode.CONSUMER_SEND_MSG_BACK: partial(consumer_send_msg_back, self.send_parts)
         }
         for part in (
             self.send_message_processor,

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 MASTER_ID = 0
 
-# Settings of 4.8.0 for threads, queues, rates and the environment of the process, none of which exists here: taken,
-# shown and without effect. Their defaults; what depends on the machine is in `_of_machine`.
+# What 4.8.0 takes from the home it was started in and the number of processors: here of one with eight.
+OF_MACHINE = {
+    "clientCallbackExecutorThreads": "8", "endTransactionThreadPoolNums": "24", "heartbeatThreadPoolNums": "8",
+    "processReplyMessageThreadPoolNums": "32", "pullMessageThreadPoolNums": "32", "queryMessageThreadPoolNums": "16",
+    "rocketmqHome": "/opt/rocketmq",
+}  # fmt: skip
+# Settings of 4.8.0 for threads, queues, rates, replication and the environment of the process, none of which exists
+# here: taken, shown and without effect, with their defaults.
 INERT = {
     "adminBrokerThreadPoolNums": "16", "brokerFastFailureEnable": "true", "clientManageThreadPoolNums": "32",
     "clientManagerThreadPoolQueueCapacity": "1000000", "commercialBaseCount": "1", "commercialBigCount": "1",
@@ -25,12 +31,12 @@ INERT = {
     "consumerFallbehindThreshold": "17179869184", "consumerManageThreadPoolNums": "32",
     "consumerManagerThreadPoolQueueCapacity": "1000000", "disableConsumeIfConsumerReadSlowly": "false",
     "endTransactionPoolQueueCapacity": "100000", "fetchNamesrvAddrByAddressServer": "false",
-    "flushConsumerOffsetHistoryInterval": "60000", "heartbeatThreadPoolQueueCapacity": "50000",
+    "flushConsumerOffsetHistoryInterval": "60000", "forceRegister": "true", "heartbeatThreadPoolQueueCapacity": "50000",
     "highSpeedMode": "false", "maxDelayTime": "40", "messageStorePlugIn": "", "pullThreadPoolQueueCapacity": "100000",
     "queryThreadPoolQueueCapacity": "20000", "registerBrokerTimeoutMills": "6000",
     "replyThreadPoolQueueCapacity": "10000", "sendMessageThreadPoolNums": "1", "sendThreadPoolQueueCapacity": "10000",
-    "transferMsgByHeap": "true", "waitTimeMillsInHeartbeatQueue": "31000", "waitTimeMillsInPullQueue": "5000",
-    "waitTimeMillsInSendQueue": "200", "waitTimeMillsInTransactionQueue": "3000",
+    "startAcceptSendRequestTimeStamp": "0", "transferMsgByHeap": "true", "waitTimeMillsInHeartbeatQueue": "31000",
+    "waitTimeMillsInPullQueue": "5000", "waitTimeMillsInSendQueue": "200", "waitTimeMillsInTransactionQueue": "3000",
     # NettyServerConfig and NettyClientConfig
     "channelNotActiveInterval": "60000", "clientAsyncSemaphoreValue": "65535", "clientChannelMaxIdleTimeSeconds": "120",
     "clientCloseSocketIfTimeout": "false", "clientOnewaySemaphoreValue": "65535",
@@ -40,23 +46,20 @@ INERT = {
     "serverOnewaySemaphoreValue": "256", "serverPooledByteBufAllocatorEnable": "true", "serverSelectorThreads": "3",
     "serverSocketRcvBufSize": "131072", "serverSocketSndBufSize": "131072", "serverWorkerThreads": "8",
     "useEpollNativeSelector": "false", "useTLS": "false",
+    # MessageStoreConfig
+    "useReentrantLockWhenPutMessage": "false", "flushCommitLogTimed": "false", "deleteCommitLogFilesInterval": "100",
+    "deleteConsumeQueueFilesInterval": "100", "destroyMapedFileIntervalForcibly": "120000",
+    "redeleteHangedFileInterval": "120000", "putMsgIndexHightWater": "600000", "commitCommitLogLeastPages": "4",
+    "flushLeastPagesWhenWarmMapedFile": "4096", "commitCommitLogThoroughInterval": "200", "messageIndexSafe": "false",
+    "haListenPort": "10912", "haSendHeartbeatInterval": "5000", "haHousekeepingInterval": "20000",
+    "haTransferBatchSize": "32768", "haSlaveFallbehindMax": "268435456", "warmMapedFileEnable": "false",
+    "debugLockEnable": "false", "duplicationEnable": "false", "osPageCacheBusyTimeOutMills": "1000",
+    "transientStorePoolSize": "5", "fastFailIfNoBufferInStorePool": "false", "enableDLegerCommitLog": "false",
+    "isEnableBatchPush": "false",
 }  # fmt: skip
-
-
-def _of_machine(processors: int) -> dict[str, str]:
-    """Return the defaults that 4.8.0 takes from the number of processors, and the home it was started in."""
-    numbers = {
-        "clientCallbackExecutorThreads": processors,
-        "endTransactionThreadPoolNums": 8 + processors * 2,
-        "heartbeatThreadPoolNums": min(32, processors),
-        "processReplyMessageThreadPoolNums": 16 + processors * 2,
-        "pullMessageThreadPoolNums": 16 + processors * 2,
-        "queryMessageThreadPoolNums": 8 + processors,
-    }
-    return {"rocketmqHome": "/opt/rocketmq"} | {name: str(number) for name, number in numbers.items()}
-
-
-OF_MACHINE = frozenset(_of_machine(1))
+INERT |= OF_MACHINE
+# The same, for those that are null unless told.
+INERT_UNSET = frozenset({"haMasterAddress", "dLegerGroup", "dLegerPeers", "dLegerSelfId", "preferredLeaderId"})
 
 
 @dataclass(slots=True)
@@ -64,8 +67,7 @@ class BrokerConfig(Settings):
     """Settings of one broker (`BrokerConfig`, and `listenPort` of `NettyServerConfig`). Times in ms.
 
     Java takes the machine's own address and name for `brokerIP1`, `brokerIP2` and `brokerName`; a simulated broker has
-    no machine, so the defaults are the loopback address and "broker-a". `processors` (ours) is how many the machine
-    has, `inert` what was set that has no effect here.
+    no machine, so the defaults are the loopback address and "broker-a". `inert` (ours) is what was set without effect.
     """
 
     origin: ClassVar[str] = "broker properties"
@@ -95,7 +97,6 @@ class BrokerConfig(Settings):
     short_polling_time_mills: int = 1_000
     notify_consumer_ids_changed_enable: bool = True
     slave_read_enable: bool = False
-    start_accept_send_request_time_stamp: int = 0
     enable_calc_filter_bit_map: bool = False
     expect_consumer_num_use_filter: int = 32
     max_error_rate_of_bloom_filter: int = 20
@@ -103,13 +104,11 @@ class BrokerConfig(Settings):
     filter_support_retry: bool = False
     filter_server_nums: int = 0
     enable_property_filter: bool = False
-    force_register: bool = True
     register_name_server_period: int = 30_000
     flush_consumer_offset_interval: int = 5_000
     store_reply_message_enable: bool = True
     acl_enable: bool = False
     auto_delete_unused_stats: bool = False
-    processors: int = field(default=1, metadata={"name": None})
     inert: dict[str, str] = field(default_factory=dict, metadata={"name": None})
 
     @staticmethod
@@ -125,11 +124,11 @@ class BrokerConfig(Settings):
     def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
         """Set what `properties` names; names of other settings are passed over (see `unknown_keys`)."""
         Settings.update(self, properties, where=where)
-        self.inert.update({name: properties[name] for name in (*INERT, *OF_MACHINE) if name in properties})
+        self.inert.update({name: properties[name] for name in (*INERT, *INERT_UNSET) if name in properties})
 
     def inert_properties(self) -> dict[str, str]:
         """Return the settings that have no effect here under their 4.8.0 names."""
-        return INERT | _of_machine(self.processors) | self.inert
+        return INERT | self.inert
 
     @property
     def broker_addr(self) -> str:
@@ -158,7 +157,7 @@ def wire_name(name: str) -> str:
 def known_keys() -> frozenset[str]:
     """Return the names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
     own, stores = BrokerConfig.property_names().values(), MessageStoreConfig.property_names().values()
-    return frozenset({*INERT, *OF_MACHINE, *own, *stores})
+    return frozenset({*INERT, *INERT_UNSET, *own, *stores})
 
 
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:

@@ -142,6 +142,15 @@ class ProcessorError(Exception):
     """
 
 
+class Refused(Exception):
+    """A check failed: the answer is this code and remark, and nothing else happens."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
+
+
 def require(header: CommandHeader, names: tuple[str, ...]) -> None:
     """Raise ProcessorError when one of the fields is null: Java lets such a header in and fails on first use."""
     for name in names:

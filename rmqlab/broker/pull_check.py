@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import SUGGEST_TODO
+from rmqlab.broker.processor import SUGGEST_TODO, Refused
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.errors import BadInput
 from rmqlab.filter import filter_api
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     Subscription = tuple[SubscriptionData, ConsumerFilterData | None]
 
 
-class PullRefused(Exception):
-    """A check failed: the answer is this code and remark, and nothing else happens."""
-
-    def __init__(self, code: ResponseCode, remark: str) -> None:
-        super().__init__(remark)
-        self.code = code
-        self.remark = remark
-
-
 class PullParts(NamedTuple):
     """What a pull is checked against."""
 
@@ -50,30 +41,30 @@ class PullParts(NamedTuple):
 def check_permissions(parts: PullParts, channel: Channel, header: PullMessageRequestHeader) -> SubscriptionGroupConfig:
     """Check broker, group, topic and queue (rows S-58, S-60..S-62); return the group's configuration.
 
-    Raises PullRefused.
+    Raises Refused.
     """
     group, topic = header.consumer_group, header.topic
     if not is_readable(parts.config.broker_permission):
         remark = f"the broker[{parts.config.broker_ip1}] pulling message is forbidden"
-        raise PullRefused(ResponseCode.NO_PERMISSION, remark)
+        raise Refused(ResponseCode.NO_PERMISSION, remark)
     group_config = parts.groups.find_subscription_group_config(group)
     if group_config is None:
         remark = f"subscription group [{group}] does not exist, {SUGGEST_TODO}"
-        raise PullRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group_config.consume_enable:
-        raise PullRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+        raise Refused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     topic_config = parts.topics.select_topic_config(topic)
     if topic_config is None:
         remark = f"topic[{topic}] not exist, apply first please! {SUGGEST_TODO}"
-        raise PullRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, remark)
     if not is_readable(topic_config.perm):
-        raise PullRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
     if not 0 <= header.queue_id < topic_config.read_queue_nums:
         remark = (
             f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
             f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
         )
-        raise PullRefused(ResponseCode.SYSTEM_ERROR, remark)
+        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
     return group_config
 
 
@@ -82,7 +73,7 @@ def subscription_in_force(
 ) -> Subscription:
     """Return the subscription this pull is filtered by, its own or its group's, and SQL92 data (S-63..S-69, S-90).
 
-    Raises PullRefused.
+    Raises Refused.
     """
     if header.sys_flag & FLAG_SUBSCRIPTION:
         subscription, filter_data = _own_subscription(parts, header, now)
@@ -94,7 +85,7 @@ def subscription_in_force(
         subscription, filter_data = _group_subscription(parts, header, group_config)
     if not subscription.is_tag and not parts.config.enable_property_filter:
         remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
-        raise PullRefused(ResponseCode.SYSTEM_ERROR, remark)
+        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
     return subscription, filter_data
 
 
@@ -103,7 +94,7 @@ def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: i
         subscription = filter_api.build(header.topic, header.subscription, header.expression_type, now)
     except BadInput:
         remark = "parse the consumer's subscription failed"
-        raise PullRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
+        raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
     if subscription.is_tag:
         return subscription, None
     # An expression that does not compile gives None, and a filter without data lets everything pass (row S-63).
@@ -118,21 +109,21 @@ def _group_subscription(
     group, topic = header.consumer_group, header.topic
     info = parts.consumers.consumer_table.get(group)
     if info is None:
-        raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{SUGGEST_TODO}")
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{SUGGEST_TODO}")
     if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
-        raise PullRefused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
     subscription = info.subscription_table.get(topic)
     if subscription is None:
-        raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
     if not parts.rules.is_latest(subscription.sub_version, header.sub_version):
-        raise PullRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     if subscription.is_tag:
         return subscription, None
     filter_data = parts.filters.get(topic, group)
     if filter_data is None:
         remark = "The broker's consumer filter data is not exist!Your expression may be wrong!"
-        raise PullRefused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
+        raise Refused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
     if not parts.rules.is_latest(filter_data.client_version, header.sub_version):
-        raise PullRefused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+        raise Refused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
     return subscription, filter_data

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
-from rmqlab.broker.processor import BrokerHooks, ProcessorError, Timers, require
-from rmqlab.broker.pull_check import PullParts, PullRefused, check_permissions, subscription_in_force
+from rmqlab.broker.processor import BrokerHooks, ProcessorError, Refused, Timers, require
+from rmqlab.broker.pull_check import PullParts, check_permissions, subscription_in_force
 from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHoldService
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
@@ -118,7 +118,7 @@ class PullMessageProcessor:
         try:
             group_config = check_permissions(self.parts, channel, header)
             subscription, filter_data = subscription_in_force(self.parts, header, group_config, now)
-        except PullRefused as refused:
+        except Refused as refused:
             self._observe(channel, header, refused.code)
             return RemotingCommand.response(refused.code, refused.remark, PullMessageResponseHeader())
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
-from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, require
+from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, Refused, require
 from rmqlab.message.java import NumberFormatError, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -69,10 +68,6 @@ _REFUSAL_OF_STATUS = {
     ),
     PutMessageStatus.MESSAGE_ILLEGAL: (ResponseCode.MESSAGE_ILLEGAL, _LIMITS),
     PutMessageStatus.SERVICE_NOT_AVAILABLE: (ResponseCode.SERVICE_NOT_AVAILABLE, _UNAVAILABLE),
-    PutMessageStatus.OS_PAGECACHE_BUSY: (
-        ResponseCode.SYSTEM_ERROR,
-        "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
-    ),
 }
 
 
@@ -100,40 +95,27 @@ class SendMessageProcessor:
             header = command.decode_header(SendMessageRequestHeader)
         else:
             header = command.decode_header(SendMessageRequestHeaderV2)
-        refusal = self._refusal(channel, header, now)
-        if refusal is not None:
-            return self._answer(refusal.code, refusal.remark)
-        require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
         send = self._send_batch if header.batch else self._send
         try:
+            check_message(self._config, self._topics, channel, header)
             return send(channel, command, header, now)
+        except Refused as refused:
+            return self._answer(refused.code, refused.remark)
         except (NumberFormatError, RecordError) as error:
             raise ProcessorError(_java_exception(error)) from error
-
-    def _refusal(self, channel: Channel, header: SendHeader, now: int) -> Refusal | None:
-        """Java prints the time in the zone of its machine, here it is UTC."""
-        start = self._config.start_accept_send_request_time_stamp
-        if now < start:
-            text = datetime.fromtimestamp(start / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") + f",{start % 1000:03d}"
-            return Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {text}")
-        return check_message(self._config, self._topics, channel, header)
 
     def _send(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
         topic_config = self._topic_config(header)
         queue_id = self._queue_id(header, topic_config)
         message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
         if is_retry_topic(header.topic):
-            refusal = self._dead_letter(command, header, message)
-            if refusal is not None:
-                return self._answer(refusal.code, refusal.remark)
+            self._dead_letter(command, header, message)
         self._fill(channel, command, header, topic_config, message)
         message.properties_string = properties_to_string(message.properties)
         if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
             if self._config.reject_transaction_message or self.prepare_message is None:
-                return self._answer(
-                    ResponseCode.NO_PERMISSION,
-                    f"the broker[{self._config.broker_ip1}] sending transaction message is forbidden",
-                )
+                remark = f"the broker[{self._config.broker_ip1}] sending transaction message is forbidden"
+                raise Refused(ResponseCode.NO_PERMISSION, remark)
             result = self.prepare_message(message, now)
         else:
             result = self._store.async_put_message(message, now)
@@ -145,7 +127,7 @@ class SendMessageProcessor:
         queue_id = self._queue_id(header, topic_config)
         length = utf16_length(header.topic)
         if length > TOPIC_MAX_LENGTH:
-            return self._answer(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {length}")
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {length}")
         batch = MessageExt(topic=header.topic, queue_id=queue_id)
         self._fill(channel, command, header, topic_config, batch)
         if batch.body is None:
@@ -194,19 +176,15 @@ class SendMessageProcessor:
         chosen = self._choose(f"queue of {header.topic}", 2 * nums - 1)
         return chosen if chosen < nums else nums - 1 - chosen
 
-    def _dead_letter(
-        self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner
-    ) -> Refusal | None:
+    def _dead_letter(self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner) -> None:
         """Turn a message to a retry topic that has been retried often enough into a dead letter."""
         group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
         group_config = self._groups.find_subscription_group_config(group)
         if group_config is None:
-            return Refusal(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
-            )
+            remark = f"subscription group not exist, {group} {SUGGEST_TODO}"
+            raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if (header.reconsume_times or 0) >= max_reconsume_times(command, header, group_config):
             message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose)
-        return None
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
         code = _CODE_OF_STORED.get(result.status)
@@ -246,34 +224,27 @@ def _java_exception(error: NumberFormatError | RecordError) -> str:
     return f"java.lang.{error.java_error}: {error}"
 
 
-class Refusal(NamedTuple):
-    """Why a message is not taken: code and remark of the answer."""
-
-    code: ResponseCode
-    remark: str
-
-
 def check_message(
     config: BrokerConfig,
     topics: TopicConfigManager,
     channel: Channel,
     header: SendMessageRequestHeader | SendMessageRequestHeaderV2,
-) -> Refusal | None:
-    """Return why the broker does not take a message, or None; a topic it does not know is made when that is allowed.
+) -> None:
+    """Check whether the broker takes a message; a topic it does not know is made when that is allowed.
 
     A broker that may not be written to refuses ordered topics only, since clients no longer see it as writable
     anyway. A queue id counts as valid up to the larger of the topic's read and write queue numbers, and a negative one
-    asks the broker to choose. Raises ProcessorError when a field that is needed is null.
+    asks the broker to choose. Raises Refused, and ProcessorError when a field that is needed is null.
     """
     topic = header.topic
     if not is_writeable(config.broker_permission) and topics.is_order_topic(topic):
-        return Refusal(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip1}] sending message is forbidden")
+        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip1}] sending message is forbidden")
     remark = validate_topic(topic)
     if remark is not None:
-        return Refusal(ResponseCode.SYSTEM_ERROR, remark)
+        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
     remark = validate_send_topic(topic)
     if remark is not None:
-        return Refusal(ResponseCode.NO_PERMISSION, remark)
+        raise Refused(ResponseCode.NO_PERMISSION, remark)
     topic_config = topics.select_topic_config(topic)
     if topic_config is None:
         require(header, ("default_topic", "default_topic_queue_nums"))
@@ -286,11 +257,8 @@ def check_message(
         if topic_config is None and is_retry_topic(topic):
             topic_config = topics.create_topic_in_send_message_back_method(topic, 1, PERM_READ_WRITE, topic_sys_flag)
         if topic_config is None:
-            return Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{SUGGEST_TODO}")
-    require(header, ("queue_id",))
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{SUGGEST_TODO}")
+    require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
     if header.queue_id >= max(topic_config.write_queue_nums, topic_config.read_queue_nums):
-        return Refusal(
-            ResponseCode.SYSTEM_ERROR,
-            f"request queueId[{header.queue_id}] is illegal, {topic_config} Producer: {channel.remote_address}",
-        )
-    return None
+        remark = f"request queueId[{header.queue_id}] is illegal, {topic_config} Producer: {channel.remote_address}"
+        raise Refused(ResponseCode.SYSTEM_ERROR, remark)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from dataclasses import replace
 from functools import partial
@@ -144,7 +143,6 @@ class BrokerStartup:
             config.broker,
             listen_port=_port(broker_socket),
             namesrv_addr=self.namesrv_addr,
-            processors=os.cpu_count() or 1,
         )
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)

@@ -63,14 +63,12 @@ class CommitLog:
     """Records in files of `mapped_file_size_commit_log` bytes; offsets in bytes.
 
     `topic_queue_table` is the next queue offset of every "topic-queueId". A log that does not begin at 0 has
-    `base_offset` for its first byte. `begin_time_in_lock` is 0, or the time (epoch ms) of a put that failed in the
-    middle: Java forgets to reset it then, and takes the page cache for busy.
+    `base_offset` for its first byte.
     """
 
     __slots__ = (
         "_rules",
         "base_offset",
-        "begin_time_in_lock",
         "config",
         "delay_levels",
         "mapped_file_queue",
@@ -95,7 +93,6 @@ class CommitLog:
         if base_offset:
             self.mapped_file_queue.begin_at(base_offset)
         self.topic_queue_table: dict[str, int] = {}
-        self.begin_time_in_lock = 0
 
     @property
     def min_offset(self) -> int:
@@ -171,7 +168,7 @@ class CommitLog:
             _set_v6_flags(msg)
         # Java makes the file and the queue's number before it looks whether the message is too large
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
-        self._check_host(msg, msg.store_host, STOREHOSTADDRESS_V6_FLAG)
+        _check_host(msg, msg.store_host, STOREHOSTADDRESS_V6_FLAG)
         self.topic_queue_table.setdefault(f"{msg.topic}-{msg.queue_id}", 0)
         properties = b"" if msg.properties_string is None else to_utf8(msg.properties_string)
         if len(properties) > MAX_PROPERTIES_LENGTH:
@@ -199,7 +196,7 @@ class CommitLog:
             _set_v6_flags(batch)
         records = encode_batch(batch, self.config.max_message_size)
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
-        self._check_host(batch, batch.store_host, STOREHOSTADDRESS_V6_FLAG)
+        _check_host(batch, batch.store_host, STOREHOSTADDRESS_V6_FLAG)
         return self._append(batch, records, is_batch=True)
 
     def _delay(self, msg: MessageExtBrokerInner, level: int) -> None:
@@ -210,16 +207,6 @@ class CommitLog:
         msg.properties_string = properties_to_string(in_hash_map_order(msg.properties))
         msg.topic = SCHEDULE_TOPIC
         msg.queue_id = delay_level_to_queue_id(level)
-
-    def _check_host(self, msg: MessageExt, host: Host, bit: int) -> None:
-        """Raise `RecordError` for an IPv6 address without its bit; the put counts as under way from then on."""
-        if host.is_v6 and not msg.sys_flag & bit:
-            self.begin_time_in_lock = msg.store_timestamp
-            raise RecordError(
-                "BufferOverflowException",
-                f"message of topic {msg.topic!r} from {msg.born_host.text}: an IPv6 address needs its bit in the sys "
-                "flag",
-            )
 
     def _append(self, msg: MessageExt, records: list[bytes], *, is_batch: bool) -> PutMessageResult:
         """Write the records of a message or a batch into one file, with their offsets put right."""
@@ -247,11 +234,10 @@ class CommitLog:
             placed.append(record[:_OFFSETS_AT] + offsets + record[_OFFSETS_AT + _OFFSETS.size :])
         if is_written:
             if records:
-                self._check_host(msg, msg.born_host, BORNHOST_V6_FLAG)
+                _check_host(msg, msg.born_host, BORNHOST_V6_FLAG)
             mapped_file.append(b"".join(placed))
             if is_queued:
                 self.topic_queue_table[key] = queue_offset + len(placed)
-        self.begin_time_in_lock = 0
         mapped_file.last_modified = msg.store_timestamp
         appended = AppendMessageResult(
             AppendMessageStatus.PUT_OK if is_written else AppendMessageStatus.END_OF_FILE,
@@ -267,6 +253,15 @@ class CommitLog:
 
 def _too_large(status: AppendMessageStatus) -> PutMessageResult:
     return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL, AppendMessageResult(status))
+
+
+def _check_host(msg: MessageExt, host: Host, bit: int) -> None:
+    """Raise `RecordError` for an IPv6 address without its bit."""
+    if host.is_v6 and not msg.sys_flag & bit:
+        raise RecordError(
+            "BufferOverflowException",
+            f"message of topic {msg.topic!r} from {msg.born_host.text}: an IPv6 address needs its bit in the sys flag",
+        )
 
 
 def _set_v6_flags(msg: MessageExt) -> None:

@@ -112,9 +112,10 @@ class Settings:
 class MessageStoreConfig(Settings):
     """Sizes in bytes, times in ms, ratios in percent, `file_reserved_time` in hours.
 
-    `properties()` and `from_properties()` use Java's names. What concerns disks, threads and slaves is kept as told
-    and has no effect in memory. `async_dispatch` is ours: when set, a put leaves the consume queues alone and the
-    owner calls `MessageStore.dispatch` (Java's thread does so within a millisecond).
+    `properties()` and `from_properties()` use Java's names. What concerns disks and slaves is kept as told and has no
+    effect in memory; what has none anywhere is in `broker_config.INERT`. `async_dispatch` is ours: when set, a put
+    leaves the consume queues alone and the owner calls `MessageStore.dispatch` (Java's thread does so within a
+    millisecond).
     """
 
     store_path_root_dir: str = f"{_HOME}/store"
@@ -126,26 +127,16 @@ class MessageStoreConfig(Settings):
     bit_map_length_consume_queue_ext: int = 64
     flush_interval_commit_log: int = 500
     commit_interval_commit_log: int = 200
-    use_reentrant_lock_when_put_message: bool = False
-    flush_commit_log_timed: bool = False
     flush_interval_consume_queue: int = 1000
     clean_resource_interval: int = 10_000
-    delete_commit_log_files_interval: int = 100
-    delete_consume_queue_files_interval: int = 100
-    destroy_maped_file_interval_forcibly: int = 120_000
-    redelete_hanged_file_interval: int = 120_000
     delete_when: str = "04"
     disk_max_used_space_ratio: int = 75
     file_reserved_time: int = 72
-    put_msg_index_hight_water: int = 600_000
     max_message_size: int = 4 * 1024 * 1024
     check_crc_on_recover: bool = field(default=True, metadata={"name": "checkCRCOnRecover"})
     flush_commit_log_least_pages: int = 4
-    commit_commit_log_least_pages: int = 4
-    flush_least_pages_when_warm_maped_file: int = 4096
     flush_consume_queue_least_pages: int = 2
     flush_commit_log_thorough_interval: int = 10_000
-    commit_commit_log_thorough_interval: int = 200
     flush_consume_queue_thorough_interval: int = 60_000
     max_transfer_bytes_on_message_in_memory: int = 256 * 1024
     max_transfer_count_on_message_in_memory: int = 32
@@ -156,35 +147,16 @@ class MessageStoreConfig(Settings):
     max_hash_slot_num: int = 5_000_000
     max_index_num: int = 20_000_000
     max_msgs_num_batch: int = 64
-    message_index_safe: bool = False
-    ha_listen_port: int = 10912
-    ha_send_heartbeat_interval: int = 5000
-    ha_housekeeping_interval: int = 20_000
-    ha_transfer_batch_size: int = 32 * 1024
-    ha_master_address: str | None = None
-    ha_slave_fallbehind_max: int = 256 * 1024 * 1024
     broker_role: BrokerRole = BrokerRole.ASYNC_MASTER
     flush_disk_type: FlushDiskType = FlushDiskType.ASYNC_FLUSH
     sync_flush_timeout: int = 5000
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
     flush_delay_offset_interval: int = 10_000
     clean_file_forcibly_enable: bool = True
-    warm_maped_file_enable: bool = False
     offset_check_in_slave: bool = False
-    debug_lock_enable: bool = False
-    duplication_enable: bool = False
     disk_fall_recorded: bool = True
-    os_page_cache_busy_time_out_mills: int = 1000
     default_query_max_num: int = 32
     transient_store_pool_enable: bool = False
-    transient_store_pool_size: int = 5
-    fast_fail_if_no_buffer_in_store_pool: bool = False
-    enable_d_leger_commit_log: bool = False
-    d_leger_group: str | None = None
-    d_leger_peers: str | None = None
-    d_leger_self_id: str | None = None
-    preferred_leader_id: str | None = None
-    is_enable_batch_push: bool = False
     async_dispatch: bool = field(default=False, metadata={"name": None})
 
     @property

@@ -122,11 +122,11 @@ class MessageStore:
         A medium that takes nothing counts as a full disk until somebody finds that it takes something again.
         Java writes through a mapping, where such a medium ends the process.
         """
-        status = self._check_store_status(now)
-        if status is PutMessageStatus.PUT_OK and self._is_illegal(msg, single):
-            status = PutMessageStatus.MESSAGE_ILLEGAL
-        if status is not PutMessageStatus.PUT_OK:
-            return PutMessageResult(status)
+        config = self.config
+        if self.is_shutdown or config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        if self._is_illegal(msg, single):
+            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         try:
             if single is None:
                 result = self.commit_log.put_messages(msg, now, set_v6_flags=set_v6_flags)
@@ -142,7 +142,6 @@ class MessageStore:
             return result
         stats.single_put_message_topic_times_total[msg.topic] += appended.msg_num
         stats.single_put_message_topic_size_total[msg.topic] += appended.wrote_bytes
-        config = self.config
         if config.flush_disk_type is FlushDiskType.SYNC_FLUSH and msg.wait_store_msg_ok:
             result.status = self.flush_status
             self.flush_requests += 1
@@ -169,11 +168,6 @@ class MessageStore:
             return len(msg.body or b"") > self.config.max_message_size
         return utf16_length(single.properties_string or "") > MAX_PROPERTIES_LENGTH
 
-    def _check_store_status(self, now: int) -> PutMessageStatus:
-        if self.is_shutdown or self.config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
-            return PutMessageStatus.SERVICE_NOT_AVAILABLE
-        return PutMessageStatus.OS_PAGECACHE_BUSY if self.is_os_page_cache_busy(now) else PutMessageStatus.PUT_OK
-
     def _dispatch_put(self, single: MessageExtBrokerInner | None, appended: AppendMessageResult) -> None:
         """Dispatch what was just put: one message from itself if nothing before it waits, all else from the log."""
         reput, offset = self.reput_message_service, appended.wrote_offset
@@ -184,14 +178,6 @@ class MessageStore:
                 reput.dispatch_put(request)
                 return
         reput.do_reput()
-
-    def is_os_page_cache_busy(self, now: int) -> bool:
-        """Whether a put has been under way for more than a second at `now` (epoch ms).
-
-        None ever is, but a put that raised counts as one until the next put or for 10,000 s (as Java).
-        """
-        begin = self.commit_log.begin_time_in_lock
-        return bool(begin) and self.config.os_page_cache_busy_time_out_mills < now - begin < 10_000_000
 
     # dispatch
 

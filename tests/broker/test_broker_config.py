@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from rmqlab.broker.broker_config import BrokerConfig, unknown_keys
+from rmqlab.broker.broker_config import INERT, OF_MACHINE, BrokerConfig, unknown_keys
 from rmqlab.errors import BadInput
 
 
@@ -73,6 +75,15 @@ def test_defaults_are_those_of_4_8_0():
 def test_what_was_printed_reads_back():
     config = BrokerConfig(broker_id=3, namesrv_addr="10.0.0.9:9876", trace_on=False)
     assert BrokerConfig.from_properties(config.properties()) == config
+
+
+def test_settings_without_effect_are_those_of_a_real_broker_and_kept_as_told(golden):
+    text = (golden / "broker-4.8.0" / "admin" / "mqadmin.txt").read_text()
+    told = text.partition("$ mqadmin getBrokerConfig")[2].partition("$ mqadmin")[0]
+    printed = dict(re.findall(r"^(\w+) +=  (.*)$", told, re.MULTILINE))
+    assert {name: printed[name] for name in INERT} | OF_MACHINE == INERT
+    config = BrokerConfig.from_properties({"isEnableBatchPush": "true", "dLegerGroup": "g"})
+    assert (config.inert_properties()["isEnableBatchPush"], config.inert_properties()["dLegerGroup"]) == ("true", "g")
 
 
 def test_unknown_keys_are_named_and_keys_without_effect_are_not():

@@ -178,9 +178,9 @@ def test_a_message_that_is_not_there(ready):
 
 
 def test_what_the_store_refuses_is_named(ready):
-    ready.store.async_put_message = lambda *_: PutMessageResult(PutMessageStatus.OS_PAGECACHE_BUSY)
+    ready.store.async_put_message = lambda *_: PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
     answer = send_back(ready, ready.first)
-    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "OS_PAGECACHE_BUSY")
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "CREATE_MAPEDFILE_FAILED")
 
 
 def test_a_message_without_an_offset_is_a_system_error(ready):

@@ -115,11 +115,11 @@ def test_a_message_that_was_never_prepared_is_a_system_error(bench):
 
 def test_a_commit_the_store_refuses_leaves_it_open(ready):
     put = ready.store.put_message
-    ready.store.put_message = lambda *_: PutMessageResult(PutMessageStatus.OS_PAGECACHE_BUSY)
+    ready.store.put_message = lambda *_: PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
     answer = end(ready, TRANSACTION_COMMIT_TYPE)
     assert (answer.code, answer.remark) == (
         ResponseCode.SYSTEM_ERROR,
-        "OS page cache busy, please try another machine",
+        "Create mapped file failed.",
     )
     ready.store.put_message = put
     assert stored(ready, TRANS_OP_HALF_TOPIC) == []

@@ -123,7 +123,7 @@ def test_a_due_time_further_away_than_the_delay_is_now(ready):
 def test_a_message_the_store_refuses_is_tried_again_after_ten_seconds(ready):
     ready.send("T", b"a", props={"DELAY": "1"})
     put = ready.store.put_message
-    ready.store.put_message = lambda *_: PutMessageResult(PutMessageStatus.OS_PAGECACHE_BUSY)
+    ready.store.put_message = lambda *_: PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
     ready.pass_time(1_000)
     ready.store.put_message = put
     ready.pass_time(9_999)

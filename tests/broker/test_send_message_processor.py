@@ -158,16 +158,6 @@ def test_a_broker_that_may_not_be_written_refuses_ordered_topics_only(make_bench
     assert bench.send("plain").code == ResponseCode.SUCCESS
 
 
-def test_a_broker_can_wait_before_it_takes_sends(make_bench):
-    bench = make_bench(config={"start_accept_send_request_time_stamp": 1_700_000_000_005})
-    assert refusal(bench.send("T")) == (
-        ResponseCode.SYSTEM_ERROR,
-        "broker unable to service, until 2023-11-14 22:13:20,005",
-    )
-    bench.pass_time(5)
-    assert bench.send("T").code == ResponseCode.SUCCESS
-
-
 def test_a_topic_with_many_tags_marks_its_messages(bench):
     bench.topic("T", topic_filter_type=MULTI_TAG)
     bench.send("T", sys_flag=0)
@@ -187,7 +177,6 @@ ILLEGAL = (ResponseCode.MESSAGE_ILLEGAL, LIMITS)
     [
         ("CREATE_MAPEDFILE_FAILED", (1, "create mapped file failed, server is busy or broken.")),
         ("MESSAGE_ILLEGAL", ILLEGAL),
-        ("OS_PAGECACHE_BUSY", (1, "[PC_SYNCHRONIZED]broker busy, start flow control for a while")),
     ],
 )
 def test_what_the_store_refuses(bench, status, expected):

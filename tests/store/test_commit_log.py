@@ -132,17 +132,6 @@ def test_ipv6_addresses_need_their_flag_which_only_the_synchronous_path_sets(mak
     assert put(store, flagged, set_v6_flags=False) == ("PUT_OK", "PUT_OK")
 
 
-def test_after_a_put_that_raised_the_page_cache_counts_as_busy(make_store, message):
-    store = make_store()
-    with pytest.raises(RecordError):
-        store.async_put_message(message(born_host=V6), NOW)
-    assert store.put_message(message(), NOW + 1001).status is PutMessageStatus.OS_PAGECACHE_BUSY
-    assert store.is_os_page_cache_busy(NOW + 9_999_999)
-    assert not store.is_os_page_cache_busy(NOW + 10_000_000)
-    assert store.put_message(message(), NOW + 1000).status is PutMessageStatus.PUT_OK
-    assert store.put_message(message(), NOW + 1001).status is PutMessageStatus.PUT_OK
-
-
 def batch(message, parts, **fields):
     body = encode_messages(Message("T", one, 0, {"TAGS": "TagB"}) for one in parts)
     return message(body, properties={"CLUSTER": "c"}, **fields)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_send_msg_back import SendParts
-from rmqlab.broker.processor import require
-from rmqlab.broker.send_message_processor import SendMessageProcessor
+from rmqlab.broker.processor import Refused
+from rmqlab.broker.send_message_processor import SendMessageProcessor, check_message
 from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_MESSAGE_REPLY_TO_CLIENT,
@@ -34,16 +33,7 @@ class ReplyMessageProcessor(SendMessageProcessor):
     """Answers SEND_REPLY_MESSAGE (324) and its V2 (325) when the producer has taken the reply, or did not."""
 
     def __init__(self, broker: Broker) -> None:
-        super().__init__(
-            SendParts(
-                broker.config,
-                broker.message_store,
-                broker.topic_config_manager,
-                broker.subscription_group_manager,
-                broker.choose,
-                broker.hooks,
-            )
-        )
+        super().__init__(broker.send_parts)
         self._producers = broker.producer_manager
         self._broker2client = broker.broker2client
         self._timers = broker.timers
@@ -58,10 +48,10 @@ class ReplyMessageProcessor(SendMessageProcessor):
             header = command.decode_header(SendMessageRequestHeader)
         else:
             header = command.decode_header(SendMessageRequestHeaderV2).v1()
-        refusal = self._refusal(channel, header, now)
-        if refusal is not None:
-            return self._answer(refusal.code, refusal.remark)
-        require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
+        try:
+            check_message(self._config, self._topics, channel, header)
+        except Refused as refused:
+            return self._answer(refused.code, refused.remark)
         message = MessageExtBrokerInner(
             topic=header.topic,
             queue_id=self._queue_id(header, self._topic_config(header)),

@@ -141,7 +141,6 @@ class RuntimeInfo:
     """
 
     def __init__(self, broker: Broker, configuration: Configuration) -> None:
-        self._config = broker.config
         self._configuration = configuration
         self._store = broker.message_store
         self._schedule = broker.schedule_message_service
@@ -205,7 +204,7 @@ class RuntimeInfo:
             "pullThreadPoolQueueHeadWaitTimeMills": "0",
             "queryThreadPoolQueueHeadWaitTimeMills": "0",
             "earliestMessageTimeStamp": str(store.get_earliest_message_time()),
-            "startAcceptSendRequestTimeStamp": str(self._config.start_accept_send_request_time_stamp),
+            "startAcceptSendRequestTimeStamp": settings["startAcceptSendRequestTimeStamp"],
             "remainTransientStoreBufferNumbs": str(_TRANSIENT_BUFFERS),
             "remainHowManyDataToFlush": human_readable(0),
         }

@@ -113,7 +113,7 @@ MEASURED = frozenset({
     "queryThreadPoolQueueHeadWaitTimeMills",
 })  # fmt: skip
 # Of GET_BROKER_CONFIG: defaults of the machine, and folders, which no recording keeps.
-OF_INSTALLATION = OF_MACHINE | {
+OF_INSTALLATION = OF_MACHINE.keys() | {
     "brokerIP2", "storePathRootDir", "storePathCommitLog", "kvConfigPath", "configStorePath",
 }  # fmt: skip
 # A sample taken a few ms late changes a rate by that part of its span, which is 10 s at least.
