@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 
-class ServiceState(Enum):
+class ServiceState(StrEnum):
     """Life of a client."""
 
     CREATE_JUST = "CREATE_JUST"
     RUNNING = "RUNNING"
     SHUTDOWN_ALREADY = "SHUTDOWN_ALREADY"
     START_FAILED = "START_FAILED"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(kw_only=True)

@@ -1,15 +1,17 @@
-"""MQClientAPI: the requests a client makes, and the error each refusal becomes (`MQClientAPIImpl`)."""
+"""The requests a client makes, and the error each refusal becomes (`MQClientAPIImpl`, `MQAdminImpl`)."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rmqlab.client.client_error import MQBrokerError, MQClientError
-from rmqlab.client.results import PullResult, PullStatus, SendResult, SendStatus
-from rmqlab.message.properties import PROPERTY_MESSAGE_TYPE
+from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError, check_not_system_topic, check_topic
+from rmqlab.client.results import DEFAULT_REGION, PullResult, PullStatus, SendResult, SendStatus
+from rmqlab.message.message import MessageQueue
+from rmqlab.message.properties import PROPERTY_MESSAGE_TYPE, PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
 from rmqlab.protocol import consumer_headers as consumer
 from rmqlab.protocol import producer_headers as producer
+from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.bodies import (
     CheckClientRequestBody,
     LockBatchRequestBody,
@@ -20,17 +22,21 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import Body, RemotingCommand
 from rmqlab.protocol.header import WithOffset
 from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
-from rmqlab.protocol.route import TopicRouteData
+from rmqlab.protocol.route import MASTER_ID, TopicRouteData
+from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 from rmqlab.runtime.runtime import RemotingConnectError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.message.message import Message, MessageExt, MessageQueue
+    from rmqlab.client.topic_routes import TopicRoutes
+    from rmqlab.message.message import Message, MessageExt
     from rmqlab.protocol.header import CommandHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
+ADMIN_TIMEOUT = 6_000
+ADMIN_TRIES = 5
 SCAN_PERIOD = 1_000
 SCAN_GRACE = 1_000
 _PULL_STATUS: dict[int, PullStatus] = {
@@ -86,25 +92,25 @@ class MQClientAPI:
         return timeout_ms + SCAN_GRACE + -(since_start + timeout_ms + SCAN_GRACE) % SCAN_PERIOD
 
     async def get_topic_route_info(self, topic: str, timeout_ms: int) -> TopicRouteData:
-        """The route of a topic, not to be changed; no route raises `MQClientError` with code TOPIC_NOT_EXIST."""
-        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
-        response = await self._invoke_name_server(request, timeout_ms)
-        if response.code == ResponseCode.SUCCESS and response.body is not None:
-            return _route_of(response.body)
-        raise MQClientError(response.remark, response.code)
+        """The route of a topic, not to be changed; no route raises `MQClientError` with code TOPIC_NOT_EXIST.
 
-    async def _invoke_name_server(self, request: RemotingCommand, timeout_ms: int) -> RemotingCommand:
-        """Ask the name server in use; when it cannot be reached, the next one from a random start (a choice point)."""
+        Asks the name server in use; when it cannot be reached, the next one from a random start (a choice point).
+        """
+        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         servers = self.name_servers
         if self._chosen not in servers and servers:
             self._chosen = servers[self._runtime.choose("name_server", len(servers)) if len(servers) > 1 else 0]
         failure = None
         for _ in servers:
             try:
-                return await self._runtime.invoke(str(self._chosen), request, timeout_ms)
+                response = await self._runtime.invoke(str(self._chosen), request, timeout_ms)
             except RemotingConnectError as error:
                 failure = error
                 self._chosen = servers[(servers.index(str(self._chosen)) + 1) % len(servers)]
+                continue
+            if response.code == ResponseCode.SUCCESS and response.body is not None:
+                return _route_of(response.body)
+            raise MQClientError(response.remark, response.code)
         raise failure or RemotingConnectError("null")
 
     # ---- membership
@@ -178,7 +184,17 @@ class MQClientAPI:
         if status is None:
             raise MQBrokerError(response.code, response.remark, addr)
         answer = response.decode_header(producer.SendMessageResponseHeader)
-        return SendResult.of_response(status, broker_name, message, answer, response.all_ext_fields() or {})
+        fields = response.all_ext_fields() or {}
+        return SendResult(
+            status,
+            message.unique_id,
+            answer.msg_id,
+            MessageQueue(message.topic, broker_name, answer.queue_id),
+            answer.queue_offset,
+            answer.transaction_id,
+            fields.get(PROPERTY_MSG_REGION) or DEFAULT_REGION,
+            fields.get(PROPERTY_TRACE_SWITCH) != "false",
+        )
 
     # ---- orderly locks
 
@@ -199,6 +215,60 @@ class MQClientAPI:
             await self.oneway(addr, RequestCode.UNLOCK_BATCH_MQ, None, body)
         else:
             await self.call(addr, RequestCode.UNLOCK_BATCH_MQ, None, timeout_ms, body)
+
+
+class MQAdmin:
+    """Questions to the master of a queue's broker; every failure raises `MQClientError`."""
+
+    def __init__(self, routes: TopicRoutes) -> None:
+        """Asks the brokers that `routes` name."""
+        self._routes = routes
+        self._api = routes.api
+
+    async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
+        """Create a topic on every broker that has the topic `key`, with five tries each."""
+        check_topic(new_topic)
+        check_not_system_topic(new_topic)
+        header = CreateTopicRequestHeader(
+            new_topic, key, queue_num, queue_num, PERM_READ | PERM_WRITE, "SINGLE_TAG", topic_sys_flag=0
+        )
+        try:
+            route = await self._api.get_topic_route_info(key, ADMIN_TIMEOUT)
+        except CALL_ERRORS as error:
+            raise MQClientError("create new topic failed") from error
+        created = False
+        failure: Exception | None = None
+        for broker in sorted(route.broker_datas):
+            addr = broker.broker_addrs.get(MASTER_ID)
+            for _ in range(0 if addr is None else ADMIN_TRIES):
+                try:
+                    await self._api.call(str(addr), RequestCode.UPDATE_AND_CREATE_TOPIC, header, ADMIN_TIMEOUT)
+                    created = True
+                    break
+                except MQBrokerError as refused:
+                    failure = MQClientError(refused.error_message, refused.response_code)
+                except CALL_ERRORS as error:
+                    failure = error
+        if not created and (failure is not None or not route.broker_datas):
+            raise MQClientError("create new topic failed") from failure
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset the next message of a queue will get."""
+        return await self._ask(
+            queue, RequestCode.GET_MAX_OFFSET, consumer.GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
+        )
+
+    async def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
+        """The offset of the first message stored at `timestamp` (epoch ms) or later."""
+        header = consumer.SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp)
+        return await self._ask(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+
+    async def _ask(self, queue: MessageQueue, code: int, header: CommandHeader) -> int:
+        addr = await self._routes.find_broker(queue, self._routes.find_broker_address_in_publish)
+        try:
+            return (await self._api.call(addr, code, header, ADMIN_TIMEOUT)).decode_header(WithOffset).offset
+        except CALL_ERRORS as error:
+            raise MQClientError(f"Invoke Broker[{addr}] exception") from error
 
 
 # Asked for again and again, and it hardly ever changes.

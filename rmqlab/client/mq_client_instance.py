@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.executor import Lock, ScheduledExecutor
-from rmqlab.client.mq_admin import MQAdmin
+from rmqlab.client.mq_client_api import MQAdmin
 from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes
 from rmqlab.events import HeartbeatSent
 from rmqlab.message.java import hash_map_order

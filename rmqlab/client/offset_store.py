@@ -5,7 +5,6 @@ Source: `RemoteBrokerOffsetStore`, `LocalFileOffsetStore`. Offsets are queue off
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError
@@ -25,14 +24,6 @@ NO_OFFSET = -1
 UNKNOWN_OFFSET = -2
 
 
-class ReadOffsetType(Enum):
-    """Where to look for an offset."""
-
-    READ_FROM_MEMORY = "READ_FROM_MEMORY"
-    READ_FROM_STORE = "READ_FROM_STORE"
-    MEMORY_FIRST_THEN_STORE = "MEMORY_FIRST_THEN_STORE"
-
-
 class OffsetStore:
     """A consumer's progress by queue, in memory until it is written down."""
 
@@ -46,12 +37,10 @@ class OffsetStore:
         if not increase_only or offset > self.offset_table.get(queue, -1 << 63):
             self.offset_table[queue] = offset
 
-    async def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
-        """The offset of a queue; -1 when there is none, -2 when nobody could be asked."""
-        if read_type is not ReadOffsetType.READ_FROM_STORE and queue in self.offset_table:
+    async def read_offset(self, queue: MessageQueue, *, memory_first: bool) -> int:
+        """The offset written down, or the one noted if `memory_first`; -1: there is none, -2: nobody could be asked."""
+        if memory_first and queue in self.offset_table:
             return self.offset_table[queue]
-        if read_type is ReadOffsetType.READ_FROM_MEMORY:
-            return NO_OFFSET
         offset = await self._stored(queue)
         if offset >= 0:
             self.offset_table[queue] = offset

@@ -11,7 +11,7 @@ from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
 from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
-from rmqlab.client.offset_store import ReadOffsetType
+from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.rebalance_impl import RebalancePushImpl
 from rmqlab.client.results import PullStatus
 from rmqlab.events import CorrectOffset, PullAnswered, PullFailed
@@ -179,7 +179,7 @@ class DefaultMQPushConsumer(MQConsumer):
     ) -> tuple[str, PullMessageRequestHeader]:
         queue, commit_offset = request.message_queue, 0
         if self.message_model is MessageModel.CLUSTERING:
-            commit_offset = await self.offset_store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
+            commit_offset = self.offset_store.offset_table.get(queue, NO_OFFSET)
         class_filter = subscription.class_filter_mode
         post = self.config.post_subscription_when_pull and not class_filter
         sub_expression = subscription.sub_string if post else None

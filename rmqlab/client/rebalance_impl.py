@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.executor import Lock
-from rmqlab.client.offset_store import NO_OFFSET, ReadOffsetType
+from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
 from rmqlab.message.java import hash_map_order, utf16_key
@@ -36,7 +36,7 @@ class RebalanceImpl(ABC):
     """Decides on the queues of one consumer; `process_queue_table` is the consumer's."""
 
     gives_up_stuck_queues = False
-    read_offset_type: ReadOffsetType
+    memory_first: bool
 
     def __init__(self, consumer: MQConsumer) -> None:
         """Works on the consumer's subscriptions, queues and offsets."""
@@ -60,7 +60,7 @@ class RebalanceImpl(ABC):
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
         """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be told."""
         consumer, admin = self.consumer, self.instance.admin
-        committed = await consumer.offset_store.read_offset(queue, self.read_offset_type)
+        committed = await consumer.offset_store.read_offset(queue, memory_first=self.memory_first)
         where = consumer.consume_from_where.name
         begin = self.instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
         try:
@@ -237,7 +237,7 @@ class RebalancePushImpl(RebalanceImpl):
     """Rebalance of a push consumer: a new stamp on the subscription when queues come or go (rows S-84..S-87)."""
 
     gives_up_stuck_queues = True
-    read_offset_type = ReadOffsetType.READ_FROM_STORE
+    memory_first = False
 
     def __init__(self, consumer: MQConsumer, config: PushConsumerConfig) -> None:
         """`config` is the consumer's."""
@@ -288,7 +288,7 @@ class RebalancePushImpl(RebalanceImpl):
 class RebalanceLitePullImpl(RebalanceImpl):
     """Rebalance of a lite pull consumer: hands queues to its pull tasks, which find their queues themselves."""
 
-    read_offset_type = ReadOffsetType.MEMORY_FIRST_THEN_STORE
+    memory_first = True
 
     def __init__(self, consumer: MQConsumer, assign: Callable[[str, list[MessageQueue]], None]) -> None:
         """`assign` takes a topic and the queues of it that are ours now."""

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Self
 
 from rmqlab.message.message import MessageExt, MessageQueue
-from rmqlab.message.properties import PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rmqlab.message.message import Message
-    from rmqlab.protocol.producer_headers import SendMessageResponseHeader
 
 DEFAULT_REGION = "DefaultRegion"
 
@@ -40,33 +32,6 @@ class SendResult:
     region_id: str = DEFAULT_REGION
     trace_on: bool = True
 
-    @classmethod
-    def of_response(
-        cls,
-        status: SendStatus,
-        broker_name: str,
-        message: Message,
-        header: SendMessageResponseHeader,
-        ext_fields: Mapping[str, str | None],
-    ) -> Self:
-        """Read a broker's answer to a send."""
-        return cls(
-            status,
-            message.unique_id,
-            header.msg_id,
-            MessageQueue(message.topic, broker_name, header.queue_id),
-            header.queue_offset,
-            header.transaction_id,
-            ext_fields.get(PROPERTY_MSG_REGION) or DEFAULT_REGION,
-            ext_fields.get(PROPERTY_TRACE_SWITCH) != "false",
-        )
-
-    def __str__(self) -> str:
-        return (
-            f"SendResult [sendStatus={self.send_status.value}, msgId={self.msg_id}, offsetMsgId={self.offset_msg_id}, "
-            f"messageQueue={self.message_queue}, queueOffset={self.queue_offset}]"
-        )
-
 
 class PullStatus(Enum):
     """How a pull went, as the client sees it."""
@@ -88,9 +53,3 @@ class PullResult:
     suggest_which_broker_id: int
     message_binary: bytes | None
     msg_found_list: list[MessageExt] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        return (
-            f"PullResult [pullStatus={self.pull_status.value}, nextBeginOffset={self.next_begin_offset}, "
-            f"minOffset={self.min_offset}, maxOffset={self.max_offset}, msgFoundList={len(self.msg_found_list)}]"
-        )

@@ -85,19 +85,17 @@ class ServeConfig:
         join: str | None = None,
         store: str | Path | None = None,
         acl: str | Path | Mapping[str, Any] | None = None,
-        broker_port: int = BROKER_PORT,
-        namesrv_port: int = NAMESRV_PORT,
     ) -> ServeConfig:
         """Put together what was told: settings under 4.8.0's names (`where` they came from), and addresses.
 
-        An address of its own goes before a setting, a setting before the ports given as defaults. Raises BadInput.
+        An address of its own goes before a setting, a setting before the usual ports. Raises BadInput.
         """
         broker = BrokerConfig.from_properties(properties, where=where)
         config = cls(
             broker,
             MessageStoreConfig.from_properties(properties, where=where),
-            Endpoint(port=broker.listen_port if "listenPort" in properties else broker_port),
-            Endpoint(port=namesrv_port),
+            Endpoint(port=broker.listen_port if "listenPort" in properties else BROKER_PORT),
+            Endpoint(port=NAMESRV_PORT),
             advertise="brokerIP1" in properties,
             idle_seconds=_idle_seconds(properties.get("serverChannelMaxIdleTimeSeconds"), where),
             unknown=unknown_keys(properties),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-MOST_WAITING = 200
+MAX_WAITING = 200
 BURST, A_SECOND = 50, 10
 _GOODBYE_SECONDS = 0.5
 
@@ -57,7 +57,7 @@ class Teller:
         with self._changed:
             if self._closed:
                 return
-            if len(self._lines) >= MOST_WAITING or not self._may():
+            if len(self._lines) >= MAX_WAITING or not self._may():
                 self._dropped += 1
                 return
             self._take_dropped()

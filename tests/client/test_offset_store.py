@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.client.offset_store import LocalFileOffsetStore, ReadOffsetType, RemoteBrokerOffsetStore
+from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 
 A, B = MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1)
-MEMORY, STORE = ReadOffsetType.READ_FROM_MEMORY, ReadOffsetType.READ_FROM_STORE
-BOTH = ReadOffsetType.MEMORY_FIRST_THEN_STORE
 
 
 @pytest.fixture
@@ -33,15 +31,14 @@ def test_progress_can_be_told_to_go_up_only(remote):
 
 
 def test_reading(world, remote):
-    assert world.do(remote.read_offset(A, MEMORY)) == -1
     world.broker.consumer_offset_manager.commit_offset("x", "G", "T", 0, 7)
-    assert world.do(remote.read_offset(A, BOTH)) == 7
+    assert world.do(remote.read_offset(A, memory_first=True)) == 7
     assert remote.offset_table[A] == 7
     remote.update_offset(A, 9, increase_only=True)
-    assert world.do(remote.read_offset(A, BOTH)) == 9
-    assert world.do(remote.read_offset(A, STORE)) == 7
+    assert world.do(remote.read_offset(A, memory_first=True)) == 9
+    assert world.do(remote.read_offset(A, memory_first=False)) == 7
     world.time.servers["10.0.1.1:10911"].up = False
-    assert world.do(remote.read_offset(A, STORE), 6_000) == -2
+    assert world.do(remote.read_offset(A, memory_first=False), 6_000) == -2
 
 
 def test_committing_all_sends_one_way_in_hash_order_and_forgets_the_others(world, remote):
@@ -79,6 +76,5 @@ def test_the_local_file_is_written_as_a_whole(world):
     store.remove_offset(A)
     assert store.offset_table == {A: 4, B: 5}
     store.offset_table.clear()
-    assert world.do(store.read_offset(A, MEMORY)) == -1
-    assert world.do(store.read_offset(A, STORE)) == 4
-    assert world.do(store.read_offset(B, BOTH)) == -1
+    assert world.do(store.read_offset(A, memory_first=False)) == 4
+    assert world.do(store.read_offset(B, memory_first=True)) == -1

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import ClientErrorCode, MQBrokerError, MQClientError
-from rmqlab.client.results import SendResult, SendStatus
+from rmqlab.client.results import SendStatus
 from rmqlab.message.message import Message, MessageQueue
 from rmqlab.message.topics import VALID_NAME_PATTERN
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -84,14 +84,6 @@ def test_both_ids_of_a_send(world, producer):
     result = world.do(producer.send(message))
     assert message.unique_id == result.msg_id
     assert world.do(producer.send(message)).msg_id == result.msg_id  # a message sent again keeps its id
-
-
-def test_a_send_result_prints_as_in_java():
-    result = SendResult(SendStatus.SEND_OK, "A", "B", MessageQueue("T", "b", 2), 7)
-    assert str(result) == (
-        "SendResult [sendStatus=SEND_OK, msgId=A, offsetMsgId=B, "
-        "messageQueue=MessageQueue [topic=T, brokerName=b, queueId=2], queueOffset=7]"
-    )
 
 
 @pytest.mark.row("S-18")

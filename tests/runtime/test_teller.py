@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rmqlab.runtime.teller import MOST_WAITING, Teller
+from rmqlab.runtime.teller import MAX_WAITING, Teller
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_what_comes_too_fast_is_counted_and_told_with_the_next_line(pipe):
 def test_a_pipe_that_nobody_reads_blocks_nobody_and_loses_what_it_cannot_keep(pipe):
     reader, writer = pipe
     teller = Teller(writer, a_second=None, dropped="{} dropped".format)
-    told = 2 * MOST_WAITING + 100
+    told = 2 * MAX_WAITING + 100
 
     def tell():
         for _ in range(told):
@@ -61,4 +61,4 @@ def test_a_pipe_that_nobody_reads_blocks_nobody_and_loses_what_it_cannot_keep(pi
     read.join(60)
     *lines, last = data.decode().splitlines()
     assert len(lines) + int(last.split()[0]) == told
-    assert MOST_WAITING <= len(lines) < told
+    assert MAX_WAITING <= len(lines) < told
