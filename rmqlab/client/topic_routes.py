@@ -224,10 +224,11 @@ class TopicRoutes:
         return True
 
     def _is_need_update(self, topic: str) -> bool:
-        infos = [producer.topic_publish_info_table.get(topic) for producer in self.producer_table.values()]
-        return any(info is None or not info.ok() for info in infos) or any(
-            consumer.is_subscribe_topic_need_update(topic) for consumer in self.consumer_table.values()
-        )
+        for producer in self.producer_table.values():
+            info = producer.topic_publish_info_table.get(topic)
+            if info is None or not info.ok():
+                return True
+        return any(consumer.is_subscribe_topic_need_update(topic) for consumer in self.consumer_table.values())
 
     async def clean_offline_broker(self) -> None:
         """Forget the addresses that no route names any more."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from rmqlab.protocol.command import RemotingCommand
 
@@ -63,7 +63,7 @@ class Event(Protocol):
     def clear(self) -> None:
         """Lower the flag."""
 
-    async def wait(self, timeout_ms: int | None = None) -> bool:
+    def wait(self, timeout_ms: int | None = None) -> Awaitable[bool]:
         """Wait until the flag is up; False when `timeout_ms` passed first (None: wait for ever)."""
 
 

@@ -7,6 +7,7 @@ function of its inputs: the same inputs give the same order, whatever the machin
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from types import coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -251,12 +252,13 @@ class VirtualEvent(Trap):
         """Lower the flag."""
         self._flag = False
 
-    async def wait(self, timeout_ms: int | None = None) -> bool:
+    @coroutine
+    def wait(self, timeout_ms: int | None = None) -> Generator[Trap, Any, bool]:
         """Wait for the flag; True when it is up, False when ``timeout_ms`` passed first."""
         if self._flag:
             return True
         self._timeout_ms = timeout_ms  # taken by `arm` before anybody else can wait
-        return bool(await self)
+        return bool((yield self))
 
     def arm(self, task: VirtualTask) -> None:
         """Remember who waits, behind all who wait already, and for how long."""
