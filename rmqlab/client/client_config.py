@@ -70,11 +70,10 @@ class ProducerConfig(ClientConfig):
 
 @dataclass(kw_only=True)
 class ConsumerConfig(ClientConfig):
-    """`consume_timestamp` ("yyyyMMddHHmmss"; None: half an hour before the start) is for CONSUME_FROM_TIMESTAMP."""
+    """Settings of every consumer."""
 
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
-    consume_timestamp: str | None = None
     allocate_strategy: AllocateMessageQueueStrategy = field(default_factory=AllocateMessageQueueAveragely)
 
 
@@ -82,7 +81,6 @@ class ConsumerConfig(ClientConfig):
 class PushConsumerConfig(ConsumerConfig):
     """`orderly` says what kind of listener it is, `consume_ms` how long a listener takes."""
 
-    subscription: dict[str, str] = field(default_factory=dict)
     orderly: bool = False
     consume_ms: int = 0
     consume_thread_min: int = 20

@@ -64,7 +64,7 @@ class MQClientError(Exception):
 
 
 class MQBrokerError(Exception):
-    """A broker answered with an error code; `response_code`, `error_message` and `broker_addr` tell which and who."""
+    """A broker answered with an error code; `response_code` and `error_message` tell which."""
 
     java_name = "MQBrokerException"
 
@@ -74,7 +74,6 @@ class MQBrokerError(Exception):
         super().__init__(_attach_default_url(f"CODE: {int(response_code)}  DESC: {error_message}{broker}"))
         self.response_code = int(response_code)
         self.error_message = error_message
-        self.broker_addr = broker_addr
 
 
 class RemotingTooMuchRequestError(RemotingError):

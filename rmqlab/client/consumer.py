@@ -6,7 +6,6 @@ Source: `DefaultMQPushConsumerImpl`, `DefaultLitePullConsumerImpl`, `PullAPIWrap
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
@@ -71,9 +70,7 @@ class MQConsumer(ABC):
             self.offset_store = LocalFileOffsetStore(instance, group)
         else:
             self.offset_store = RemoteBrokerOffsetStore(instance, group)
-        now = instance.runtime.now()
-        text = config.consume_timestamp
-        self.consume_timestamp = now - HALF_AN_HOUR if text is None else parse_consume_timestamp(text)
+        self.consume_timestamp = instance.runtime.now() - HALF_AN_HOUR  # where CONSUME_FROM_TIMESTAMP begins
 
     def __repr__(self) -> str:
         """Who it is, what it asks for, which queues it has."""
@@ -152,16 +149,6 @@ class MQConsumer(ABC):
     def is_subscribe_topic_need_update(self, topic: str) -> bool:
         """Whether the topic is subscribed and its queues are not known yet."""
         return topic in self.subscription_inner and topic not in self.topic_subscribe_info_table
-
-
-def parse_consume_timestamp(text: str) -> int:
-    """Epoch ms of "yyyyMMddHHmmss", read as UTC (Java: the client's time zone); raises `MQClientError`."""
-    try:
-        return int(datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp() * 1000)
-    except ValueError as error:
-        raise MQClientError(
-            f"consumeTimestamp is invalid, the valid format is yyyyMMddHHmmss,but received {text}"
-        ) from error
 
 
 V4_1_0_SNAPSHOT = 232

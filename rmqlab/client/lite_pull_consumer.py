@@ -108,10 +108,6 @@ class DefaultLitePullConsumer(MQConsumer):
         await self.instance.shutdown()
         self.state = ServiceState.SHUTDOWN_ALREADY
 
-    def _check_running(self) -> None:
-        if self.state is not ServiceState.RUNNING:
-            raise IllegalStateError("The consumer not running, please start it first.")
-
     # ---- what to read
 
     async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
@@ -197,7 +193,8 @@ class DefaultLitePullConsumer(MQConsumer):
 
     async def poll(self, timeout_ms: int | None = None) -> list[MessageExt]:
         """The messages of one pull, at the latest after `timeout_ms` (none then); commits every 5 s if so set."""
-        self._check_running()
+        if self.state is not ServiceState.RUNNING:
+            raise IllegalStateError("The consumer not running, please start it first.")
         runtime = self.instance.runtime
         if self.config.auto_commit and runtime.now() >= self._next_auto_commit:
             await self.commit_all()

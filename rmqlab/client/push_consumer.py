@@ -71,8 +71,6 @@ class DefaultMQPushConsumer(MQConsumer):
         instance, config = self.instance, self.config
         if self.listener is None:
             raise MQClientError(f"messageListener is null{suggest_todo()}")
-        for topic, expression in config.subscription.items():
-            self.put_subscription(topic, expression)
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
         service = ConsumeMessageOrderlyService if config.orderly else ConsumeMessageConcurrentlyService

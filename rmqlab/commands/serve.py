@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
 
     from rmqlab.broker.broker_config import known_keys
     from rmqlab.runtime.serve_config import ServeConfig
-    from rmqlab.runtime.teller import Teller, TellerHandler
+    from rmqlab.runtime.teller import Teller
 
     if args.gauges is not None and args.gauges < 1:
         raise BadInput(f"--gauges {args.gauges}: give the seconds between two readings, 1 or more")
@@ -87,7 +87,7 @@ def run(args: Namespace) -> int:
                 file=sys.stderr,
             )
     teller = Teller(sys.stderr)
-    logging.basicConfig(level=logging.WARNING, handlers=[TellerHandler(teller)])
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=teller)
     try:
         return asyncio.run(_serve(config, topics, teller, args))
     finally:

@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
 
     from rmqlab.runtime.serve_config import Endpoint
     from rmqlab.runtime.tap import TapConfig
-    from rmqlab.runtime.teller import Teller, TellerHandler
+    from rmqlab.runtime.teller import Teller
 
     config = TapConfig(
         namesrv=Endpoint.parse(args.namesrv, "--namesrv"),
@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
                 file=sys.stderr,
             )
     teller, errors = Teller(text_stream(args)), Teller(sys.stderr)
-    logging.basicConfig(level=logging.WARNING, handlers=[TellerHandler(errors)])
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=errors)
     try:
         tap = asyncio.run(_record(config, args, teller))
     finally:

@@ -24,7 +24,6 @@ class RemotingConnectError(RemotingError):
     def __init__(self, address: str) -> None:
         """Name the address ("ip:port") that could not be reached."""
         super().__init__(f"connect to {address} failed")
-        self.address = address
 
 
 class RemotingSendRequestError(RemotingError):
@@ -33,7 +32,6 @@ class RemotingSendRequestError(RemotingError):
     def __init__(self, address: str, reason: str = "") -> None:
         """Name the address ("ip:port") that the request was meant for, and why it failed, if that is known."""
         super().__init__(f"send request to <{address}> failed" + (f": {reason}" if reason else ""))
-        self.address = address
         self.reason = reason
 
 
@@ -43,7 +41,6 @@ class RemotingTimeoutError(RemotingError):
     def __init__(self, address: str, timeout_ms: int) -> None:
         """Name the address ("ip:port") and the timeout (ms) that passed."""
         super().__init__(f"wait response on the channel <{address}> timeout, {timeout_ms}(ms)")
-        self.address = address
         self.timeout_ms = timeout_ms
 
 

@@ -35,12 +35,12 @@ class Trap:
 
 
 class VirtualTask:
-    """A running coroutine. ``done`` tells whether it ended; ``error`` holds what it raised.
+    """A running coroutine. ``done`` tells whether it ended.
 
     ``ticket`` is the number of the present wait; a wake-up with an older one is stale and ignored.
     """
 
-    __slots__ = ("_coroutine", "_scheduler", "done", "error", "name", "result", "ticket")
+    __slots__ = ("_coroutine", "_scheduler", "done", "name", "result", "ticket")
 
     def __init__(self, scheduler: Scheduler, coroutine: Coroutine[Any, Any, Any], name: str) -> None:
         self._scheduler = scheduler
@@ -49,7 +49,6 @@ class VirtualTask:
         self.name = name
         self.done = False
         self.result: Any = None
-        self.error: BaseException | None = None
 
     def wake(self, ticket: int, value: Any = None, error: BaseException | None = None) -> None:
         """Resume the coroutine with ``value`` (or throw ``error``), unless the wait it belongs to is over."""
@@ -63,10 +62,10 @@ class VirtualTask:
             self.result = stop.value
         except CancelledTaskError:
             self.done = True
-        except Exception as failure:  # noqa: BLE001 - a task's failure is kept and reported by the scheduler
+        except Exception as failure:
             self.done = True
-            self.error = failure
-            self._scheduler.failed(self, failure)
+            failure.add_note(f"in virtual task {self.name!r} at {self._scheduler.now_us / US_PER_MS:.3f} ms")
+            raise
         else:
             trap.arm(self)
 
@@ -104,11 +103,6 @@ class Scheduler:
         task = VirtualTask(self, coroutine, name)
         self.at(self.now_us, task.wake, 0)
         return task
-
-    def failed(self, task: VirtualTask, failure: Exception) -> None:
-        """A coroutine ended by an exception nobody awaits: a bug of ours, so the run stops."""
-        failure.add_note(f"in virtual task {task.name!r} at {self.now_us / US_PER_MS:.3f} ms")
-        raise failure
 
     def close(self) -> None:
         """The run is over: what is left on the heap will not happen."""

@@ -7,7 +7,6 @@ what comes too fast to be read, is dropped and counted.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import threading
 import time
@@ -64,6 +63,13 @@ class Teller:
             self._lines.append(line)
             self._changed.notify()
 
+    def write(self, text: str) -> None:
+        """Have a text's line written: what `logging` asks of a stream."""
+        self.tell(text.removesuffix("\n"))
+
+    def flush(self) -> None:
+        """Nothing: the thread writes."""
+
     def close(self) -> None:
         """Write what is waiting, if somebody reads it; nothing is taken any more."""
         with self._changed:
@@ -100,16 +106,3 @@ class Teller:
             with contextlib.suppress(OSError):  # the reader is gone
                 while data:
                     data = data[os.write(self._fd, data) :]
-
-
-class TellerHandler(logging.Handler):
-    """Log records as lines of a teller."""
-
-    def __init__(self, teller: Teller) -> None:
-        super().__init__()
-        self._teller = teller
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Have a record written."""
-        self._teller.tell(self.format(record))
