@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.rules import Rules
+    from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.message_store import MessageStore
 
     RpcHook = Callable[[Channel, RemotingCommand, int], None]
@@ -288,23 +289,12 @@ class Broker:
     def _on_topic_created(self) -> None:
         self.register_broker_all(check_order_config=False, oneway=True)
 
-    def _message_arriving(
-        self,
-        topic: str,
-        queue_id: int,
-        logic_offset: int,
-        tags_code: int,
-        store_time: int,
-        bitmap: bytes | None,
-        properties: Mapping[str, str] | None,
-    ) -> None:
+    def _message_arriving(self, request: DispatchRequest) -> None:
         """The store says that a message can be read. Without long polling nobody is woken by it."""
-        if topic == SCHEDULE_TOPIC:
-            self.schedule_message_service.arriving(queue_id)
+        if request.topic == SCHEDULE_TOPIC:
+            self.schedule_message_service.arriving(request.queue_id)
         if self.config.long_polling_enable:
-            self.pull_request_hold_service.arriving(
-                topic, queue_id, logic_offset, tags_code, store_time, bitmap, properties
-            )
+            self.pull_request_hold_service.arriving(request)
 
 
 def _in_words(group: ConsumerGroupInfo) -> str:

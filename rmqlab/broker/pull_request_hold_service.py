@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.processor import BrokerHooks, Timers
     from rmqlab.rules import Rules
+    from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.message_store import MessageStore
 
 
@@ -86,29 +87,14 @@ class PullRequestHoldService:
             if held:
                 self.notify_message_arriving(topic, queue_id, now=now)
 
-    def arriving(
-        self,
-        topic: str,
-        queue_id: int,
-        logic_offset: int,
-        tags_code: int,
-        store_time: int,
-        bitmap: bytes | None,
-        properties: Mapping[str, str] | None,
-    ) -> None:
-        """Hear from the store that a message can be read (`NotifyMessageArrivingListener`).
-
-        `logic_offset` is the queue's new highest offset, one above the message's own.
-        """
+    def arriving(self, request: DispatchRequest) -> None:
+        """Hear from the store that a message can be read (`NotifyMessageArrivingListener`)."""
+        topic, queue_id = request.topic, request.queue_id
         if (topic, queue_id) in self._table:
+            unit = CqExtUnit(request.tags_code, request.store_timestamp, request.bit_map)
+            end = request.consume_queue_offset + 1
             self.notify_message_arriving(
-                topic,
-                queue_id,
-                logic_offset,
-                tags_code,
-                CqExtUnit(tags_code, store_time, bitmap),
-                properties,
-                now=self._timers.now,
+                topic, queue_id, end, request.tags_code, unit, request.properties_map, now=self._timers.now
             )
 
     def notify_message_arriving(

@@ -104,7 +104,7 @@ DAMAGED_TOPIC = "-"
 """Topic of the record that stands where records were damaged; its sys flag says rolled back."""
 _MAGIC = struct.pack(">i", MESSAGE_MAGIC_CODE)
 _BLANK = struct.Struct(">ii")
-_LEAST = 4 * 1024 * 1024
+_MIN_WINDOW = 4 * 1024 * 1024
 
 
 class LogScan:
@@ -127,7 +127,7 @@ class LogScan:
         self._is_plausible = is_plausible
         self._files = log.mapped_file_queue.mapped_files[first_file:]
         self._check_crc = check_crc
-        self._window = max(_LEAST, log.config.max_message_size + 64 * 1024)
+        self._window = max(_MIN_WINDOW, log.config.max_message_size + 64 * 1024)
         self._last_time = 0
         self.holes: list[tuple[int, int]] = []
         self.lost_bytes = 0
@@ -240,8 +240,8 @@ class LogScan:
 def _stand_in(damaged: bytes, offset: int, now: int) -> bytes:
     """Return a record of the size of `damaged` that keeps what fits of it as its body."""
     topic = DAMAGED_TOPIC.encode()
-    least = message_length(TRANSACTION_ROLLBACK_TYPE, 0, len(topic), 0)
-    body = damaged[least:]
+    head = message_length(TRANSACTION_ROLLBACK_TYPE, 0, len(topic), 0)
+    body = damaged[head:]
     message = MessageExt(
         topic=DAMAGED_TOPIC,
         body=body,

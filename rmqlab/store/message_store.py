@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rmqlab.store.store_status import AppendMessageResult
 
     CommitLogDispatcher = Callable[[DispatchRequest], None]
-    MessageArriving = Callable[[str, int, int, int, int, bytes | None, dict[str, str] | None], None]
 
 _NO_MESSAGE_TIME = -1
 # What Java assumes when it cannot ask the machine.
@@ -48,11 +47,10 @@ class MessageStore:
     """Messages of one broker.
 
     `base_offset` is where the commit log begins (bytes), `physical_memory_size` (bytes) decides what counts as "on
-    disk". `message_arriving(topic, queue id, next queue offset, tags code, store time, bitmap, properties)` hears of
-    every dispatched message; `dispatchers` see it before, in order. `flush_status` and `replica_status` are what disk
-    and slave answer when a put has to wait for them (SYNC_FLUSH, SYNC_MASTER); no slave is connected by default.
-    `flush_requests` counts the puts that may be answered only when the log is on disk. While `defers_dispatch` is set
-    puts are left to `dispatch_deferred`, so that they can be answered before; it is called before anybody reads.
+    disk". `dispatchers` see every dispatched message in order, then `message_arriving` hears that it can be read.
+    `flush_requests` counts the puts that may be answered only when the log is on disk (SYNC_FLUSH). While
+    `defers_dispatch` is set puts are left to `dispatch_deferred`, so that they can be answered before; it is called
+    before anybody reads.
     """
 
     def __init__(
@@ -84,9 +82,7 @@ class MessageStore:
         )
         self.queue_reader = QueueReader(self.commit_log, self.store_stats_service, rules, physical_memory_size)
         self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue]
-        self.message_arriving: MessageArriving | None = None
-        self.flush_status = PutMessageStatus.PUT_OK
-        self.replica_status = PutMessageStatus.SLAVE_NOT_AVAILABLE
+        self.message_arriving: CommitLogDispatcher | None = None
         self.flush_requests = 0
         self.is_shutdown = False
         self.defers_dispatch = False
@@ -143,10 +139,9 @@ class MessageStore:
         stats.single_put_message_topic_times_total[msg.topic] += appended.msg_num
         stats.single_put_message_topic_size_total[msg.topic] += appended.wrote_bytes
         if config.flush_disk_type is FlushDiskType.SYNC_FLUSH and msg.wait_store_msg_ok:
-            result.status = self.flush_status
             self.flush_requests += 1
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
-            result.status = result.status if self.replica_status is PutMessageStatus.PUT_OK else self.replica_status
+            result.status = PutMessageStatus.SLAVE_NOT_AVAILABLE  # none is ever connected
         if self.defers_dispatch:
             self._deferred.append((single, appended))
         elif not config.async_dispatch:
@@ -212,15 +207,7 @@ class MessageStore:
             stats.single_put_message_topic_times_total[request.topic] += 1
             stats.single_put_message_topic_size_total[request.topic] += request.msg_size
         elif self.message_arriving is not None:
-            self.message_arriving(
-                request.topic,
-                request.queue_id,
-                request.consume_queue_offset + 1,
-                request.tags_code,
-                request.store_timestamp,
-                request.bit_map,
-                request.properties_map,
-            )
+            self.message_arriving(request)
 
     def _delete_expired_index(self, offset: int) -> None:
         self.index_service.delete_expired_file(offset)

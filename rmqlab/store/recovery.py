@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CHECKED_WHOLE_BYTES = 16 * 1024 * 1024
 """A log no longer than this is checked from its beginning, however the broker stopped."""
-_LEAST_RECORD = message_length(0, 0, 1, 0) + 1
+_MIN_RECORD = message_length(0, 0, 1, 0) + 1
 _CHECKPOINT_GRACE_MS = 3_000
 _FILES_CHECKED = 3
 _MAX_QUEUE_OFFSET = 1 << 60
@@ -153,7 +153,7 @@ class Recovery:
         entry = None if queue is None or offset < 0 else queue.entry(offset)
         if entry is not None:
             return entry[0] == request.commit_log_offset
-        lost = 0 if self._scan is None else self._scan.lost_bytes // _LEAST_RECORD
+        lost = 0 if self._scan is None else self._scan.lost_bytes // _MIN_RECORD
         return 0 < offset - expected <= lost + 1
 
     def _begins_at_zero(self) -> bool:

@@ -33,7 +33,7 @@ def scene(make_store, message):
         manager = ConsumerFilterManager(config, store.config, timers)
         store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, manager).dispatch)
         heard = []
-        store.message_arriving = lambda *what: heard.append(what)
+        store.message_arriving = heard.append
         subscription = SubscriptionData("T", "a > 5", expression_type="SQL92", sub_version=1)
         if group_first:
             manager.register("g", [subscription])
@@ -57,8 +57,10 @@ def test_which_layer_rejects(scene, computed, kept):
     assert result.next_begin_offset == 2
     # a held pull is woken by what the dispatcher computed, whether it was kept or not
     woken = [
-        message_filter.is_matched_by_consume_queue(tags_code, CqExtUnit(tags_code, store_time, bitmap))
-        for _, _, _, tags_code, store_time, bitmap, _ in heard
+        message_filter.is_matched_by_consume_queue(
+            one.tags_code, CqExtUnit(one.tags_code, one.store_timestamp, one.bit_map)
+        )
+        for one in heard
     ]
     assert woken == [not computed, True]
 

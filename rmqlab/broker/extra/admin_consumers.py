@@ -1,10 +1,10 @@
-"""Connections, subscriptions and offsets, for the admin tool (`AdminBrokerProcessor`)."""
+"""Connections, subscriptions, offsets and what consumers say, for the admin tool (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import success, system_error, with_header
+from rmqlab.broker.processor import CALL_TIMEOUT_MS, success, system_error, with_header
 from rmqlab.message.java import hash_map_order, is_blank
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_bodies import (
@@ -19,12 +19,13 @@ from rmqlab.protocol.admin_bodies import (
 )
 from rmqlab.protocol.admin_headers import (
     GetConsumerConnectionListRequestHeader,
+    GetConsumerRunningInfoRequestHeader,
     GetConsumeStatsRequestHeader,
     GetProducerConnectionListRequestHeader,
     GetTopicStatsInfoRequestHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import V3_1_8_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.serializable import message_queue_order
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
     from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
     from rmqlab.broker.processor import Handler
+    from rmqlab.protocol.channel import Channel
+_TIMEOUT = "org.apache.rocketmq.remoting.exception.RemotingTimeoutException"
 
 
 class AdminConsumers:
@@ -47,6 +50,7 @@ class AdminConsumers:
         self._offsets = broker.consumer_offset_manager
         self._consumers = broker.consumer_manager
         self._producers = broker.producer_manager
+        self._broker2client = broker.broker2client
         self._stats = stats
         code = RequestCode
         self.handlers: dict[int, Handler] = {
@@ -54,6 +58,7 @@ class AdminConsumers:
             code.GET_CONSUMER_CONNECTION_LIST: with_header(GetConsumerConnectionListRequestHeader, self._consumer_list),
             code.GET_PRODUCER_CONNECTION_LIST: with_header(GetProducerConnectionListRequestHeader, self._producer_list),
             code.GET_CONSUME_STATS: with_header(GetConsumeStatsRequestHeader, self._consume_stats),
+            code.GET_CONSUMER_RUNNING_INFO: self._consumer_running_info,
             code.QUERY_TOPIC_CONSUME_BY_WHO: with_header(QueryTopicConsumeByWhoRequestHeader, self._consume_by_who),
         }
 
@@ -121,6 +126,33 @@ class AdminConsumers:
         groups = {group for group, info in consumers.items() if topic in info.subscription_table}
         groups.update(group for other, group in self._offsets.topics_and_groups() if other == topic)
         return success(GroupList(group_list=hash_map_order(sorted(groups))))
+
+    def _consumer_running_info(self, channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand | None:
+        """Pass the question on to a consumer; its answer, which comes later, is the answer."""
+        header = command.decode_header(GetConsumerRunningInfoRequestHeader)
+        group, client_id = header.consumer_group, header.client_id
+        info = self._consumers.find_channel(group, client_id)
+        if info is None:
+            return system_error(f"The Consumer <{group}> <{client_id}> not online")
+        if info.version < V3_1_8_SNAPSHOT:
+            return system_error(
+                f"The Consumer <{client_id}> Version <{version_desc(info.version)}> too low to finish, please "
+                "upgrade it to V3_1_8_SNAPSHOT"
+            )
+        request = RemotingCommand.request(command.code, None, command.body)
+        request.ext_fields = dict(command.all_ext_fields() or {})
+        address = info.channel.remote_address
+
+        def on_answer(answer: RemotingCommand | None) -> None:
+            if answer is None:
+                waited = f"{_TIMEOUT}, wait response on the channel <{address}> timeout, {CALL_TIMEOUT_MS}(ms)"
+                answer = RemotingCommand.response(
+                    ResponseCode.CONSUME_MSG_TIMEOUT, f"consumer <{group}> <{client_id}> Timeout: {waited}"
+                )
+            channel.send(answer.reply_to(command))
+
+        self._broker2client.call_client(info.channel, request, on_answer)
+        return None
 
     def _consumed_topics(self, group: str, topic: str | None) -> list[str]:
         """Return `topic`, or all that a group has offsets of, without those unknown or not subscribed to (any more)."""

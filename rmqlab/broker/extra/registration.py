@@ -1,11 +1,10 @@
-"""Puts the extras into a broker: all of them, as a broker for real clients has them, or one."""
+"""Puts the extras into a broker, as a broker for real clients has them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.extra.admin_clients import AdminClients
 from rmqlab.broker.extra.admin_consumers import AdminConsumers
 from rmqlab.broker.extra.admin_topics import AdminTopics, Configuration
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
@@ -33,55 +32,31 @@ class Extras:
 
 def register_extras(broker: Broker, stats: BrokerStatsManager | None = None) -> Extras:
     """Have a broker answer what real clients and the admin tool ask; `stats` counts, if not a new one."""
+    store, timers = broker.message_store, broker.timers
     stats = stats or BrokerStatsManager(broker.config.broker_cluster_name, broker.now)
-    register_stats(broker, stats)
-    configuration, runtime_info = register_admin(broker, stats)
-    register_transactions(broker, stats)
-    broker.register_processor(ReplyMessageProcessor(broker).handlers)
-    return Extras(configuration, register_filter_servers(broker), runtime_info, stats)
-
-
-def register_stats(broker: Broker, stats: BrokerStatsManager) -> None:
-    """Count what goes through topics and groups."""
     broker.hooks.on_put, broker.hooks.on_get, broker.hooks.on_sent_back = stats.put, stats.get, stats.sent_back
-    broker.register_processor(stats.handlers)
-
-
-def register_admin(broker: Broker, stats: BrokerStatsManager) -> tuple[Configuration, RuntimeInfo]:
-    """Answer the admin tool."""
     configuration = Configuration(broker)
     runtime_info = RuntimeInfo(broker, configuration)
     broker.rpc_hooks.append(runtime_info.before_request)
-    broker.timers.at_fixed_rate("broker stats", broker.now - broker.now % DAY_MS + DAY_MS, DAY_MS, runtime_info.new_day)
+    timers.at_fixed_rate("broker stats", broker.now - broker.now % DAY_MS + DAY_MS, DAY_MS, runtime_info.new_day)
+    transactions = TransactionalMessageService(store, broker.store_host)
+    broker.send_message_processor.prepare_message = transactions.prepare_message
+    if store.config.broker_role is not BrokerRole.SLAVE:
+        check = TransactionalMessageCheckService(broker, stats)
+        interval = broker.config.transaction_check_interval
+        timers.at_fixed_rate("transaction check", timers.now + interval, interval, check.check)
     for part in (
+        stats,
         configuration,
         runtime_info,
         AdminTopics(broker, stats),
         AdminConsumers(broker, stats),
-        AdminClients(broker),
-        QueryMessageProcessor(broker.message_store, broker.consumer_manager, broker.consumer_filter_manager),
+        QueryMessageProcessor(store, broker.consumer_manager, broker.consumer_filter_manager),
+        transactions,
+        ReplyMessageProcessor(broker),
     ):
         broker.register_processor(part.handlers)
-    return configuration, runtime_info
-
-
-def register_transactions(broker: Broker, stats: BrokerStatsManager) -> None:
-    """Take half messages, end transactions, ask about those that nobody ended."""
-    store = broker.message_store
-    service = TransactionalMessageService(store, broker.store_host)
-    broker.send_message_processor.prepare_message = service.prepare_message
-    broker.register_processor(service.handlers)
-    if store.config.broker_role is not BrokerRole.SLAVE:
-        TransactionalMessageCheckService(
-            broker.config,
-            store,
-            broker.store_host,
-            broker.topic_config_manager,
-            broker.consumer_offset_manager,
-            broker.producer_manager,
-            broker.broker2client,
-            stats,
-        ).start(broker.timers)
+    return Extras(configuration, register_filter_servers(broker), runtime_info, stats)
 
 
 def register_filter_servers(broker: Broker) -> FilterServerManager:

@@ -5,18 +5,11 @@ Source: `TransactionalMessageCheckService`, `TransactionalMessageServiceImpl.che
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.client_housekeeping_service import ProducerManager
-from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
-from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.transactions import REMOVE_TAG, renewed
-from rmqlab.broker.processor import Broker2Client
-from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.message.java import parse_int, parse_long
-from rmqlab.message.message import Host, MessageExt
+from rmqlab.message.message import MessageExt
 from rmqlab.message.properties import (
     PROPERTY_CHECK_IMMUNITY_TIME_IN_SECONDS,
     PROPERTY_PRODUCER_GROUP,
@@ -38,14 +31,14 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
-from rmqlab.store.message_store import MessageStore
 from rmqlab.store.queue_reader import GetMessageStatus
 from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.broker.processor import Timers
+    from rmqlab.broker.broker import Broker
+    from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 
 GROUP = f"{CID_RMQ_SYS_PREFIX}TRANS"
 OP_BATCH = 32
@@ -61,7 +54,6 @@ class _Pulled(NamedTuple):
     no_new: bool
 
 
-@dataclass(slots=True)
 class TransactionalMessageCheckService:
     """Runs every `transactionCheckInterval`.
 
@@ -69,19 +61,15 @@ class TransactionalMessageCheckService:
     producer of its group is asked. After `transactionCheckMax` times it goes to `TRANS_CHECK_MAX_TIME_TOPIC`.
     """
 
-    config: BrokerConfig
-    store: MessageStore
-    store_host: Host
-    topics: TopicConfigManager
-    offsets: ConsumerOffsetManager
-    producers: ProducerManager
-    broker2client: Broker2Client
-    stats: BrokerStatsManager
-
-    def start(self, timers: Timers) -> None:
-        """Begin to check, the first time an interval from now."""
-        interval = self.config.transaction_check_interval
-        timers.at_fixed_rate("transaction check", timers.now + interval, interval, self.check)
+    def __init__(self, broker: Broker, stats: BrokerStatsManager) -> None:
+        self.config = broker.config
+        self.store = broker.message_store
+        self.store_host = broker.store_host
+        self.topics = broker.topic_config_manager
+        self.offsets = broker.consumer_offset_manager
+        self.producers = broker.producer_manager
+        self.broker2client = broker.broker2client
+        self.stats = stats
 
     def check(self, now: int) -> None:
         """Look after every queue of the half topic; the timer calls it."""

@@ -45,12 +45,7 @@ _LIMITS = (
     "The message is illegal, maybe msg body or properties length not matched. "
     "msg body length limit 128k, msg properties length limit 32k."
 )
-_STORED = {
-    PutMessageStatus.PUT_OK,
-    PutMessageStatus.FLUSH_DISK_TIMEOUT,
-    PutMessageStatus.FLUSH_SLAVE_TIMEOUT,
-    PutMessageStatus.SLAVE_NOT_AVAILABLE,
-}
+_STORED = {PutMessageStatus.PUT_OK, PutMessageStatus.SLAVE_NOT_AVAILABLE}
 _REFUSED = {
     PutMessageStatus.CREATE_MAPEDFILE_FAILED: (ResponseCode.SYSTEM_ERROR, "Create mapped file failed."),
     PutMessageStatus.MESSAGE_ILLEGAL: (ResponseCode.MESSAGE_ILLEGAL, _LIMITS),
