@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from rmqlab.lab.scenario import Send, Start
 from rmqlab.lessons.answers import hunt_by_name, needs_keys, needs_rules
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.invariants import violations
-from rmqlab.lessons.mutants import broken
+from rmqlab.lessons.mutants import FUNCTIONS, broken
 from rmqlab.lessons.order_judge import must_be_like, must_hold_in_every_order
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.swimlane import swimlane
@@ -176,7 +175,6 @@ def protocol(answer: Any) -> str:
 # Hunt.
 
 HUNTED = ("amber", "basalt", "coral", "dune", "ember")
-RULE_NAMES = [one.name for one in fields(Rules) if callable(getattr(DEFAULT_RULES, one.name))]
 
 
 def hunted(rules: Rules = DEFAULT_RULES) -> Run:
@@ -196,5 +194,5 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     "01-steer": steer,
     "01-rule": rule,
     "01-protocol": protocol,
-    "01-bug-hunt": hunt_by_name(HUNTED, RULE_NAMES, _violation, f"You found all {len(HUNTED)} by what they do."),
+    "01-bug-hunt": hunt_by_name(HUNTED, FUNCTIONS, _violation, f"You found all {len(HUNTED)} by what they do."),
 }

@@ -86,14 +86,14 @@ def query(answer: Any) -> str:
         raise CheckFailed(case="alarms", problem=problem)
     if chosen["detection_max_ms"] > LATEST_MS:
         raise CheckFailed(case="late", problem=f"{name}: {chosen['detection_max_ms']:,} ms at the latest.")
-    fit = [row for row in settings.values() if _is_within_bounds(row)]
-    if chosen["beats_a_second"] > min(row["beats_a_second"] for row in fit):
+    fit = [
+        row["beats_a_second"]
+        for row in settings.values()
+        if row["false_expiries_an_hour"] < MAX_ALARMS and row["detection_max_ms"] <= LATEST_MS
+    ]
+    if chosen["beats_a_second"] > min(fit):
         raise CheckFailed(case="costs", problem=f"{name}: {chosen['beats_a_second']:,.0f} beats a second.")
     return f"{name}: {chosen['beats_a_second']:,.0f} beats a second arrive."
-
-
-def _is_within_bounds(row: dict[str, Any]) -> bool:
-    return bool(row["false_expiries_an_hour"] < MAX_ALARMS and row["detection_max_ms"] <= LATEST_MS)
 
 
 CHECKS = {"12-law": law, "12-sweep": sweep, "12-query": query}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rmqlab.rules import Held, Rules, Table
 
 SOUND = DEFAULT_RULES
+FUNCTIONS = [one.name for one in fields(SOUND) if callable(getattr(SOUND, one.name))]  # names of the rules
 
 
 class HiddenRule:
@@ -91,5 +92,4 @@ def broken(name: str) -> Rules:
     if name not in WRONG:
         raise BadInput(f"no broken rules {name!r}{did_you_mean(name, WRONG)}; there are: {', '.join(sorted(WRONG))}")
     wrong = SOUND.replace(**WRONG[name])
-    callables = {one.name: rule for one in fields(wrong) if callable(rule := getattr(wrong, one.name))}
-    return wrong.replace(**{field: HiddenRule(rule) for field, rule in callables.items()})
+    return wrong.replace(**{field: HiddenRule(getattr(wrong, field)) for field in FUNCTIONS})

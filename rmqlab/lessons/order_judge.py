@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lessons.answers import in_a_sentence
 from rmqlab.lessons.check import THEIRS, CheckFailed
+from rmqlab.lessons.mutants import FUNCTIONS
 from rmqlab.lessons.rule_cases import in_words
 from rmqlab.lessons.rule_judge import kinds_of, must_agree_in_cases, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -58,11 +59,7 @@ def must_hold_in_every_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted =
         CheckFailed: an order breaks it; its picture is the shortest one.
         ValueError: there are more orders than ``BUDGET`` runs can try; the text says so.
     """
-    mine = {
-        one.name: rule
-        for one in dataclasses.fields(rules)
-        if callable(rule := getattr(rules, one.name)) and rule != getattr(DEFAULT_RULES, one.name)
-    }
+    mine = {name: rule for name in FUNCTIONS if (rule := getattr(rules, name)) != getattr(DEFAULT_RULES, name)}
     for lab in labs:
         stopped: list[str] = []
         guarded = {name: _guarded(name, rule, stopped) for name, rule in mine.items()}

@@ -60,12 +60,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The rows in words: of which article, and which Java method it is; empty where there are none."""
         return explained(f" ({', '.join(self.rows)})").strip() if self.rows else ""
 
-    def lines(self) -> list[str]:
+    def __str__(self) -> str:
         """The question and its choices as text, without the answer."""
-        return [
-            self.question,
-            *(f"   {letter}) {one.text}" for letter, one in zip(LETTERS, self.choices, strict=False)),
-        ]
+        choices = (f"   {letter}) {one.text}" for letter, one in zip(LETTERS, self.choices, strict=False))
+        return "\n".join([self.question, *choices])
 
     def html(self) -> str:
         """The question and its choices; what is said of each choice is folded. Needs no script."""
@@ -104,11 +102,7 @@ class Quiz:
 
     def __repr__(self) -> str:
         """The questions and choices as text, without the answers."""
-        return "\n".join(
-            f"{number}. {line}" if at == 0 else line
-            for number, question in enumerate(self.questions, 1)
-            for at, line in enumerate(question.lines())
-        )
+        return "\n".join(f"{number}. {question}" for number, question in enumerate(self.questions, 1))
 
     def _repr_html_(self) -> str:
         return f"<ol>{''.join(f'<li>{question.html()}</li>' for question in self.questions)}</ol>"
