@@ -7,6 +7,7 @@ ordered by ``at`` (ms after the topics exist); a step starts late when the one b
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -182,18 +183,22 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
 def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
     """All scenarios of a JSON-lines file by the number of their line; raises as ``read_scenarios``."""
     path = Path(path)
-    text = read_text(path, "a file of scenarios, one JSON object a line")
+    return dict(_numbered(path.name, read_text(path, "a file of scenarios, one JSON object a line")))
+
+
+@lru_cache(maxsize=4)  # who runs scenarios of one file hundreds of times parses it once
+def _numbered(name: str, text: str) -> dict[int, Scenario]:
     scenarios: dict[int, Scenario] = {}
     seen: dict[str, int] = {}
     for number, line in lines_of(text):
-        scenario = parse_scenario(line, f"{path.name}, line {number}")
+        scenario = parse_scenario(line, f"{name}, line {number}")
         if scenario.id in seen:
             used = seen[scenario.id]
-            raise BadInput(f'{path.name}, line {number}: "id" {scenario.id!r} was used by line {used}; ids must differ')
+            raise BadInput(f'{name}, line {number}: "id" {scenario.id!r} was used by line {used}; ids must differ')
         seen[scenario.id] = number
         scenarios[number] = scenario
     if not scenarios:
-        raise BadInput(f"{path.name}: no scenario in it; one JSON object a line is expected")
+        raise BadInput(f"{name}: no scenario in it; one JSON object a line is expected")
     return scenarios
 
 
