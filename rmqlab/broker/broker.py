@@ -90,6 +90,7 @@ class Broker:
         self.filter_servers: Callable[[], list[str]] = list
         self.store_host = config.store_host
         self.timers = timers = Timers(now)
+        self.next_timer = timers.next_due
         self.broker2client = Broker2Client(timers)
 
         self.consumer_offset_manager = ConsumerOffsetManager(hooks)
@@ -243,10 +244,6 @@ class Broker:
     def _execute(self, pull: PullRequest) -> None:
         processor = self.pull_message_processor
         self.wake_up(partial(processor.execute_request_when_wakeup, pull.channel, pull.request))
-
-    def next_timer(self) -> int | None:
-        """Return when `run_timers` wants to be called next (epoch ms), None for never."""
-        return self.timers.next_due()
 
     def run_timers(self, now: int) -> None:
         """Run everything due at `now` or before, in the order of time and then of registration."""

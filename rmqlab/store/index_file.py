@@ -10,7 +10,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from rmqlab.store.index_service import IndexService, Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
+from rmqlab.store.index_service import Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
 from rmqlab.store.mapped_file_queue import SegmentError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def file_size(hash_slot_num: int, index_num: int) -> int:
     return _HEADER.size + hash_slot_num * _SLOT.size + index_num * _ENTRY.size
 
 
-class FileIndexService(IndexService):
+class FileIndexService:
     """The index in files. Messages wait in memory until `write` or a query puts their keys into a file.
 
     `file_number` names a new file: the time as yyyyMMddHHmmssSSS. After a crash (`last_exit_ok` False) the last file

@@ -11,7 +11,7 @@ from rmqlab.message.sysflag import TRANSACTION_MASK, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.store.log_walk import LogScan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.dispatch_request import DispatchRequest
@@ -45,33 +45,24 @@ def keys_of(request: DispatchRequest) -> Iterator[Key]:
             yield Key(key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
 
 
-class IndexService:
-    """The index of a store in memory: none is kept, since few ask. A query walks the commit log."""
+def query_log(commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
+    """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms), of a store in memory.
 
-    def __init__(self, commit_log: CommitLog) -> None:
-        self._commit_log = commit_log
-
-    def delete_expired_file(self, offset: int) -> None:
-        """Forget what lies below a commit log offset: nothing, here."""
-
-    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
-        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms).
-
-        Store times count in whole seconds since the first message, as an index file keeps them.
-        """
-        log = self._commit_log
-        requests = LogScan(log, check_crc=False).records() if log.config.message_index_enable else ()
-        keys = [key for request in requests for key in keys_of(request)]
-        if not keys:
-            return QueryOffsetResult()
-        first, last = keys[0].store_timestamp, keys[-1]
-        result = QueryOffsetResult([], last.store_timestamp, last.phy_offset)
-        wanted = key_hash(topic, key)
-        for one in reversed(keys) if overlaps(first, last.store_timestamp, begin, end) else ():
-            stored = first + seconds_since(first, one.store_timestamp) * 1000
-            if one.hashed == wanted and begin <= stored <= end and len(result.phy_offsets) < max_num:
-                result.phy_offsets.append(one.phy_offset)
-        return result
+    No index is kept there, since few ask: the log is read. Store times count in whole seconds since the first message,
+    as an index file keeps them.
+    """
+    requests = LogScan(commit_log, check_crc=False).records() if commit_log.config.message_index_enable else ()
+    keys = [key for request in requests for key in keys_of(request)]
+    if not keys:
+        return QueryOffsetResult()
+    first, last = keys[0].store_timestamp, keys[-1]
+    result = QueryOffsetResult([], last.store_timestamp, last.phy_offset)
+    wanted = key_hash(topic, key)
+    for one in reversed(keys) if overlaps(first, last.store_timestamp, begin, end) else ():
+        stored = first + seconds_since(first, one.store_timestamp) * 1000
+        if one.hashed == wanted and begin <= stored <= end and len(result.phy_offsets) < max_num:
+            result.phy_offsets.append(one.phy_offset)
+    return result
 
 
 def seconds_since(begin_timestamp: int, store_timestamp: int) -> int:
@@ -102,7 +93,13 @@ class QueryMessageResult:
 
 
 def query_message(
-    index: IndexService, commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int
+    query_offset: Callable[[str, str, int, int, int], QueryOffsetResult],
+    commit_log: CommitLog,
+    topic: str,
+    key: str,
+    max_num: int,
+    begin: int,
+    end: int,
 ) -> QueryMessageResult:
     """Find at most `max_num` (and `maxMsgsNumBatch`) messages stored from `begin` to `end` (epoch ms).
 
@@ -113,7 +110,7 @@ def query_message(
     last_query_time = end
     max_num = min(max_num, commit_log.config.max_msgs_num_batch)
     for _ in range(_TIMES):
-        found = index.query_offset(topic, key, max_num, begin, last_query_time)
+        found = query_offset(topic, key, max_num, begin, last_query_time)
         if not found.phy_offsets:
             break
         result.index_last_update_phyoffset = found.index_last_update_phyoffset

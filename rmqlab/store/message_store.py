@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
@@ -17,7 +17,7 @@ from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.dispatch_request import request_of_put
-from rmqlab.store.index_service import IndexService, query_message
+from rmqlab.store.index_service import query_log, query_message
 from rmqlab.store.log_walk import ReputMessageService
 from rmqlab.store.mapped_file_queue import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.queue_reader import QueueReader
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.index_file import FileIndexService
     from rmqlab.store.index_service import QueryMessageResult
     from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.queue_reader import GetMessageResult
@@ -71,7 +72,7 @@ class MessageStore:
         self.delay_levels = DelayLevels(config.message_delay_level)
         self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset, rules)
         self.consume_queue_table: dict[str, dict[int, ConsumeQueue]] = {}
-        self.index_service = IndexService(self.commit_log)
+        self.index_service: FileIndexService | None = None
         self.store_stats_service = StoreStatsService()
         self.running_flags = RunningFlags()
         self.reput_message_service = ReputMessageService(
@@ -210,7 +211,8 @@ class MessageStore:
             self.message_arriving(request)
 
     def _delete_expired_index(self, offset: int) -> None:
-        self.index_service.delete_expired_file(offset)
+        if self.index_service is not None:
+            self.index_service.delete_expired_file(offset)
 
     @cached_property
     def clean_service(self) -> CleanService:
@@ -307,7 +309,9 @@ class MessageStore:
 
     def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
         """Find messages by key or unique key, stored from `begin` to `end` (epoch ms); see `query_message`."""
-        return query_message(self.index_service, self.commit_log, topic, key, max_num, begin, end)
+        index = self.index_service
+        query_offset = partial(query_log, self.commit_log) if index is None else index.query_offset
+        return query_message(query_offset, self.commit_log, topic, key, max_num, begin, end)
 
 
 def _any_topic(_topic: str) -> bool:
