@@ -76,19 +76,13 @@ class ConsumeMessageService(ABC):
         self, messages: list[MessageExt], context: ConsumeConcurrentlyContext | ConsumeOrderlyContext
     ) -> Any:
         """What the listener says; None when it raised."""
-        consumer = self._consumer
-        called = [hook(messages) for hook in consumer.consume_hooks]
-        status, raised = None, False
+        status = None
         try:
             status = self._listener(messages, context)
         except Exception as error:  # noqa: BLE001 - whatever a listener raises means: later
-            consumer.observe_listener_error(messages, error)
-            raised = True
+            self._consumer.observe_listener_error(messages, error)
         if context.consume_ms > 0:
             await self._runtime.sleep(context.consume_ms)
-        for done in called:
-            if done is not None:
-                done(status, raised)
         return status
 
     async def _send_message_back(self, message: MessageExt, delay_level: int, broker_name: str) -> bool:

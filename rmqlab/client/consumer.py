@@ -24,9 +24,6 @@ from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 from rmqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from enum import Enum
-
     from rmqlab.client.client_config import ConsumerConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import OffsetStore
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
     from rmqlab.client.results import PullResult
     from rmqlab.message.message import MessageExt, MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
-
-    ConsumeMessageHook = Callable[[list[MessageExt]], Callable[[Enum | None, bool], None] | None]
 
 
 HALF_AN_HOUR = 30 * 60 * 1_000
@@ -45,8 +40,7 @@ class MQConsumer(ABC):
     """A member of a consumer group on the instance of its client id.
 
     `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
-    `process_queue_table`: {queue: what is held of it}, for the queues that are ours. A hook of `consume_hooks` is
-    called before the listener; what it gives is called after it, with its answer and whether it raised.
+    `process_queue_table`: {queue: what is held of it}, for the queues that are ours.
     """
 
     kind: str
@@ -64,7 +58,6 @@ class MQConsumer(ABC):
         self.subscription_inner: dict[str, SubscriptionData] = {}
         self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
-        self.consume_hooks: list[ConsumeMessageHook] = []
         self.offset_store: OffsetStore
         if config.message_model is MessageModel.BROADCASTING:
             self.offset_store = LocalFileOffsetStore(instance, group)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ProducerConfig, ServiceState
@@ -15,10 +14,8 @@ from rmqlab.client.client_error import (
     check_producer_group,
     suggest_todo,
 )
-from rmqlab.client.results import SendResult
 from rmqlab.client.topic_routes import TopicPublishInfo
 from rmqlab.message.java import parse_boolean, parse_int
-from rmqlab.message.message import Message
 from rmqlab.message.properties import (
     PROPERTY_MAX_RECONSUME_TIMES,
     PROPERTY_RECONSUME_TIME,
@@ -36,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.client.results import SendResult
+    from rmqlab.message.message import Message, MessageQueue
 
     Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
 
@@ -52,22 +50,8 @@ _TRY_AGAIN = frozenset(
 )
 
 
-@dataclass(slots=True)
-class SentMessage:
-    """A message that a broker took: `body` as it travelled, the broker's address, when (epoch ms) it left."""
-
-    message: Message
-    body: bytes
-    addr: str
-    result: SendResult
-    began: int
-
-
 class DefaultMQProducer:
-    """A producer of one group. `topic_publish_info_table` holds what is known of each topic sent to.
-
-    `send_hooks` hear of each message that a broker took.
-    """
+    """A producer of one group. `topic_publish_info_table` holds what is known of each topic sent to."""
 
     def __init__(self, group: str, instance: MQClientInstance, config: ProducerConfig | None = None) -> None:
         """A producer that has not started, on the instance of its client id."""
@@ -76,7 +60,6 @@ class DefaultMQProducer:
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
         self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
-        self.send_hooks: list[Callable[[SentMessage], None]] = []
 
     # ---- life
 
@@ -195,11 +178,7 @@ class DefaultMQProducer:
         addr, body, header = await self.prepare(message, queue)
         if timeout_ms < self.instance.runtime.now() - begin:
             raise RemotingTooMuchRequestError("sendKernelImpl call timeout")
-        began = self.instance.runtime.now()
-        result = await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
-        for hook in self.send_hooks:
-            hook(SentMessage(message, body, addr, result, began))
-        return result
+        return await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
 
     async def prepare(self, message: Message, queue: MessageQueue) -> tuple[str, bytes, SendMessageRequestHeaderV2]:
         """What a send to `queue` needs: the broker's address, the body as it travels, the header.

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError, check_message
-from rmqlab.client.producer import SentMessage
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
 from tests.proof.clients.picked_send import queue_picked
 
@@ -102,7 +101,7 @@ class AsyncSend:
         producer, instance = self._producer, self._producer.instance
         addr, body, header = await producer.prepare(message, queue)
         broker = queue.broker_name
-        tried, started = 0, instance.runtime.now()
+        tried = 0
         while True:
             begin = instance.runtime.now()
             failure: Exception
@@ -122,8 +121,6 @@ class AsyncSend:
                 failure = MQClientError(f"wait response timeout {timeout_ms}ms")
                 timeout_ms -= instance.runtime.now() - begin
             else:
-                for hook in producer.send_hooks:
-                    hook(SentMessage(message, body, addr, result, started))
                 self._succeeded(result)
                 return None
             tried += 1

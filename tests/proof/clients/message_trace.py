@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.client.results import SendStatus
+from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import (
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from enum import Enum
 
-    from rmqlab.client.producer import DefaultMQProducer, SentMessage
+    from rmqlab.client.producer import DefaultMQProducer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
-    from rmqlab.client.results import SendResult
+    from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 
 BATCH, QUEUE, GATHER_MS, TIMEOUT_MS = 100, 1_024, 5, 5_000
 MAX_MESSAGE_SIZE = 118_000  # of the trace producer; a buffer that reaches it is sent
@@ -155,6 +154,16 @@ class _Context(NamedTuple):
     keys: list[str]
 
 
+class SentMessage(NamedTuple):
+    """A message that a broker took: `body` as it travelled, the broker's address, when (epoch ms) it left."""
+
+    message: Message
+    body: bytes
+    addr: str
+    result: SendResult
+    began: int
+
+
 class TraceDispatcher:
     """Gathers what happened and sends it to the trace topic, in batches, beside everything else.
 
@@ -175,12 +184,41 @@ class TraceDispatcher:
     # ---- what is told
 
     def trace_producer(self, producer: DefaultMQProducer) -> None:
-        """Note what a producer sends."""
-        producer.send_hooks.append(partial(self._sent, producer.group))
+        """Note which of its single messages a broker took."""
+        api, now = producer.instance.api, self._runtime.now
+        send = api.send_message
+
+        async def send_message(
+            addr: str,
+            broker_name: str,
+            message: Message,
+            body: bytes,
+            header: SendMessageRequestHeaderV2,
+            timeout_ms: int,
+        ) -> SendResult:
+            began = now()
+            result = await send(addr, broker_name, message, body, header, timeout_ms)
+            if header.producer_group == producer.group and not header.batch:
+                self._sent(producer.group, SentMessage(message, body, addr, result, began))
+            return result
+
+        api.send_message = send_message  # type: ignore[method-assign]
 
     def trace_consumer(self, consumer: DefaultMQPushConsumer) -> None:
-        """Note what the listener of a consumer gets, and how it ends."""
-        consumer.consume_hooks.append(partial(self._consuming, consumer))
+        """Note what the listener of a consumer that has not started gets, and how it ends."""
+        listener: Any = consumer.listener
+
+        def listen(messages: list[MessageExt], context: Any) -> Any:
+            consumed = self._consuming(consumer, messages) or (lambda *_, **__: None)
+            try:
+                status = listener(messages, context)
+            except Exception:
+                consumed(None, raised=True)
+                raise
+            consumed(status, raised=False)
+            return status
+
+        consumer.listener = listen
 
     def _sent(self, group: str, sent: SentMessage) -> None:
         """A broker took a message; nothing is noted when it wants no trace."""
@@ -206,9 +244,7 @@ class TraceDispatcher:
         place = message.topic + FIELD + result.region_id
         self._append(_Context(place, encode(entry), _keys(result.msg_id, message.keys)))
 
-    def _consuming(
-        self, consumer: DefaultMQPushConsumer, messages: list[MessageExt]
-    ) -> Callable[[Enum | None, bool], None] | None:
+    def _consuming(self, consumer: DefaultMQPushConsumer, messages: list[MessageExt]) -> Callable[..., None] | None:
         """A listener is about to be called; gives what is called after it, None when no message is traced."""
         traced = [message for message in messages if message.properties.get(PROPERTY_TRACE_SWITCH) != "false"]
         if not traced:
@@ -224,7 +260,7 @@ class TraceDispatcher:
         ]
         self._append(_Context(place, "".join(map(encode, before)), keys))
 
-        def consumed(status: Enum | None, raised: bool) -> None:
+        def consumed(status: Enum | None, *, raised: bool) -> None:
             now = self._runtime.now()
             cost, slow = (now - began) // len(messages), now - began >= CONSUME_TIMEOUT
             code, success = return_code(status, raised=raised, slow=slow), status in SUCCESSES
