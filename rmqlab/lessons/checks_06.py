@@ -54,7 +54,7 @@ def is_expired(answer: Any) -> str:
     try:
         must_be_like("is_expired", answer, [_gone()], _forgotten_in_time)
     except CheckFailed as failed:
-        if not failed.hint:  # a case by hand
+        if not failed.hint and "gives" in failed.problem:  # a case by hand, and the function did not stop
             failed.picture = _picture(DEFAULT_RULES.replace(is_expired=answer), gone="gives False" in failed.problem)
         raise
     return "It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes."
