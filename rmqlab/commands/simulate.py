@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import check_target, replace_file, text_stream, write_json, write_result
+from rmqlab.checkout import folder
+from rmqlab.commands.output import check_target, replace_file, write_result
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.link import Link, digest
@@ -17,7 +18,6 @@ from rmqlab.lab.run import run_lines
 from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
-from rmqlab.search.explorer.recorded_outcomes import SEEDS, RecordedVerdict, compare
 from rmqlab.search.explorer.timings import chosen_times
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="instead: compare each scenario (of the set) with the recorded set DIR; 1 if an outcome is not reached",
     )
-    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="K", help=f"seeded runs to compare with ({SEEDS})")
+    parser.add_argument("--seeds", type=int, default=40, metavar="K", help="seeded runs to compare with (40)")
     parser.add_argument(
         "--gauges",
         type=int,
@@ -87,7 +87,10 @@ def run(args: Namespace) -> int:
     Nothing is written when none runs. Raise `BadInput` for a file that is malformed.
     """
     if args.compare is not None:
-        return _compare(args)
+        folder("tests")
+        # a recorded set with events is a proof, and so is what compares it: both lie in a checkout
+        status: int = import_module("tests.proof.recorded_outcomes").run(args)
+        return status
     if args.scenarios is None and args.link is None:
         raise BadInput("name a file of scenarios, a playground's link with --link, or a recorded set with --compare")
     if args.gauges is not None and args.gauges < 1:
@@ -156,30 +159,3 @@ def _linked(args: Namespace) -> int:
 
 def _refused(scenario: Scenario, refusal: str) -> str:
     return json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n"
-
-
-def _compare(args: Namespace) -> int:
-    if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
-        raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
-    if args.link is not None:
-        raise BadInput("--compare compares the scenarios of a set: no --link with it")
-    if args.gauges is not None:
-        raise BadInput("--gauges has no place in a comparison: recordings have no gauges")
-    if args.seeds < 1:
-        raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
-    out = text_stream(args)
-    path = args.scenarios or args.compare / "scenarios.jsonl"
-    scenarios = named_scenarios(path, args.id).values()
-    cluster = read_cluster_config(args.conf) if args.conf else None
-    results = []
-    for result in compare(args.compare, scenarios, seeds=args.seeds, cluster=cluster):
-        results.append(result)
-        print(f"{result.scenario_id:<20} {result.text()}", file=out, flush=True)
-    count = Counter(result.verdict for result in results)
-    print(
-        f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in RecordedVerdict)}", file=out
-    )
-    write_json({result.scenario_id: result.as_json() for result in results}, args.json)
-    if count[RecordedVerdict.NOT_REACHED]:
-        return 1
-    return 2 if count[RecordedVerdict.REFUSED] else 0

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.search.explorer.recorded_outcomes import PATIENCE, SEEDS
+from tests.proof.recorded_outcomes import PATIENCE, SEEDS
 
 pytestmark = pytest.mark.slow
 

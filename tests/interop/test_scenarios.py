@@ -19,7 +19,7 @@ from rmqlab.lab.scenario import read_scenarios
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare
+from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
 # Short ones in which nothing is sent before the group has settled, so that a busy machine ends them alike.

@@ -12,8 +12,8 @@ from rmqlab.lab.run import recorded_events
 from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser, Timing
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare, survey
 from rmqlab.search.explorer.timings import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser
+from tests.proof.recorded_outcomes import RecordedVerdict, compare, survey
 
 pytestmark = pytest.mark.slow
 

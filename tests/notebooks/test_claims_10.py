@@ -14,10 +14,10 @@ from rmqlab.lab.cluster import settings_beside
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.search.explorer.recorded_outcomes import RecordedVerdict, compare
 from tests.lab.recorded_races import SETS as RACES
 from tests.lab.recorded_races import recorded_races
 from tests.lab.recorded_runs import GOLDEN, ended_alike, recorded
+from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
 LESSON = "10_real_broker"
 SCENARIO, FROZEN = "p-article-000", "p-freeze-067"

@@ -9,10 +9,10 @@ from rmqlab.checkout import folder
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay_recording
 from rmqlab.lab.scenario import read_scenarios
-from rmqlab.search.explorer.recorded_outcomes import survey
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import timed
 from tests.proof.conform.conformance import conform
+from tests.proof.recorded_outcomes import survey
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,19 +8,23 @@ one: who consumed what, and the committed offsets. Else the recorded outcome mus
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import ClusterConfig, settings_beside
+from rmqlab.lab.cluster import ClusterConfig, read_cluster_config, settings_beside
 from rmqlab.lab.run import Outcome, recorded_events
 from rmqlab.lab.scenario import Scenario, read_scenarios, refusal_of
+from rmqlab.lab.scenario_inputs import named_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
@@ -174,3 +178,35 @@ def compare(
             continue
         result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster)
         yield RecordedComparison(scenario.id, recorded, result)
+
+
+def run(args: Namespace) -> int:
+    """`simulate --compare DIR`: print a line for each scenario; return 1 if an outcome is not reached, 2 if refused.
+
+    Raises:
+        BadInput: an option that a comparison cannot have, or a set that cannot be compared.
+    """
+    if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
+        raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
+    if args.link is not None:
+        raise BadInput("--compare compares the scenarios of a set: no --link with it")
+    if args.gauges is not None:
+        raise BadInput("--gauges has no place in a comparison: recordings have no gauges")
+    if args.seeds < 1:
+        raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
+    out = text_stream(args)
+    path = args.scenarios or args.compare / "scenarios.jsonl"
+    scenarios = named_scenarios(path, args.id).values()
+    cluster = read_cluster_config(args.conf) if args.conf else None
+    results = []
+    for result in compare(args.compare, scenarios, seeds=args.seeds, cluster=cluster):
+        results.append(result)
+        print(f"{result.scenario_id:<20} {result.text()}", file=out, flush=True)
+    count = Counter(result.verdict for result in results)
+    print(
+        f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in RecordedVerdict)}", file=out
+    )
+    write_json({result.scenario_id: result.as_json() for result in results}, args.json)
+    if count[RecordedVerdict.NOT_REACHED]:
+        return 1
+    return 2 if count[RecordedVerdict.REFUSED] else 0
