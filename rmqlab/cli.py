@@ -128,7 +128,7 @@ def _quiet_interrupt() -> Iterator[None]:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """The parser of a verb's arguments, with its help as `--help` prints it."""
-    from rmqlab.commands.formats import FORMATS, add_example
+    from rmqlab.commands.arguments import FORMATS, add_example
 
     module = import_module(f"{VERBS[verb].package}.{verb}")
     parser = argparse.ArgumentParser(

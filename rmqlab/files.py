@@ -48,18 +48,16 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def json_lines(
-    text: str, name: object, *, refusal: type[BadInput] = BadInput, wanted: str = "one JSON object a line is"
-) -> Iterator[tuple[int, Any]]:
+def json_lines(text: str, name: object, *, wanted: str = "one JSON object a line is") -> Iterator[tuple[int, Any]]:
     """Yield the values of a JSON-lines text, each with the number of its line.
 
-    A line that is not JSON raises `refusal`: the text names it ("NAME, line 1") and says what is `wanted`.
+    A line that is not JSON raises `BadInput`: the text names it ("NAME, line 1") and says what is `wanted`.
     """
     for number, line in lines_of(text):
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise refusal(f"{name}, line {number}: not JSON ({error}); {wanted} needed") from error
+            raise BadInput(f"{name}, line {number}: not JSON ({error}); {wanted} needed") from error
         yield number, value
 
 

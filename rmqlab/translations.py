@@ -16,7 +16,7 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 # What a text is taken apart at when no entry is the whole of it, and what joins its parts in Chinese.
 _SENTENCE = r"(?<=\S[.!?]) (?=\S)"
 _LINES = (("\n", "\n"),)
-MOST_SENTENCES = 4  # of one entry
+MAX_SENTENCES = 4  # of one entry
 ONE_WORD = {"count", "quoted"}  # a value of these names is one word
 _PARTS = (("; ", "；"), (": ", "："), (", ", "，"), (" · ", " · "), (" and ", " 和 "))
 _BREAK = re.compile(rf"\n|{_SENTENCE}")
@@ -126,7 +126,7 @@ class Words:
             return self._by_parts(text, _LINES)
         left, told, parts = re.split(_SENTENCE, text), [], []
         while left:
-            runs = [" ".join(left[:count]) for count in range(min(len(left), MOST_SENTENCES), 0, -1)]
+            runs = [" ".join(left[:count]) for count in range(min(len(left), MAX_SENTENCES), 0, -1)]
             known = (
                 self._entries.get(run) or self._by_template(run, len(runs) - at - 1) for at, run in enumerate(runs)
             )

@@ -1,9 +1,26 @@
-"""Values that arguments of several verbs have, as `type=` of argparse: it names the option and exits with 2."""
+"""Arguments of several verbs: a time in seconds, and `--example`, which prints a complete file of a verb's format."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+import argparse
+import re
+import sys
 from math import inf
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.checkout import carried
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+FORMATS = {
+    "simulate": "scenario",
+    "explore": "scenario",
+    "lint": "members",
+    "audit": "subscriptions",
+}
+"""Verb to the format of its file."""
+_FENCE = re.compile(r"^```json\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
 def seconds(text: str) -> float:
@@ -20,5 +37,35 @@ def seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < inf:
-        raise ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted")
+        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted")
     return value
+
+
+def parts(name: str) -> tuple[str, str, str]:
+    """What stands before the example in the page of a format, the example, and what follows."""
+    text = (carried("formats") / f"{name}.md").read_text(encoding="utf-8")
+    about, example, fields = _FENCE.split(text, maxsplit=1)
+    return about, example, fields
+
+
+class PrintExample(argparse.Action):
+    """Print the example on standard output, what its fields mean on standard error, and end."""
+
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        """Print and end."""
+        name = str(self.const)
+        about, lines, fields = parts(name)
+        print(about.rstrip() + "\n" + fields.rstrip(), file=sys.stderr, flush=True)
+        sys.stdout.write(lines)
+        parser.exit(0)
+
+
+def add_example(parser: ArgumentParser, verb: str) -> None:
+    """Declare `--example` for a verb that reads a file."""
+    parser.add_argument(
+        "--example",
+        action=PrintExample,
+        nargs=0,
+        const=FORMATS[verb],
+        help=f"print a complete file of its format, {FORMATS[verb]}, and what the fields mean",
+    )

@@ -97,11 +97,10 @@ def only_json(target: str | None) -> Iterator[None]:
         _results = None
 
 
-def check_target(path: Path | None, option: str | None = None) -> None:
+def check_target(path: Path | None, option: str) -> None:
     """Before long work: raise `BadInput` if the folder in which `path` shall be made is not there."""
     if path is not None and not path.absolute().parent.is_dir():
-        what = f"{option} {path}" if option else str(path)
-        raise BadInput(f"{what}: there is no folder {path.absolute().parent}; make it first")
+        raise BadInput(f"{option} {path}: there is no folder {path.absolute().parent}; make it first")
 
 
 def make_folder(path: Path | None, option: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.runtime.serve_config import ServeConfig
     from rmqlab.runtime.teller import Teller
 
-MOST_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
+MAX_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -192,7 +192,7 @@ async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> N
     while True:
         await asyncio.sleep(seconds)
         now = epoch_ms()
-        for gauge in gauges(broker, now, flips, most=MOST_LOOKED_AT):
+        for gauge in gauges(broker, now, flips, most=MAX_LOOKED_AT):
             lines.tell(json.dumps({"t": now, **gauge.columns()}))
 
 

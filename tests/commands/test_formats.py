@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rmqlab.cli import main
-from rmqlab.commands.formats import FORMATS, parts
+from rmqlab.commands.arguments import FORMATS, parts
 from rmqlab.errors import BadInput
 from rmqlab.lab import scenario as scenarios
 from rmqlab.search.lint.members import GROUP_FIELDS, MEMBER_FIELDS

@@ -16,10 +16,10 @@ from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 pytestmark = pytest.mark.slow
 
 # Of the losses that events and frames tell, the frames alone tell this share at least.
-LEAST = {"base": 0.9, "base-2": 0.9, "lite": 0.3, "bitmap": 1, "noprop": 1}
+MIN_SHARE = {"base": 0.9, "base-2": 0.9, "lite": 0.3, "bitmap": 1, "noprop": 1}
 
 
-@pytest.fixture(params=list(LEAST))
+@pytest.fixture(params=list(MIN_SHARE))
 def recorded(request, golden, tmp_path):
     """A recorded set, and a copy of its frames alone, as a tap leaves them."""
     folder, bare = golden / "broker-4.8.0" / request.param, tmp_path / "tap"
@@ -73,7 +73,7 @@ def test_losses_that_frames_alone_tell_are_losses_with_the_events_too(recorded):
             passed.add(place)
     assert alone.items() <= with_events.items()
     assert set(with_events) - set(alone) <= passed
-    assert len(alone) >= len(with_events) * LEAST[folder.name]
+    assert len(alone) >= len(with_events) * MIN_SHARE[folder.name]
 
 
 def test_frames_that_tell_nothing_and_what_does_not_fit_are_refused(golden, tmp_path, capsys):

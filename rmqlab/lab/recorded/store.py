@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.run import EVENTS
 from rmqlab.runtime.store_folder import StoreFolder
-from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,12 +91,6 @@ def _wrong(path: Path) -> str:
     if inside:
         return f"{path}: no store directory, but in it are some: {', '.join(inside[:8])}; name one of them"
     return f"{path}: no store directory, since it has no folder {LOG!r}, and no {PACKED}"
-
-
-# Files as small as those of the recordings.
-SMALL_FILES = MessageStoreConfig(
-    mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=1_000 * CQ_STORE_UNIT_SIZE
-)
 
 
 def write_store(broker: Broker, folder: Path) -> Path:
