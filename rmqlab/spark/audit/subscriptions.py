@@ -135,7 +135,7 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if not files:
         raise BadInput(f"{path}: a folder without *.jsonl; name one with events, or a file")
     for file in files:
-        for number, value in values_of(_text(file), file, refusal=BadInput):
+        for number, value in values_of(_text(file), file):
             place = f"{file}, line {number}"
             if not isinstance(value, dict):
                 raise BadInput(f"{place}: one JSON object a line is needed")
