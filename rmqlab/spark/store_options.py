@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMIT_LOG: Final = "commitlog"
 TABLES: Final = (COMMIT_LOG, *SCHEMAS)
 _PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
-_LEAST_SPLIT: Final = 64 << 20
+_MIN_SPLIT: Final = 64 << 20
 _MIN_PARTITIONS: Final = 4
 
 
@@ -80,7 +80,7 @@ class Options:
 
     def split_size(self, total: int) -> int:
         """Return about how many bytes a task should read of `total`."""
-        return self.split_bytes or max(_LEAST_SPLIT, -(-total // _MIN_PARTITIONS))
+        return self.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
 
     def log_reader(self) -> LogReader:
         """Return what reads the commit log."""

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rmqlab.spark.audit.subscriptions import Key
 
 _SPLIT: Final = 256 << 20
-_LEAST_SPLIT: Final = 1 << 20
+_MIN_SPLIT: Final = 1 << 20
 NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
 
 
@@ -102,7 +102,7 @@ class Audit:
         self._telling = evidence_topics(self._known_topics, self.options.trace_topic)
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
-        split = self.options.split_bytes or max(_LEAST_SPLIT, min(_SPLIT * 4, -(-total // 8)))
+        split = self.options.split_bytes or max(_MIN_SPLIT, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
         retried = {
             (topic, queue): offset

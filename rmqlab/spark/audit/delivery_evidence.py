@@ -60,7 +60,7 @@ def read_evidence(
     `retried` has the committed offsets of retry topics, by topic and queue. A record that was sent back, and that such
     an offset is past, was consumed again: if that failed, another record behind it says so.
     """
-    wanted = RecordFilter(topics=tuple(topics), body_topics=(trace_topic,))
+    wanted = RecordFilter(topics=tuple(topics))
     for batch in LogReader(_COLUMNS, wanted, check_crc=False).read(part):
         rows: list[_Row] = []
         columns = (one.to_pylist() for one in batch.columns)

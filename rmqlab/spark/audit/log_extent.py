@@ -88,7 +88,7 @@ def _written(file: LogFile) -> int:
         return end_of_data(stream.fileno(), file.size)
 
 
-_MOST_NAMES: Final = 12
+_MAX_NAMES: Final = 12
 
 
 def is_audited(group: str, topic: str) -> bool:
@@ -147,5 +147,5 @@ def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -
 def _some(names: Iterable[str]) -> str:
     """The first names, and how many more there are."""
     found = sorted(names)
-    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-    return ", ".join(found[:_MOST_NAMES]) + more or "none"
+    more = f" and {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else ""
+    return ", ".join(found[:_MAX_NAMES]) + more or "none"

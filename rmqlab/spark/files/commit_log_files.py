@@ -245,7 +245,7 @@ def _gap(
 
 
 def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
-    return at + kernel.LEAST <= len(data) and bool(kernel.check(data, at, len(data), base) == 0)
+    return at + kernel.MIN_SIZE <= len(data) and bool(kernel.check(data, at, len(data), base) == 0)
 
 
 def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, end: int, base: int) -> int | None:

@@ -81,16 +81,12 @@ PROPERTY_PREFIX: Final = "property:"
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records are wanted: topics and queues (empty: all), store times in epoch ms, both ends included.
-
-    Bodies are those of `body_topics` alone, unless that is empty; the others' are empty.
-    """
+    """Which records are wanted: topics and queues (empty: all), store times in epoch ms, both ends included."""
 
     topics: tuple[str, ...] = ()
     queues: tuple[int, ...] = ()
     since: int = LONG_MIN
     until: int = LONG_MAX
-    body_topics: tuple[str, ...] = ()
 
 
 class RecordWalk:
@@ -122,7 +118,6 @@ class RecordWalk:
             *names,
             _heads(*names),
             *_joined(wanted.topics),
-            *_joined(wanted.body_topics),
             np.array(wanted.queues, np.int64),
             wanted.since,
             wanted.until,
@@ -143,7 +138,7 @@ class RecordWalk:
         """Return empty columns. Arrow takes the memory over, so each batch has its own."""
         want = self._wanted.want
         # No more than fits a small range: touching memory for nothing costs more than reading it.
-        rows = min(rows, span // kernel.LEAST + 2)
+        rows = min(rows, span // kernel.MIN_SIZE + 2)
         texts = kernel.FIRST_PROPERTY + len(self.names)
         room = rows * _TEXT_A_ROW * (4 if want & kernel.WANT_TEXT else 1) + 2 * kernel.ROOM
         has_map = bool(want & kernel.WANT_MAP)
@@ -223,15 +218,8 @@ def _texts(
 def _hosts(kind: int) -> Callable[[kernel.Columns, int], pa.Array]:
     def make(buffers: kernel.Columns, rows: int) -> pa.Array:
         raw = buffers.text(kind)[: 21 * rows].reshape(rows, 21)
-        if (raw[:, 20] == 4).all():
-            # address and port of version 4 are 8 bytes: numbers are told apart far sooner than texts
-            short = np.concatenate((raw[:, :4], raw[:, 16:20]), axis=1).view(np.uint64).ravel()
-            coded = pa.array(short).dictionary_encode()
-            found = [one.as_py().to_bytes(8, "little") for one in coded.dictionary]
-            hosts = [_host(one[:4].ljust(16, b"\0") + one[4:] + b"\4") for one in found]
-        else:
-            coded = pa.array(np.ascontiguousarray(raw).view("V21").ravel().tolist(), pa.binary(21)).dictionary_encode()
-            hosts = [_host(one) for one in coded.dictionary.to_pylist()]
+        coded = pa.Array.from_buffers(pa.binary(21), rows, [None, pa.py_buffer(raw)]).dictionary_encode()
+        hosts = [_host(one) for one in coded.dictionary.to_pylist()]
         return pa.array(hosts, pa.string()).take(coded.indices)
 
     return make
@@ -280,7 +268,7 @@ def _bodies(buffers: kernel.Columns, rows: int, notes: list[str | None]) -> pa.A
         return array
     bodies = array.to_pylist()
     for row in compressed:
-        if not bodies[row]:  # not among the topics whose bodies are wanted
+        if not bodies[row]:
             continue
         try:
             bodies[row] = uncompress(bodies[row])

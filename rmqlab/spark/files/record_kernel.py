@@ -44,7 +44,7 @@ WANT_TEXT, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST
     1 << bit for bit in range(8)
 )
 
-LEAST: Final = message_length(0, 0, 0, 0)
+MIN_SIZE: Final = message_length(0, 0, 0, 0)
 """Bytes of the smallest record."""
 _LAYOUT: Final = LAYOUTS[4, 4]
 _BODY_AT: Final = _LAYOUT.size
@@ -64,7 +64,7 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
     if int_at(data, at + _MAGIC_AT) != MESSAGE_MAGIC_CODE:
         return MAGIC
     size = int64(int_at(data, at))
-    if size < LEAST:
+    if size < MIN_SIZE:
         return SIZE
     if at + size > end:
         return CUT
@@ -72,17 +72,17 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
         return PLACE
     flags = int_at(data, at + _SYS_FLAG_AT)
     hosts = (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
-    if size < LEAST + hosts:
+    if size < MIN_SIZE + hosts:
         return LENGTHS
     body = int64(int_at(data, at + _LENGTH_AT + hosts))
-    if body < 0 or body > size - LEAST - hosts:
+    if body < 0 or body > size - MIN_SIZE - hosts:
         return LENGTHS
     topic_at = at + _BODY_AT + hosts + body
     topic = int64(data[topic_at])
-    if topic > 127 or LEAST + hosts + body + topic > size:
+    if topic > 127 or MIN_SIZE + hosts + body + topic > size:
         return LENGTHS
     properties = (int64(data[topic_at + 1 + topic]) << 8) | int64(data[topic_at + 2 + topic])
-    if properties > 32767 or LEAST + hosts + body + topic + properties != size:
+    if properties > 32767 or MIN_SIZE + hosts + body + topic + properties != size:
         return LENGTHS
     return 0
 
@@ -91,7 +91,7 @@ class Wanted(NamedTuple):
     """What is wanted of which records. Texts lie one behind the other in an array, with another of their ends.
 
     `want` has the bits `WANT_*`; `names` are those of properties, `heads` the first 8 bytes of each as a number and
-    which of its bits count. No `topics`, `queues` or `body_topics`: all. `since` and `until` are store times.
+    which of its bits count. No `topics` or `queues`: all. `since` and `until` are store times.
     """
 
     want: int
@@ -100,8 +100,6 @@ class Wanted(NamedTuple):
     heads: Any
     topics: Any
     topic_ends: Any
-    body_topics: Any
-    body_topic_ends: Any
     queues: Any
     since: int
     until: int
@@ -142,7 +140,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
     Places are bytes within the file `data`, whose first byte has the commit log offset `base`. Returns the number of
     rows, the place reached, how the walk ended (`DONE` ... `BIG`), and for `BAD` the reason, for `BIG` the body's size.
     """
-    want, names, name_ends, heads, topics, topic_ends, body_topics, body_topic_ends, queues, since, until = wanted
+    want, names, name_ends, heads, topics, topic_ends, queues, since, until = wanted
     ints, longs, damaged, texts, ends, found, items, item_ends, list_ends, bodies, body_ends = columns
     rows, room, count = 0, ints.shape[1], 0
     size_of_file = data.shape[0]
@@ -160,7 +158,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             return rows, at, BAD, CUT
         wrong = MAGIC
         if int_at(data, at + _MAGIC_AT) == MESSAGE_MAGIC_CODE:
-            wrong = CUT if at + LEAST > size_of_file else check(data, at, size_of_file, base)
+            wrong = CUT if at + MIN_SIZE > size_of_file else check(data, at, size_of_file, base)
         if wrong != 0:
             magic = int_at(data, at + _MAGIC_AT)
             if magic == BLANK_MAGIC_CODE:
@@ -197,13 +195,6 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             at += size
             continue
         kept = body if want & WANT_BODY else 0
-        if kept and body_topic_ends.shape[0] > 0:
-            begin, keep = 0, False
-            for index in range(body_topic_ends.shape[0]):
-                keep = keep or is_same(data, topic_at, topic, body_topics, begin, body_topic_ends[index])
-                begin = body_topic_ends[index]
-            if not keep:
-                kept = 0
         if body_used + kept > bodies.shape[0]:
             return rows, at, FULL if rows else BIG, kept
         # No text of a record is longer than what is not its body.

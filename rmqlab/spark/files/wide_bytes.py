@@ -163,22 +163,10 @@ def body_crc_of(data: Any, at: int, length: int, tables: Any) -> Any:
     value = np.uint32(0xFFFFFFFF)
     place, end = uint64(at), uint64(at + length)
     while place + uint64(8) <= end:
-        value ^= (
-            np.uint32(data[place])
-            | (np.uint32(data[place + uint64(1)]) << np.uint32(8))
-            | (np.uint32(data[place + uint64(2)]) << np.uint32(16))
-            | (np.uint32(data[place + uint64(3)]) << np.uint32(24))
-        )
-        value = (
-            tables[7, value & np.uint32(0xFF)]
-            ^ tables[6, (value >> np.uint32(8)) & np.uint32(0xFF)]
-            ^ tables[5, (value >> np.uint32(16)) & np.uint32(0xFF)]
-            ^ tables[4, value >> np.uint32(24)]
-            ^ tables[3, data[place + uint64(4)]]
-            ^ tables[2, data[place + uint64(5)]]
-            ^ tables[1, data[place + uint64(6)]]
-            ^ tables[0, data[place + uint64(7)]]
-        )
+        word = word_at(data, place) ^ uint64(value)
+        value = np.uint32(0)
+        for lane in range(8):
+            value ^= tables[7 - lane, (word >> uint64(8 * lane)) & uint64(0xFF)]
         place += uint64(8)
     while place < end:
         value = tables[0, (value ^ np.uint32(data[place])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
