@@ -41,10 +41,26 @@ _ADDRESS: Final = re.compile(
 )
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
-_DRIVER_OPTIONS: Final = "spark.driver.extraJavaOptions"
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
 REMOTE: Final = {_SHUFFLE: "32"}
+SETTINGS: Final = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What answers depend on: names of properties are case-sensitive in RocketMQ, Arrow keeps NULL apart from texts."""
+PACKAGE: Final = Path(__file__).resolve().parent.parent
+ARCHIVE: Final = "rmqlab.zip"
+LOCAL: Final = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.executorEnv.PYTHONPATH": str(PACKAGE.parent),
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""A session inside this process: quiet, on loopback."""
 
 
 def open_session(address: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -63,28 +79,26 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     if local:
         # Workers take the first python3 on the PATH unless told.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("rmqlab")
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
-    all_settings: dict[str, str] = {**settings(), **(local_settings() if local else REMOTE), **(conf or {})}
-    builder = builder.config(map={**all_settings})
+    settings: dict[str, str] = {**SETTINGS, **(LOCAL if local else REMOTE), **(conf or {})}
+    builder = builder.config(map={**settings})
     try:
         with _our_interrupt():
             if local:
-                _start_quietly(address, all_settings)
+                _start_quietly(address, settings)
             session = builder.getOrCreate()
         if local and _SHUFFLE not in (conf or {}):
             session.conf.set(_SHUFFLE, session.sparkContext.defaultParallelism)
         if not local and SUBMITTED not in os.environ:
             ship(session)
-    except (PySparkException, RuntimeError, OSError) as error:
-        raise BadInput(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
     except Exception as error:
         # Py4J and gRPC have roots of their own; whatever it is, the address is what a person can change.
-        if type(error).__module__.startswith(("py4j", "grpc", "pyspark")):
+        of_spark = type(error).__module__.startswith(("py4j", "grpc", "pyspark"))
+        if of_spark or isinstance(error, RuntimeError | OSError):
             raise BadInput(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
         raise
     return session
@@ -169,13 +183,8 @@ def notebook_session(address: str | None = None) -> SparkSession:
 
     That is right for stores and sweeps of a lesson, not for big ones.
     """
-    return open_session(
-        address,
-        {
-            "spark.driver.memory": "1g",
-            _DRIVER_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        },
-    )
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    return open_session(address, {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": quick})
 
 
 def say_what_is_waited_for(address: str | None = None) -> None:
@@ -216,30 +225,6 @@ def knock(address: str) -> None:
     raise BadInput(f"no Spark session at {address!r} ({'; '.join(told)}): see {SETTING}")
 
 
-def settings() -> dict[str, str]:
-    """Settings that answers depend on, everywhere the same.
-
-    Property names are case-sensitive in RocketMQ; times are UTC; Arrow keeps NULL apart from texts.
-    """
-    return {
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-    }
-
-
-def local_settings() -> dict[str, str]:
-    """Settings for a session inside this process: quiet, on loopback."""
-    return {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.executorEnv.PYTHONPATH": str(PACKAGE.parent),
-        "spark.log.level": "ERROR",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-
-
 def require_modules(names: tuple[str, ...]) -> None:
     """Raise `BadInput` if one of these modules cannot be imported here."""
     missing = [name for name in names if not _is_there(name)]
@@ -274,10 +259,6 @@ def _is_there(name: str) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
-
-
-PACKAGE: Final = Path(__file__).resolve().parent.parent
-ARCHIVE: Final = "rmqlab.zip"
 
 
 def package_archive(folder: Path) -> Path:

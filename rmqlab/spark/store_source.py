@@ -14,20 +14,18 @@ bodies unchecked. For a stream, `startingOffset`: `earliest`, `latest` or a comm
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    InputPartition,
-)
-from pyspark.sql.pandas.types import from_arrow_schema
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.files.commit_log_files import LogRange, log_end, log_files, log_ranges
-from rmqlab.spark.files.store_tables import pieces, read_piece
-from rmqlab.spark.store_options import COMMIT_LOG, Options
+from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab.spark.files.commit_log_files import LogRange, LogReader, log_end, log_files, log_ranges, store_directory
+from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, TYPES, RecordFilter
+from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
 from rmqlab.spark.tasks import freeze_loaded
 
 try:
@@ -39,11 +37,15 @@ except ImportError:  # PySpark 4.1 has no limits of a read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 FORMAT: Final = "rocketmq"
+COMMIT_LOG: Final = "commitlog"
+TABLES: Final = (COMMIT_LOG, *SCHEMAS)
+_PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
+_MIN_SPLIT: Final = 64 << 20
+_MIN_PARTITIONS: Final = 4
 _PIECE: Final = 64 << 20
 
 
@@ -85,17 +87,10 @@ class RocketMQStore(DataSource):
         return LogStream(options)
 
 
-class Piece(InputPartition):
-    """The part of one task: a range of the commit log (None: nothing of it), or files of another table."""
-
-    def __init__(self, part: LogRange | tuple[str, ...] | None) -> None:
-        super().__init__(None)
-        self.part = part
-
-
-def _pieces(ranges: Sequence[LogRange]) -> list[Piece]:
+def _partitions(parts: Sequence[LogRange] | Sequence[tuple[str, ...]]) -> list[InputPartition]:
+    """One for each part: a range of the commit log, or files of another table."""
     # Without any, Spark would call `read` with a partition of its own.
-    return [Piece(part) for part in ranges] or [Piece(None)]
+    return [InputPartition(part) for part in parts] or [InputPartition(None)]
 
 
 class LogTable(DataSourceReader):
@@ -104,17 +99,16 @@ class LogTable(DataSourceReader):
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def partitions(self) -> Sequence[Piece]:
+    def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges to read."""
         files = log_files(self._options.root)
         split = self._options.split_size(sum(file.size for file in files))
-        return _pieces(log_ranges(files, split, self._options.low, self._options.high))
+        return _partitions(log_ranges(files, split, self._options.low, self._options.high))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
-        part = partition.part  # type: ignore[attr-defined]
-        if part is not None:
-            yield from self._options.log_reader().read(part)
+        if partition.value is not None:
+            yield from self._options.log_reader().read(partition.value)
         freeze_loaded()
 
 
@@ -124,14 +118,14 @@ class PlainTable(DataSourceReader):
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def partitions(self) -> Sequence[Piece]:
+    def partitions(self) -> Sequence[InputPartition]:
         """Return groups of files."""
-        return [Piece(one) for one in pieces(self._options.root, self._options.table, _PIECE)] or [Piece(())]
+        return _partitions(pieces(self._options.root, self._options.table, _PIECE))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one group of files."""
         options = self._options
-        for batch in read_piece(options.root, options.table, partition.part, options.hash_slots):  # type: ignore[attr-defined]
+        for batch in read_piece(options.root, options.table, partition.value or (), options.hash_slots):
             yield batch.select(list(options.columns))
 
 
@@ -170,7 +164,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reached = max(begin, log_end(log_files(self._options.root), begin, until))
         return {"offset": self._reached}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Piece]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """Return the ranges between two offsets. One that begins within a file begins at a record.
 
         Files that the broker deleted before they were read are told as missing.
@@ -180,11 +174,96 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = min(files[0].base if files else until, until)
         gone = [LogRange(None, begin, first)] if begin < first else []
         found = gone + log_ranges(files, 1 << 62, begin, until)
-        return _pieces([part._replace(begin=part.low) if part.file else part for part in found])
+        return _partitions([part._replace(begin=part.low) if part.file else part for part in found])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one range."""
-        part = partition.part  # type: ignore[attr-defined]
-        if part is not None:
-            yield from self._options.log_reader().read(part)
+        if partition.value is not None:
+            yield from self._options.log_reader().read(partition.value)
         freeze_loaded()
+
+
+class Options:
+    """The options of one read, checked."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        known = {name.lower(): value for name, value in given.items()}
+        if "path" not in known:
+            raise BadInput("the store directory is missing: load(PATH)")
+        self.root = store_directory(known["path"])
+        self.table = known.get("table", COMMIT_LOG).lower()
+        if self.table not in TABLES:
+            raise BadInput(f"no table {self.table!r}; there are {', '.join(TABLES)}")
+        self.columns = _list(known, "columns") or tuple(
+            TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
+        )
+        self.split_bytes = _number(known, "splitBytes")
+        self.hash_slots = _number(known, "hashSlotNum")
+        self.max_bytes = _number(known, "maxBytesPerTrigger")
+        self.check_crc = known.get("crc", "true").lower() != "false"
+        self.wanted = _wanted(known)
+        self.low = _number(known, "fromOffset", 0) or 0
+        last = _number(known, "untilOffset", 0)
+        self.high = None if last is None else last + 1
+        self.starting = known.get("startingoffset", "earliest").lower()
+        if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
+            raise BadInput(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
+        self._check(self.columns)
+
+    def _check(self, columns: Sequence[str]) -> None:
+        known = TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
+        for name in columns:
+            # No property has an empty name, or one with a separator in it.
+            is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
+            if name not in known and not (self.table == COMMIT_LOG and is_property):
+                hint = f", and {PROPERTY_PREFIX}NAME for a property" if self.table == COMMIT_LOG else ""
+                raise BadInput(f"{self.table} has no column {name!r}; there are {', '.join(known)}{hint}")
+
+    def schema(self) -> pa.Schema:
+        """Return the columns and their types."""
+        if self.table != COMMIT_LOG:
+            whole = SCHEMAS[self.table]
+            return pa.schema([whole.field(name) for name in self.columns])
+        return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
+
+    def with_schema(self, schema: StructType) -> Options:
+        """Return these options for the columns of a schema that Spark was given; raise `BadInput`."""
+        self._check([one.name for one in schema])
+        self.columns = tuple(one.name for one in schema)
+        for one, ours in zip(schema, self.schema(), strict=True):
+            if to_arrow_type(one.dataType) != ours.type:
+                raise BadInput(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
+        return self
+
+    def split_size(self, total: int) -> int:
+        """Return about how many bytes a task should read of `total`."""
+        return self.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
+
+    def log_reader(self) -> LogReader:
+        """Return what reads the commit log."""
+        return LogReader(self.columns, self.wanted, self.check_crc)
+
+
+def _number(known: Mapping[str, str], name: str, least: int = 1) -> int | None:
+    text = known.get(name.lower())
+    if text is not None and not (text.isdecimal() and int(text) >= least):
+        raise BadInput(f"{name} {text!r}: a number {'from 0 on' if least == 0 else 'above 0'} is needed")
+    return None if text is None else int(text)
+
+
+def _list(known: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in known.get(name, "").split(",") if one.strip())
+
+
+def _wanted(known: Mapping[str, str]) -> RecordFilter:
+    """Return the records that the options ask for."""
+    queues = _list(known, "queues")
+    if not all(one.isdecimal() for one in queues):
+        raise BadInput(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
+    since, until = _number(known, "since", 0), _number(known, "until", 0)
+    return RecordFilter(
+        _list(known, "topics"),
+        tuple(map(int, queues)),
+        LONG_MIN if since is None else since,
+        LONG_MAX if until is None else until,
+    )

@@ -11,7 +11,7 @@ import tempfile
 
 from rmqlab.lab.lab import Lab
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.store_options import Options
+from rmqlab.spark.store_source import Options
 
 
 def compile_loops() -> int:

@@ -16,8 +16,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 from pyspark.errors import StreamingQueryException
 
 from rmqlab.spark import read_store
-from rmqlab.spark.store_options import Options
-from rmqlab.spark.store_source import LogStream, LogTable, PlainTable, RocketMQStore, register
+from rmqlab.spark.store_source import LogStream, LogTable, Options, PlainTable, RocketMQStore, register
 
 
 @pytest.fixture(scope="session")
@@ -158,7 +157,7 @@ def test_offsets_as_options_cut_what_tasks_read(mixed):
     options = Options({**given, "untilOffset": str(log.offsets[20])})
     table = LogTable(options)
     parts = table.partitions()
-    assert sum(part.part.high - part.part.low for part in parts) == log.offsets[20] - log.offsets[10] + 2
+    assert sum(part.value.high - part.value.low for part in parts) == log.offsets[20] - log.offsets[10] + 2
     found = [row["physicalOffset"] for part in parts for batch in table.read(part) for row in batch.to_pylist()]
     assert found == log.offsets[10:21]
     with pytest.raises(BadInput, match="a stream begins at startingOffset"):

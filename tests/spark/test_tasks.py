@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.spark import tasks
-from rmqlab.spark.store_options import Options
-from rmqlab.spark.store_source import LogTable
+from rmqlab.spark.store_source import LogTable, Options
 from tests.proof.log_maker import LogMaker
 
 

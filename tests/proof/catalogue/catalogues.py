@@ -61,7 +61,7 @@ MODULES = (
     "search/plan/checklist.py", "search/plan/planner.py", "search/plan/procedures.py", "search/plan/results.py",
     "spark/audit/fate_codes.py", "spark/audit/log_extent.py", "spark/audit/queue_check.py",
     "spark/audit/subscription_file.py", "spark/audit/subscriptions.py", "spark/audit/totals.py", "spark/session.py",
-    "spark/store_options.py",
+    "spark/store_source.py",
 )  # fmt: skip
 
 
