@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rmqlab.client.process_queue import ProcessQueue
 
 MIB = 1024 * 1024
-MINUTE_MS = 60_000
 
 
 class ClientAnswers:
