@@ -18,7 +18,7 @@ from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
 from rmqlab.show.expression_trees import expression_tree
-from rmqlab.show.tag_rows import tag_checks
+from rmqlab.show.funnels import tag_checks
 from rmqlab.verbs import sql92
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for an address, name, key or number that cannot be.
     """
     from rmqlab.diagnosis.doctor import Doctor, doctor
-    from rmqlab.diagnosis.read_client import LookOptions
+    from rmqlab.diagnosis.look import LookOptions
 
     if args.looks is not None and args.looks < 1:
         raise BadInput(f"--looks {args.looks}: 1 or more are needed")

@@ -139,7 +139,7 @@ def _check_picture(path: Path) -> None:
 
 
 def _draw(explored: Exploration, path: Path, cluster: ClusterConfig | None) -> None:
-    from rmqlab.show.schedules.schedule_story import story_picture, story_text
+    from rmqlab.show.swimlane import story_picture, story_text
 
     shown = next((one for one in explored.verdicts if not one.holds and one.run is not None), None)
     run = explored.outcomes[0].run if shown is None or shown.run is None else shown.run

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.diagnosis.kinds import found
+from rmqlab.diagnosis.finding import Certainty, State, found
 from rmqlab.diagnosis.member_findings import CLOCK_MS
 from rmqlab.filter.bloom import BloomFilter, BloomFilterError
 from rmqlab.message.topics import is_retry_topic

@@ -1,17 +1,26 @@
-"""What the doctor says of a cluster: its groups' findings, worst first, in words, as JSON and as a table."""
+"""What the doctor says of a cluster: its groups with their findings, worst first, in words, as JSON and as a table."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.diagnosis.broker_findings import broker_findings
+from rmqlab.diagnosis.expression_findings import expression_findings
 from rmqlab.diagnosis.finding import Finding, GroupDiagnosis, State
+from rmqlab.diagnosis.group_case import GroupCase
+from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.look import Look
+from rmqlab.diagnosis.loss_findings import loss_findings, lost_and_lag
+from rmqlab.diagnosis.member_findings import member_findings
+from rmqlab.diagnosis.queue_findings import queue_findings
+from rmqlab.diagnosis.subscription_findings import subscription_findings
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
 from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
+    from rmqlab.diagnosis.look import GroupSeen
     from rmqlab.lab.lab import Lab
     from rmqlab.show.figure import Picture
 
@@ -44,8 +53,8 @@ class Diagnosis:
         return rebuild(self.look, worst if group is None else group)
 
     def picture(self, group: str | None = None, topic: str | None = None) -> Picture:
-        """A group (None: the worst one) as a picture: see `rmqlab.diagnosis.picture.group_picture`."""
-        from rmqlab.diagnosis.picture import group_picture
+        """A group (None: the worst one) as a picture: see `rmqlab.diagnosis.report.group_picture`."""
+        from rmqlab.diagnosis.report import group_picture
 
         judged = next((one for one in self.groups if not group or one.group == group), None)
         if judged is None:
@@ -102,3 +111,40 @@ class Diagnosis:
         headers = ("group", "state", "finding", "certainty", "what was seen", "what to do")
         caption = f"Groups at {self.look.namesrv} (marked: losing or at risk)"
         return table(caption, rows, headers=headers, marked=lambda row: row["state"] in bad).html()
+
+
+_OF_A_GROUP = (loss_findings, subscription_findings, expression_findings, member_findings, queue_findings)
+
+
+def diagnose(look: Look, previous: Look | None = None, history: LookHistory | None = None) -> Diagnosis:
+    """Judge a look, by the look before if there was one.
+
+    `history` has seen these looks and those before; None: there were no others.
+
+    >>> from rmqlab.diagnosis.look import Look
+    >>> diagnose(Look("127.0.0.1:9876", at=0))
+    cluster: the name server lists no broker: its groups are not known
+    """
+    if history is None:
+        history = LookHistory()
+        for one in (look,) if previous is None else (previous, look):
+            history.saw(one)
+    before = {} if previous is None else previous.groups
+    groups = []
+    for name, group in look.groups.items():
+        earlier = before.get(name)
+        case_before = None if previous is None or earlier is None else GroupCase(previous, earlier)
+        groups.append(_of_group(GroupCase(look, group, case_before, history), group))
+    groups.sort(key=lambda one: (-one.state, one.group))
+    return Diagnosis(look, tuple(groups), tuple(sorted(broker_findings(look, previous), key=_badness)))
+
+
+def _of_group(case: GroupCase, group: GroupSeen) -> GroupDiagnosis:
+    findings = [finding for judge in _OF_A_GROUP for finding in judge(case)]
+    return GroupDiagnosis(
+        group.name, len(group.members), tuple(sorted(findings, key=_badness)), *lost_and_lag(case, findings)
+    )
+
+
+def _badness(finding: Finding) -> tuple[int, str, str]:
+    return -finding.state, finding.kind, finding.topic or ""

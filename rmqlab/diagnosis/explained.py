@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 
 from rmqlab.diagnosis.decoder import EFFECTS, SURE, Effect, Entry, coded, decode, entries, template
-from rmqlab.diagnosis.kinds import counted
+from rmqlab.diagnosis.finding import counted
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import ENGLISH, language, translate
 from rmqlab.protocol.codes import RequestCode, ResponseCode

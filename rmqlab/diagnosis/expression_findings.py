@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rmqlab.diagnosis.finding import Certainty, State
+from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import unique
-from rmqlab.diagnosis.kinds import counted, found
 from rmqlab.diagnosis.subscription_findings import named, text_of
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.filter.filter import compile_expression

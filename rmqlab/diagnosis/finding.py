@@ -1,10 +1,10 @@
-"""What the doctor finds: findings with evidence and certainty, and what they come to for each group."""
+"""What the doctor finds: findings with evidence and certainty, what they come to for each group, and their kinds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from rmqlab.language import translate
 
@@ -101,3 +101,112 @@ class GroupDiagnosis:
             "filtered_lag": self.filtered_lag,
             "findings": [finding.as_json() for finding in self.findings],
         }
+
+
+class FindingKind(NamedTuple):
+    """The mission's rows that a kind is about, and what to do."""
+
+    rows: tuple[str, ...]
+    advice: str
+
+
+_CLOCK: Final = "keep the clocks by NTP; until then, change subscriptions on the machine whose clock is ahead"
+_TOLD: Final = {
+    # what members ask for
+    "different_subscriptions": (
+        "S-07 S-08 S-35 S-77 S-82",
+        "let all members ask for the same; which one is right is not known here",
+    ),
+    "different_topics": (
+        "S-03 S-09 S-79 S-92 S-93",
+        "let all members subscribe the same topics, or make two groups of them",
+    ),
+    "undecided_subscriptions": ("S-08 F-25", "write one and the same text in all members"),
+    "slot_of_nobody": (
+        "S-07 S-78 S-86",
+        "find the member that asks for it; if it is gone, restart one member so that its newer version takes the slot",
+    ),
+    "topic_not_held": ("S-65 S-79 S-92", "see that every member's heartbeat names the topic"),
+    "slot_older": ("S-66 H-14", "see whether the member's heartbeats reach this broker; restart it if not"),
+    "unknown_subscriptions": ("S-07 S-94", "ask the members' own logs or code; compare them with `rmqlab lint`"),
+    # expressions
+    "property_filter_off": (
+        "F-08 F-98 S-69",
+        "set enablePropertyFilter=true at the broker, or use tags; then restart the members",
+    ),
+    "refused_expression": ("F-15 F-43 S-67", "correct the expression; `rmqlab sql92` explains it"),
+    "expression_warning": ("F-23 F-27 F-07", "read what `rmqlab sql92` says of it"),
+    "matches_nothing": ("F-06 F-25", "name a tag, or write a condition that some message fulfils"),
+    "wrong_codes": ("F-31 F-50 F-58", "use a client that sends String.hashCode of each tag"),
+    "class_filter": ("F-01 F-99", "filter by tag or SQL92: 4.8.0 comes without filter servers"),
+    "tags_not_seen": ("S-15 F-56", "compare the spelling with the producer's: upper and lower case count"),
+    # members
+    "silent_member": ("H-41 H-42 H-47", "look at its process and threads; restart it if it hangs"),
+    "heartbeat_table_only": ("H-41 S-94", ""),
+    "group_unknown": ("H-25", "look again when the brokers answer"),
+    "same_client_id": ("S-05 H-47", "give each process an instanceName of its own, then restart both"),
+    "no_members": ("H-42", "start a member, or delete the group if it is not needed any more"),
+    "not_at_every_broker": ("H-21 H-25", "see whether it can reach that broker: its log names failed beats"),
+    "different_models": ("S-04 S-05 S-06 H-37", "let all members be clustering, or all broadcasting"),
+    "different_consume_types": ("S-01 H-07 H-37", "give pull and push consumers groups of their own"),
+    "different_start": ("S-96 H-09 H-37", "set the same consumeFromWhere in all members"),
+    "versions_differ": ("H-24 F-100", "bring all members to one client version"),
+    "clock_differs": ("S-30 S-84 S-86", _CLOCK),
+    "clock_or_pulls": ("S-86 S-91", "look at the member's clock, and at its threads"),
+    "version_in_future": ("S-78 S-86", _CLOCK),
+    # queues
+    "no_owner": ("S-93 H-47 H-53", "see what the rebalance of the members says; restart one of them"),
+    "two_owners": ("S-05 H-47", "see whether all members get the same member list from all brokers"),
+    "idle_members": ("S-05 S-87", "give the topic more queues, or run fewer members"),
+    "no_committed_offset": ("S-96 H-09", ""),
+    "no_readable_queues": ("S-60 S-61", "create the topic, or make it readable"),
+    "pulls_stopped": ("H-47 S-91", "look at the member's threads; a restart gives its queues away"),
+    "consume_disabled": ("S-58", "set consumeEnable=true for the group (updateSubGroup)"),
+    "broadcast_disabled": ("S-64", "set consumeBroadcastEnable=true for the group, or use clustering"),
+    "retries": ("S-95", "read the members' logs: a listener fails or is late"),
+    # what is lost
+    "losing_messages": (
+        "S-33 S-36 S-51 S-82 S-83 S-90",
+        "make the members ask for the same; what was passed is lost to the group until its offset is set back",
+    ),
+    "unknown_losses": ("F-62 F-64", "read some messages (--look) to see what was dropped"),
+    # brokers
+    "unanswered": ("H-25", "see whether this server runs and can be reached from here"),
+    "no_broker": ("H-25", "see whether the broker runs, and registers at this name server (namesrvAddr)"),
+    "not_readable": ("S-58 S-13", "set brokerPermission=6"),
+    "bitmap_not_stored": ("F-09 F-49", "set enableConsumeQueueExt=true, or leave both off"),
+    "bitmap_never_made": ("F-09 F-49 F-92", "set enableCalcFilterBitMap=true, or leave both off"),
+    "bitmap_without_filter": ("F-08 F-49", "set enablePropertyFilter=true, or enableCalcFilterBitMap=false"),
+    "bloom_refused": ("F-76", "maxErrorRateOfBloomFilter is 1 to 99, expectConsumerNumUseFilter at least 1"),
+    "bloom_not_yet": ("F-46 F-61 F-76", "restart the broker when it suits: the filter data begin anew"),
+    "bloom_crowded": ("F-62 F-76", "raise expectConsumerNumUseFilter and restart the broker"),
+    "retry_filtered": ("F-66 S-70", "mind it when an expression changes: retries are filtered by the new one"),
+    "notify_off": ("F-35 H-35 H-48", "set notifyConsumerIdsChangedEnable=true"),
+    "client_versions": ("H-24 F-100", ""),
+}
+KINDS: Final = {name: FindingKind(tuple(rows.split()), advice) for name, (rows, advice) in _TOLD.items()}
+"""Every kind by its name."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "message"), counted(2, "message")
+    ('1 message', '2 messages')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def found(
+    kind: str,
+    state: State,
+    certainty: Certainty,
+    says: str,
+    topic: str | None = None,
+    evidence: dict[str, Any] | None = None,
+    change: str = "",
+) -> Finding:
+    """A finding of a kind, with the kind's rows and advice; `change` is the command that changes over."""
+    rows, advice = KINDS[kind]
+    advice = f"{advice}; to change over: {change}" if change else advice
+    return Finding(kind, state, certainty, says, advice, topic, rows, evidence or {})

@@ -11,10 +11,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rmqlab.errors import BadInput
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_bodies import ConsumerConnection, ConsumerRunningInfo, TopicOffset
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+
+
+@dataclass(frozen=True, slots=True)
+class LookOptions:
+    """What is to be looked at, and how hard.
+
+    `groups` and `topics` are names, none means all but the system's. `messages` are read so many a queue (none unless
+    asked for), `window` consume queue entries on each side of a committed offset. `rate` is requests a second to each
+    server; a request may take `timeout_ms`, a member's answer `member_timeout_ms`, the whole look `limit_ms`.
+    """
+
+    groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    messages: int = 0
+    window: int = 64
+    rate: int = 500
+    timeout_ms: int = 3_000
+    member_timeout_ms: int = 2_000
+    limit_ms: int = 120_000
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        for name in ("rate", "timeout_ms", "member_timeout_ms", "limit_ms"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}: it must be 1 or more")
+        if self.messages < 0 or self.window < 1:
+            raise BadInput(f"messages is {self.messages} and window {self.window}: 0 and 1 are the lowest")
 
 
 class Unanswered(NamedTuple):

@@ -12,8 +12,7 @@ from rmqlab.broker.topic_config_manager import SYSTEM_GROUPS
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, QueueSeen, Unanswered
 from rmqlab.diagnosis.passed_entries import read_entries
-from rmqlab.diagnosis.read_client import ServerGone
-from rmqlab.diagnosis.reasons import is_about_access, why
+from rmqlab.diagnosis.read_client import ServerGone, is_about_access, why
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message import topics as names
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
@@ -36,7 +35,8 @@ from rmqlab.runtime.runtime import RemotingError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from rmqlab.diagnosis.read_client import LookOptions, ReadClient
+    from rmqlab.diagnosis.look import LookOptions
+    from rmqlab.diagnosis.read_client import ReadClient
 
 T = TypeVar("T")
 AT_ONCE = 32

@@ -12,9 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rmqlab.diagnosis.finding import Certainty, State
+from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import same_text, text_key, unique
-from rmqlab.diagnosis.kinds import counted, found
 from rmqlab.message.message import MessageQueue
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.findings import LintVerdict

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.diagnosis.kinds import counted, found
+from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.subscription_findings import named, text_of
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import DEFAULT_RULES

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from rmqlab.diagnosis.figures import figures
+from rmqlab.diagnosis.history import figures
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.diagnosis.kinds import counted, found
+from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.subscription_findings import named
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.heartbeat import ConsumeFromWhere

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import ssl
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.client.client_error import MQBrokerError
-from rmqlab.diagnosis.look import Cost, Look, Unanswered
-from rmqlab.diagnosis.reasons import is_about_access, why
+from rmqlab.diagnosis.look import Cost, Look, LookOptions, Unanswered
 from rmqlab.errors import BadInput
 from rmqlab.protocol.admin_bodies import ConsumerRunningInfo
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
+from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.sockets import SocketRuntime
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
-    from types import TracebackType
 
     from rmqlab.protocol.header import CommandHeader
     from rmqlab.protocol.serializable import BodyT
@@ -51,33 +49,6 @@ MEMBER_HELD_SECONDS: Final = 10.0
 """How long it waits for a silent member (`Broker2Client.callClient`)."""
 SILENT_MEMBERS_TO_GIVE_UP: Final = 8
 """Members of one language that stayed silent one after the other: the others of it are not asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class LookOptions:
-    """What is to be looked at, and how hard.
-
-    `groups` and `topics` are names, none means all but the system's. `messages` are read so many a queue (none unless
-    asked for), `window` consume queue entries on each side of a committed offset. `rate` is requests a second to each
-    server; a request may take `timeout_ms`, a member's answer `member_timeout_ms`, the whole look `limit_ms`.
-    """
-
-    groups: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    messages: int = 0
-    window: int = 64
-    rate: int = 500
-    timeout_ms: int = 3_000
-    member_timeout_ms: int = 2_000
-    limit_ms: int = 120_000
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
-        for name in ("rate", "timeout_ms", "member_timeout_ms", "limit_ms"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}: it must be 1 or more")
-        if self.messages < 0 or self.window < 1:
-            raise BadInput(f"messages is {self.messages} and window {self.window}: 0 and 1 are the lowest")
 
 
 class ServerGone(RemotingError):
@@ -125,9 +96,7 @@ class ReadClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._runtime.aclose()
 
     def new_look(self, look: Look, asked: LookOptions) -> None:
@@ -149,12 +118,9 @@ class ReadClient:
         async with server.slots:
             try:
                 response = await self._invoke(addr, server, code, header, self.asked.timeout_ms)
-            except RemotingConnectError as error:
-                server.gone = why(error)
-                raise
-            except RemotingTimeoutError as error:
+            except (RemotingConnectError, RemotingTimeoutError) as error:
                 server.silent += 1
-                if server.silent >= SILENT_TO_GIVE_UP:
+                if isinstance(error, RemotingConnectError) or server.silent >= SILENT_TO_GIVE_UP:
                     server.gone = why(error)
                 raise
             server.silent = 0
@@ -190,9 +156,8 @@ class ReadClient:
     async def ask_member(self, addr: str, group: str, client_id: str, language: str) -> ConsumerRunningInfo:
         """Ask a broker what one member says of itself (307); errors as for `ask`, and ServerGone if none is asked.
 
-        Raises FrameError for an answer that cannot be read.
-
-        A member that stays silent keeps its place among `MEMBERS_IN_FLIGHT` as long as the broker waits for it.
+        Raises FrameError for an answer that cannot be read. A member that stays silent keeps its place among
+        `MEMBERS_IN_FLIGHT` as long as the broker waits for it.
         """
         server = self._servers.setdefault(addr, _Server())
         await server.member_slots.acquire()
@@ -292,3 +257,44 @@ def _addresses(namesrv: str) -> list[str]:
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
             raise BadInput(f"name server {address!r} is no HOST:PORT; several are written HOST:PORT;HOST:PORT")
     return addresses
+
+
+_ACCESS_REFUSALS = "AclException", "AuthenticationException", "AuthorizationException"
+
+
+def why(error: Exception) -> str:
+    """Say in a few words why a question was not answered.
+
+    >>> why(RemotingTimeoutError("127.0.0.1:10911", 3000))
+    'no answer within 3000 ms'
+    """
+    if isinstance(error, MQBrokerError):
+        return f"refused with code {error.response_code}: {error.error_message}"
+    if isinstance(error, RemotingTimeoutError):
+        return f"no answer within {error.timeout_ms} ms"
+    if isinstance(error, RemotingConnectError):
+        return f"no connection: {_of_the_system(error.__cause__)}"
+    if isinstance(error, RemotingSendRequestError) and error.reason:
+        return f"what it sends is not RocketMQ's protocol: {error.reason}"
+    if isinstance(error, FrameError):
+        return f"its answer cannot be read: {error}"
+    return str(error)
+
+
+def _of_the_system(cause: BaseException | None) -> str:
+    if isinstance(cause, TimeoutError):
+        return "nothing answers there"
+    if isinstance(cause, ConnectionError) and not cause.strerror:
+        return "it was closed at once (does one side encrypt, and the other not?)"
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and (cause.errno or 0) > 0:
+        return os.strerror(cause.errno or 0)  # asyncio's own text repeats the address
+    return str(cause)
+
+
+def is_about_access(refused: MQBrokerError) -> bool:
+    """Whether a broker refuses the key, or the want of one: 4.8.0 with code 1 and the exception's name, 5.x with 16.
+
+    Name servers of both versions check no keys.
+    """
+    remark = refused.error_message or ""
+    return refused.response_code == ResponseCode.NO_PERMISSION or any(name in remark for name in _ACCESS_REFUSALS)

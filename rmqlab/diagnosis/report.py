@@ -1,15 +1,21 @@
-"""`rmqlab doctor --report DIR`: the diagnosis as one HTML page, a picture for each group that asks for something."""
+"""A diagnosis as one HTML page, and a group of it as a picture.
+
+The picture: who asks for what, what the brokers hold, what its queues pass and drop.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.group_case import GroupCase
-from rmqlab.diagnosis.picture import group_picture
+from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.figure import Picture
+from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import PAGE_STYLE, Table
 
 if TYPE_CHECKING:
@@ -17,8 +23,156 @@ if TYPE_CHECKING:
 
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.finding import Finding, GroupDiagnosis
+    from rmqlab.diagnosis.look import Look, MemberSeen
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
-MOST_PICTURES: Final = 40
+MAX_MEMBERS: Final = 8
+MAX_QUEUES: Final = 16
+# Inches.
+WIDTH, TOP, ROW = 11.4, 0.62, 0.42
+BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
+COLOURS = (BLUE, ORANGE, SKY, YELLOW)
+UNKNOWN_ASK = "asks: not known"
+
+
+class _QueueRow(NamedTuple):
+    """A queue: its name, its owner's client id ("" of nobody), entries read, and those lost; None: not known."""
+
+    name: str
+    owner: str
+    read: int | None
+    lost: int
+
+
+def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) -> Picture:
+    """One group and one topic of it (None: the topic of its worst finding, else the first).
+
+    Members stand on the left with what they ask for, in the colour of their queues; in the middle is what each broker
+    holds for the group; on the right each queue with its owner, and how much of what was read was asked for and
+    dropped.
+
+    Raises:
+        BadInput: no member of the group asks for the topic, or for any.
+    """
+    case = GroupCase(look, look.groups[judged.group])
+    if topic is None:
+        worst = (finding.topic for finding in judged.findings if finding.topic in case.topics)
+        topic = next(worst, case.topics[0] if case.topics else None)
+    if topic is None or topic not in case.topics:
+        raise BadInput(f"group {case.name}: no member asks for {topic or 'any topic'}, so there is nothing to draw")
+    members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
+    slots = [(broker, _text(held)) for broker, held in sorted(case.slots(topic).items())]
+    queues = _queue_rows(case, judged, topic)
+    title = f"{case.name}, {topic}: {judged.state}"
+    rows = max(min(len(members), MAX_MEMBERS), len(slots), min(len(queues), MAX_QUEUES), 1)
+    svg = painted(WIDTH, TOP + ROW * rows + 0.4, lambda canvas: _draw(canvas, title, members, slots, queues, rows))
+    return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))
+
+
+def _text(data: SubscriptionData) -> str:
+    return f"{'' if data.is_tag else f'{data.expression_type} '}{data.sub_string}"
+
+
+def _ask(member: MemberSeen, topic: str) -> str:
+    """What a member asks of a topic, in words."""
+    if member.subscriptions is None:
+        return UNKNOWN_ASK
+    data = member.subscriptions.get(topic)
+    return "asks: nothing here" if data is None else f"asks: {_text(data)}"
+
+
+def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_QueueRow]:
+    losing = [finding for finding in judged.findings if finding.kind == "losing_messages" and finding.topic == topic]
+    lost = losing[0].evidence["by_queue"] if losing else {}
+    rows = []
+    for queue in case.queues(topic):
+        passed = case.group.passed.get(queue)
+        read = passed.read or None if passed is not None else 0 if queue in case.group.offsets else None
+        name = f"{queue.broker_name}/{queue.queue_id}"
+        rows.append(_QueueRow(name, " + ".join(case.owners.get(queue, ())), read, lost.get(name, 0)))
+    return rows
+
+
+def _draw(
+    canvas: Canvas,
+    title: str,
+    members: list[tuple[str, str]],
+    slots: list[tuple[str, str]],
+    queues: list[_QueueRow],
+    rows: int,
+) -> None:
+    asks = list(dict.fromkeys(ask for _, ask in members))
+    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
+    canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
+    heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
+    for x, words in heads:
+        canvas.text(x, 0.45, words, ha="left", colour=GREY)
+    for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
+        y = TOP + row * ROW
+        with canvas.saying(f"{client} {ask}"):
+            canvas.block(0.08, y, BOX, ROW - 0.06, colours[client], corner=0.05)
+            canvas.text(0.16, y + 0.1, _fitting(client, BOX - 0.16), ha="left", colour=ink(colours[client]))
+            canvas.text(0.16, y + 0.27, _fitting(ask, BOX - 0.16), ha="left", bold=True, colour=ink(colours[client]))
+    for row, (broker, text) in enumerate(slots):
+        y = TOP + row * ROW
+        face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
+        with canvas.saying(f"{broker} holds {text}"):
+            canvas.block(SLOT_X, y, SLOT, ROW - 0.06, face, corner=0.05)
+            canvas.text(SLOT_X + 0.08, y + 0.1, _fitting(broker, SLOT - 0.16), ha="left", colour=ink(face))
+            canvas.text(SLOT_X + 0.08, y + 0.27, _fitting(text, SLOT - 0.16), ha="left", bold=True, colour=ink(face))
+    most = max((row.read or 0 for row in queues), default=0)
+    for number, queue in enumerate(queues[:MAX_QUEUES]):
+        _draw_queue(canvas, TOP + number * ROW, queue, colours, most)
+    foot = rows * ROW + TOP + 0.14
+    left_out = max(0, len(members) - MAX_MEMBERS), max(0, len(queues) - MAX_QUEUES)
+    more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
+    canvas.text(0.08, foot, f"red, hatched: asked for by a member, and dropped{more}", ha="left", colour=GREY)
+
+
+def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, str], most: int) -> None:
+    owner = queue.owner or "nobody"
+    face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
+    with canvas.saying(f"queue {queue.name}, {owner}: {_passed(queue)}"):
+        canvas.block(QUEUE_X, y, NAME, ROW - 0.06, face, edge=GREY, edge_width=0.6, corner=0.05)
+        canvas.text(QUEUE_X + 0.06, y + 0.1, _fitting(queue.name, NAME - 0.1), ha="left", colour=ink(face))
+        canvas.text(QUEUE_X + 0.06, y + 0.27, _fitting(owner, NAME - 0.1), ha="left", colour=ink(face))
+        if queue.read:
+            wide, lost = BAR * queue.read / most, BAR * queue.lost / most
+            canvas.block(BAR_X, y + 0.06, wide - lost, ROW - 0.18, GREEN)
+            canvas.block(BAR_X + wide - lost, y + 0.06, lost, ROW - 0.18, VERMILLION, hatch="/")
+        canvas.text(BAR_X + BAR + 0.08, y + ROW / 2 - 0.03, _passed(queue), ha="left", bold=bool(queue.lost))
+
+
+def _passed(queue: _QueueRow) -> str:
+    if not queue.read:
+        return "nothing passed" if queue.read == 0 else "not known"
+    return f"{queue.lost} of {queue.read} lost" if queue.lost else f"{queue.read}, none lost"
+
+
+def _fitting(text: str, wide: float) -> str:
+    """The text, or as much of its end as fits: client ids differ there."""
+    if text_width(text) <= wide:
+        return text
+    while text and text_width(f"…{text}") > wide:
+        text = text[1:]
+    return f"…{text}"
+
+
+def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:
+    told = [f"{client} {ask}" for client, ask in members[:MAX_MEMBERS]]
+    held = [f"{broker} holds {text}" for broker, text in slots]
+    lost, read = sum(queue.lost for queue in queues), sum(queue.read or 0 for queue in queues)
+    return f"{title}. {'; '.join([*told, *held])}. {lost} of {read} messages read were asked for and dropped."
+
+
+def _table(title: str, members: list[tuple[str, str]], queues: list[_QueueRow]) -> Table:
+    asks = dict(members)
+    rows = [(queue.name, queue.owner or "nobody", asks.get(queue.owner, ""), _passed(queue)) for queue in queues]
+    lost = frozenset(number for number, queue in enumerate(queues) if queue.lost)
+    return Table(title, ("queue", "owner", "its owner", "what passed last"), rows, marked=lost)
+
+
+MAX_PICTURES: Final = 40
 """Groups with a picture, the worst first; of the others, the findings of those that are not healthy."""
 
 
@@ -49,8 +203,8 @@ def report_page(diagnosis: Diagnosis) -> str:
     ]
     shown = [group for group in diagnosis.groups if GroupCase(look, look.groups[group.group]).topics or group.findings]
     for number, group in enumerate(shown):
-        if number < MOST_PICTURES or group.state > State.NOTE:
-            parts += _group(diagnosis, group, pictured=number < MOST_PICTURES)
+        if number < MAX_PICTURES or group.state > State.NOTE:
+            parts += _group(diagnosis, group, pictured=number < MAX_PICTURES)
     if look.unanswered:
         rows = [(one.addr, one.code, one.about, one.reason) for one in look.unanswered]
         parts.append(Table("Questions without an answer", ("server", "request", "about", "why"), rows).html())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.diagnosis.finding import Certainty, State
+from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import same_text, unique
-from rmqlab.diagnosis.kinds import counted, found
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
 from rmqlab.filter.sql92.doctor import looks_like_sql92

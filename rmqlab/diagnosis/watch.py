@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from rmqlab.diagnosis.figures import figures
 from rmqlab.diagnosis.finding import State
+from rmqlab.diagnosis.history import figures
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
 
@@ -35,8 +35,8 @@ COLOURS = {
 }
 NUMBERS = ("members", "raw\nlag", "filtered\nlag", "lost", "flips\na min")
 PIPE_WIDTH = 160
-MOST_DETAILS = 5
-MOST_ROWS = 30
+MAX_DETAILS = 5
+MAX_ROWS = 30
 """Groups in the table of a terminal; the worst come first, the others are counted."""
 
 
@@ -61,7 +61,7 @@ def watch(
                 parts: list[Table | Text] = [Text(f"{time.strftime('%H:%M:%S')}: {translate(str(error))}")]
             else:
                 statuses.add(diagnosis.status)
-                most = MOST_ROWS if console.is_terminal else None
+                most = MAX_ROWS if console.is_terminal else None
                 parts = [table(diagnosis, doctor.history, most), details(diagnosis)]
                 if after is not None:
                     after(diagnosis)
@@ -111,7 +111,7 @@ def details(diagnosis: Diagnosis) -> Text:
     told = [("cluster", finding) for finding in diagnosis.cluster]
     told += [(group.group, finding) for group in diagnosis.groups for finding in group.findings]
     worst = [f"{name}: {translate(finding.says)}" for name, finding in told if finding.state >= State.AT_RISK]
-    return Text("\n".join(worst[:MOST_DETAILS]))
+    return Text("\n".join(worst[:MAX_DETAILS]))
 
 
 def _kind(finding: Finding) -> str:

@@ -15,7 +15,7 @@ from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.message.java import string_hash, trim
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.show.tag_rows import tag_checks
+from rmqlab.show.funnels import tag_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

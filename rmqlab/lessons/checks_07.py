@@ -11,7 +11,7 @@ from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import must_hold_in_every_order
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.properties import every_queue_owned, one_owner
-from rmqlab.show.allotments import allotment_grid
+from rmqlab.show.ribbons import allotment_grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,21 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab.show.allotments import allotment_grid
-    from rmqlab.show.bits import bit_array
+    from rmqlab.show.bits import bit_array, queue_entry
     from rmqlab.show.charts import bars, heat_map
     from rmqlab.show.clock_lanes import clock_lane
-    from rmqlab.show.entries import queue_entry
-    from rmqlab.show.expression_trees import expression_tree
+    from rmqlab.show.expression_trees import expression_tree, truth_table
+    from rmqlab.show.figure import stacked
     from rmqlab.show.flows import frame_flow
-    from rmqlab.show.funnels import funnel
+    from rmqlab.show.funnels import funnel, tag_checks
     from rmqlab.show.line_charts import lines
-    from rmqlab.show.plan_courses import plan_lanes
-    from rmqlab.show.plan_losses import plan_bars
-    from rmqlab.show.stack import stacked
+    from rmqlab.show.plans import plan_bars, plan_lanes
+    from rmqlab.show.ribbons import allotment_grid
     from rmqlab.show.tables import table
-    from rmqlab.show.tag_rows import tag_checks
-    from rmqlab.show.truth_tables import truth_table
     from rmqlab.show.widgets import controls, live
 
 __all__ = [
@@ -50,7 +46,7 @@ __all__ = [
 
 # Where each form is. (A form must not have the name of a module of this folder.)
 FORMS = {
-    "allotment_grid": "rmqlab.show.allotments",
+    "allotment_grid": "rmqlab.show.ribbons",
     "bars": "rmqlab.show.charts",
     "bit_array": "rmqlab.show.bits",
     "clock_lane": "rmqlab.show.clock_lanes",
@@ -61,13 +57,13 @@ FORMS = {
     "heat_map": "rmqlab.show.charts",
     "lines": "rmqlab.show.line_charts",
     "live": "rmqlab.show.widgets",
-    "plan_bars": "rmqlab.show.plan_losses",
-    "plan_lanes": "rmqlab.show.plan_courses",
-    "queue_entry": "rmqlab.show.entries",
-    "stacked": "rmqlab.show.stack",
+    "plan_bars": "rmqlab.show.plans",
+    "plan_lanes": "rmqlab.show.plans",
+    "queue_entry": "rmqlab.show.bits",
+    "stacked": "rmqlab.show.figure",
     "table": "rmqlab.show.tables",
-    "tag_checks": "rmqlab.show.tag_rows",
-    "truth_table": "rmqlab.show.truth_tables",
+    "tag_checks": "rmqlab.show.funnels",
+    "truth_table": "rmqlab.show.expression_trees",
 }
 
 

@@ -1,14 +1,15 @@
-"""A bit array: which bits are set, by which names, and what each name finds when it looks at its own."""
+"""Bytes and bits: an array of bits, who set them and what each name finds in it; a consume queue entry byte by byte."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.brush import Brush, cut, painted
+from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, as_rows
+from rmqlab.store.config import CQ_STORE_UNIT_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +20,10 @@ NAME_LINE, BITS_AT, FOUND_AT = 0.29, 2.6, 7.4
 IN_BYTE, BYTES_IN_LINE = 8, 4
 WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
 COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
-MOST_NAMES, MOST_BITS, LONGEST = 12, 640, 22
+MAX_NAMES, MAX_BITS, LONGEST = 12, 640, 22
+# Of an entry.
+ENTRY_WIDTH, BYTE, SIDE, MAX_BYTE_WIDTH = 11.4, 0.42, 0.15, 0.55
+MAX_BYTES = 16
 
 
 class _Name(NamedTuple):
@@ -58,22 +62,22 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     names = [one._replace(zeros=[place for place in one.positions if place not in taken]) for one in names]
     setting = [one for one in names if one.sets]
     colours = {one.name: COLOURS[number % len(COLOURS)] for number, one in enumerate(setting)}
-    shown, count = _shown(names), min(size, MOST_BITS)
+    shown, count = _shown(names), min(size, MAX_BITS)
     below = TOP + -(-count // (IN_BYTE * BYTES_IN_LINE)) * LINE + (0.55 if count < size else 0.25)
 
-    def draw(brush: Brush) -> None:
+    def draw(canvas: Canvas) -> None:
         words = f"{title}: {len(taken)} of {size} bits are set. A number in a box: so many names share the bit"
-        brush.heading(words)
+        canvas.heading(words)
         for position in range(count):
             owners = [one.name for one in setting if position in one.positions]
-            _bit(brush, position, position in taken, owners, colours)
+            _bit(canvas, position, position in taken, owners, colours)
         if count < size:
-            brush.text(LEFT, below - 0.3, f"… and {size - count} more bits", ha="left", colour=GREY)
+            canvas.text(LEFT, below - 0.3, f"… and {size - count} more bits", ha="left", colour=GREY)
         for number, one in enumerate(shown):
-            _line(brush, below + NAME_LINE * number, one, colours)
+            _line(canvas, below + NAME_LINE * number, one, colours)
         if len(shown) < len(names):
             words = f"… and {len(names) - len(shown)} more names"
-            brush.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
+            canvas.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
 
     svg = painted(WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
     others = [one for one in names if not one.sets]
@@ -112,30 +116,112 @@ def _shown(names: Sequence[_Name]) -> list[_Name]:
     """As many names as fit, in their order: half of them set bits, and of the others those that find all set first."""
     setting = [one for one in names if one.sets]
     others = sorted((one for one in names if not one.sets), key=lambda one: not one.by_others)
-    half = MOST_NAMES // 2
-    kept = setting[: max(half, MOST_NAMES - len(others))] + others[: max(half, MOST_NAMES - len(setting))]
+    half = MAX_NAMES // 2
+    kept = setting[: max(half, MAX_NAMES - len(others))] + others[: max(half, MAX_NAMES - len(setting))]
     return [one for one in names if one in kept]
 
 
-def _bit(brush: Brush, position: int, is_set: bool, owners: Sequence[str], colours: Mapping[str, str]) -> None:
+def _bit(canvas: Canvas, position: int, is_set: bool, owners: Sequence[str], colours: Mapping[str, str]) -> None:
     line, column = divmod(position, BYTES_IN_LINE * IN_BYTE)
     x, y = LEFT + column * BIT + column // IN_BYTE * BYTE_GAP, TOP + line * LINE
     if column == 0:
-        brush.text(LEFT - 0.1, y + LINE / 2, f"bit {position}", colour=GREY, ha="right")
+        canvas.text(LEFT - 0.1, y + LINE / 2, f"bit {position}", colour=GREY, ha="right")
     colour = (colours[owners[0]] if len(owners) == 1 else GREY) if is_set else PALE
-    with brush.saying(f"bit {position}: {'set' if is_set else '0'}{' by ' + ', '.join(owners) if owners else ''}"):
-        brush.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
+    with canvas.saying(f"bit {position}: {'set' if is_set else '0'}{' by ' + ', '.join(owners) if owners else ''}"):
+        canvas.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
         if is_set:
             words = "1" if len(owners) < 2 else str(len(owners))
-            brush.text(x + BIT / 2, y + LINE / 2, words, colour=ink(colour), bold=True)
+            canvas.text(x + BIT / 2, y + LINE / 2, words, colour=ink(colour), bold=True)
 
 
-def _line(brush: Brush, y: float, one: _Name, colours: Mapping[str, str]) -> None:
-    brush.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(one.name, WHITE), edge=GREY, edge_width=0.8)
-    brush.text(MARGIN + 0.28, y, cut(one.name, LONGEST), ha="left", bold=True)
+def _line(canvas: Canvas, y: float, one: _Name, colours: Mapping[str, str]) -> None:
+    canvas.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(one.name, WHITE), edge=GREY, edge_width=0.8)
+    canvas.text(MARGIN + 0.28, y, cut(one.name, LONGEST), ha="left", bold=True)
     places = ", ".join(map(str, one.positions))
-    brush.text(MARGIN + BITS_AT, y, f"sets {places}" if one.sets else f"looks at {places}", ha="left")
+    canvas.text(MARGIN + BITS_AT, y, f"sets {places}" if one.sets else f"looks at {places}", ha="left")
     if one.by_others:
-        brush.block(MARGIN + FOUND_AT - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
+        canvas.block(MARGIN + FOUND_AT - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
     mark = "✗" if one.zeros else "✓"
-    brush.text(MARGIN + FOUND_AT, y, f"{mark} {one.found}", ha="left", bold=one.by_others)
+    canvas.text(MARGIN + FOUND_AT, y, f"{mark} {one.found}", ha="left", bold=one.by_others)
+
+
+class EntryField(NamedTuple):
+    """A field: name, its bytes, colour, and what it says."""
+
+    name: str
+    data: bytes
+    colour: str
+    meaning: str
+
+
+def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Picture:
+    r"""The 20 bytes of an entry, field by field; `code` says what its tags code is, `unit` is its extension unit.
+
+    >>> queue_entry(bytes([0] * 7 + [5, 0, 0, 0, 100] + [0] * 8)).alt
+    '20 bytes: commit log offset (8) 5, size (4) 100 bytes, tags code (8) 0.'
+
+    Raises:
+        BadInput: these are not 20 bytes.
+    """
+    if len(raw) != CQ_STORE_UNIT_SIZE:
+        raise BadInput(f"queue_entry: {len(raw)} bytes; an entry has {CQ_STORE_UNIT_SIZE}")
+    number = int.from_bytes(raw[12:], "big", signed=True)
+    told = f"{number}{': ' if code else ''}{code}" if unit is None else "address of the unit below"
+    parts = [
+        EntryField("commit log offset", raw[:8], SKY, str(int.from_bytes(raw[:8], "big"))),
+        EntryField("size", raw[8:12], YELLOW, f"{int.from_bytes(raw[8:12], 'big')} bytes"),
+        EntryField("tags code", raw[12:], BLUE, told),
+    ]
+    behind = [] if unit is None else _unit(unit, code)
+
+    def draw(canvas: Canvas) -> None:
+        canvas.heading("One entry of the consume queue: 20 bytes")
+        _bytes(canvas, 0.36, parts)
+        if unit is not None:
+            title = f"Its unit in the extension: {len(unit)} bytes"
+            canvas.heading(title, y=1.58)
+            _bytes(canvas, 1.76, behind)
+
+    svg = painted(ENTRY_WIDTH, 1.35 + (1.4 if behind else 0), draw)
+    rows = [("entry", part.name, len(part.data), part.meaning) for part in parts]
+    rows += [("unit", part.name, len(part.data), part.meaning) for part in behind]
+    alt = f"20 bytes: {', '.join(f'{part.name} ({len(part.data)}) {part.meaning}' for part in parts)}."
+    if unit is not None:
+        alt += f" The unit in the extension takes {len(unit)} bytes."
+    table = Table("Fields", ("of", "field", "bytes", "says"), rows)
+    return Picture(svg, title="A consume queue entry", alt=alt, table=table)
+
+
+def _unit(unit: bytes, code: str) -> list[EntryField]:
+    size, number, stored, bits = (
+        int.from_bytes(unit[start:end], "big", signed=start == 2)
+        for start, end in ((0, 2), (2, 10), (10, 18), (18, 20))
+    )
+    parts = [
+        EntryField("size", unit[:2], YELLOW, str(size)),
+        EntryField("tags code", unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),
+        EntryField("store time", unit[10:18], SKY, str(stored)),
+        EntryField("n", unit[18:20], PALE, str(bits)),
+    ]
+    return [*parts, EntryField("bitmap", unit[20:], ORANGE, f"{bits * 8} bits")] if bits else parts
+
+
+def _bytes(canvas: Canvas, y: float, parts: list[EntryField]) -> None:
+    """Each byte in a box with its hexadecimal value, each field over a bracket; a long last field is cut."""
+    shown = [part.data if len(part.data) <= MAX_BYTES else part.data[: MAX_BYTES - 1] for part in parts]
+    size = min(MAX_BYTE_WIDTH, (ENTRY_WIDTH - 2 * SIDE - 0.3) / sum(map(len, shown)))
+    left = SIDE
+    for part, data in zip(parts, shown, strict=True):
+        right = left + len(data) * size
+        with canvas.saying(f"{part.name}, {len(part.data)} bytes: {part.meaning}"):
+            for number, value in enumerate(data):
+                canvas.block(left + number * size, y, size, BYTE, part.colour, edge=WHITE, edge_width=1)
+                canvas.text(left + (number + 0.5) * size, y + BYTE / 2, f"{value:02x}", colour=ink(part.colour),
+                           monospace=True)  # fmt: skip
+        if len(data) < len(part.data):
+            canvas.text(right + 0.05, y + BYTE / 2, "…", ha="left")
+        line = GREY if part.colour == PALE else BLACK
+        canvas.line((left + 0.03, right - 0.03), (y + BYTE + 0.08,) * 2, line, 2)
+        canvas.text((left + right) / 2, y + BYTE + 0.24, part.name, bold=True)
+        canvas.text((left + right) / 2, y + BYTE + 0.44, part.meaning)
+        left = right

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmqlab.show.brush import text_width
+from rmqlab.show.canvas import text_width
 from rmqlab.show.palette import BLACK, GREY, WHITE, ink
 
 if TYPE_CHECKING:
-    from rmqlab.show.brush import Brush
+    from rmqlab.show.canvas import Canvas
 
 # Inches.
 PAD, LEVEL, LINE, ROOM = 0.18, 0.3, 0.2, 0.1
@@ -42,11 +42,11 @@ def size(root: Branch) -> tuple[float, float]:
     return sum(columns) + LEVEL * (len(columns) - 1), _depth(root)
 
 
-def draw(brush: Brush, root: Branch, x: float, y: float) -> None:
+def draw(canvas: Canvas, root: Branch, x: float, y: float) -> None:
     """Draw the tree with its upper left corner at (x, y)."""
     columns = _columns(root)
     lefts = [x + sum(columns[:level]) + LEVEL * level for level in range(len(columns))]
-    _draw(brush, root, lefts, y, 0)
+    _draw(canvas, root, lefts, y, 0)
 
 
 def _columns(root: Branch) -> list[float]:
@@ -63,33 +63,35 @@ def _depth(branch: Branch) -> float:
     return max(branch.height + ROOM, sum(_depth(child) for child in branch.children))
 
 
-def _draw(brush: Brush, branch: Branch, lefts: list[float], top: float, level: int) -> float:
+def _draw(canvas: Canvas, branch: Branch, lefts: list[float], top: float, level: int) -> float:
     """Draw a box and those behind it; return the y of its middle."""
     depth = _depth(branch)
     spread = sum(_depth(child) for child in branch.children)
     below = top + (depth - spread) / 2
     middles = []
     for child in branch.children:
-        middles.append(_draw(brush, child, lefts, below, level + 1))
+        middles.append(_draw(canvas, child, lefts, below, level + 1))
         below += _depth(child)
     middle = (middles[0] + middles[-1]) / 2 if middles else top + depth / 2
-    _box(brush, branch, lefts[level], middle)
+    _box(canvas, branch, lefts[level], middle)
     right = lefts[level] + branch.width
     for child, at in zip(branch.children, middles, strict=True):
         elbow = lefts[level + 1] - LEVEL / 2
         xs, ys = [right, elbow, elbow, lefts[level + 1]], [middle, middle, at, at]
         corners = list(zip(xs, ys, strict=True))
-        brush.polyline(corners, GREY, width=1.2, dashed=child.faint, layer=0.5)
+        canvas.polyline(corners, GREY, width=1.2, dashed=child.faint, layer=0.5)
     return middle
 
 
-def _box(brush: Brush, branch: Branch, left: float, middle: float) -> None:
+def _box(canvas: Canvas, branch: Branch, left: float, middle: float) -> None:
     width, height = branch.width, branch.height
     edge = GREY if branch.faint else BLACK
-    brush.block(left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint)
+    canvas.block(
+        left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint
+    )
     colour = GREY if branch.faint else ink(branch.colour)
     y = middle - height / 2 + 0.05 + LINE / 2
-    brush.text(left + width / 2, y, branch.title, colour=colour, bold=True)
+    canvas.text(left + width / 2, y, branch.title, colour=colour, bold=True)
     for line in branch.lines:
         y += LINE
-        brush.text(left + width / 2, y, line, colour=colour)
+        canvas.text(left + width / 2, y, line, colour=colour)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.show.brush import Brush, painted, text_width
+from rmqlab.show.canvas import Canvas, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, WHITE, ink
 from rmqlab.show.tables import Table, as_rows, number_text
@@ -57,20 +57,20 @@ def bars(
     left = MARGIN + max(text_width(name) for name in names) + 0.15
     scale = (WIDTH - left - max(text_width(word) for word in words) - 0.4) / (max(ends) or 1)
 
-    def draw(brush: Brush) -> None:
-        brush.heading(title)
+    def draw(canvas: Canvas) -> None:
+        canvas.heading(title)
         for number, row in enumerate(found):
             y = TITLE + number * (BAR + BAR_GAP)
             colour = ORANGE if stand_out[number] else BLUE
-            with brush.saying(f"{row[x]}: {words[number]}"):
-                brush.text(left - 0.1, y + BAR / 2, names[number], ha="right", bold=stand_out[number])
-                brush.block(left, y, max(0.02, row[value] * scale), BAR, colour)
+            with canvas.saying(f"{row[x]}: {words[number]}"):
+                canvas.text(left - 0.1, y + BAR / 2, names[number], ha="right", bold=stand_out[number])
+                canvas.block(left, y, max(0.02, row[value] * scale), BAR, colour)
                 if low and high:
                     ends_x = left + row[low] * scale, left + row[high] * scale
-                    brush.polyline([(ends_x[0], y + BAR / 2), (ends_x[1], y + BAR / 2)], BLACK, width=2)
+                    canvas.polyline([(ends_x[0], y + BAR / 2), (ends_x[1], y + BAR / 2)], BLACK, width=2)
                     for end in ends_x:
-                        brush.polyline([(end, y + BAR / 4), (end, y + 3 * BAR / 4)], BLACK, width=2)
-                brush.text(left + row[high or value] * scale + 0.1, y + BAR / 2, words[number], ha="left")
+                        canvas.polyline([(end, y + BAR / 4), (end, y + 3 * BAR / 4)], BLACK, width=2)
+                canvas.text(left + row[high or value] * scale + 0.1, y + BAR / 2, words[number], ha="left")
 
     svg = painted(WIDTH, TITLE + len(found) * (BAR + BAR_GAP) + FOOT, draw)
     alt = f"{title}: {', '.join(f'{row[x]} {word}' for row, word in zip(found, words, strict=True))}."
@@ -121,23 +121,23 @@ def heat_map(
     cell = min(MAX_CELL, (WIDTH - left - MARGIN) / len(across))
     top = TITLE + AXIS_WORDS
 
-    def draw(brush: Brush) -> None:
-        brush.heading(title)
-        brush.text(left - 0.1, TITLE + AXIS_WORDS / 2, f"{x} →", ha="right", colour=GREY)
+    def draw(canvas: Canvas) -> None:
+        canvas.heading(title)
+        canvas.text(left - 0.1, TITLE + AXIS_WORDS / 2, f"{x} →", ha="right", colour=GREY)
         for column, over in enumerate(across):
-            brush.text(left + (column + 0.5) * cell, TITLE + AXIS_WORDS / 2, number_text(over))
+            canvas.text(left + (column + 0.5) * cell, TITLE + AXIS_WORDS / 2, number_text(over))
         for line, under in enumerate(down):
             mid = top + (line + 0.5) * CELL_HEIGHT
-            brush.text(left - 0.1, mid, f"{y} {number_text(under)}", ha="right")
+            canvas.text(left - 0.1, mid, f"{y} {number_text(under)}", ha="right")
             for column, over in enumerate(across):
                 if (over, under) not in at:
                     continue
                 number = at[over, under]
                 shown = number_text(number) if text is None else text(number)
                 face = ground(number)
-                with brush.saying(f"{x} {number_text(over)}, {y} {number_text(under)}: {shown}"):
-                    brush.block(left + column * cell, mid - CELL_HEIGHT / 2, cell, CELL_HEIGHT, face, edge=WHITE)
-                    brush.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
+                with canvas.saying(f"{x} {number_text(over)}, {y} {number_text(under)}: {shown}"):
+                    canvas.block(left + column * cell, mid - CELL_HEIGHT / 2, cell, CELL_HEIGHT, face, edge=WHITE)
+                    canvas.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
 
     svg = painted(WIDTH, top + len(down) * CELL_HEIGHT + FOOT, draw)
     ends = [pick(found, key=lambda row: row[value]) for pick in (min, max)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.brush import Brush, Shape, in_rows, painted, text_width
+from rmqlab.show.canvas import Canvas, Shape, in_rows, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
@@ -131,26 +131,26 @@ class _LaneDrawing:
             runs.append((since, max(self.end, since)))
         return [(since, until) for since, until in runs if until >= self.start and since <= self.end]
 
-    def draw(self, brush: Brush) -> None:
+    def draw(self, canvas: Canvas) -> None:
         for lane in self.lanes:
             top = self.tops[lane]
             y = top + LANE / 2
-            brush.text(0.08, y, str(lane), ha="left", bold=True)
-            brush.line((self.edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
+            canvas.text(0.08, y, str(lane), ha="left", bold=True)
+            canvas.line((self.edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
             if lane in self.clocks:
-                self._draw_clock(brush, lane, top + LANE)
+                self._draw_clock(canvas, lane, top + LANE)
         for one, level in self._levels():
-            with brush.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
-                self._draw_mark(brush, one, level)
+            with canvas.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
+                self._draw_mark(canvas, one, level)
         if self.start <= 0 <= self.end:
-            brush.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
-        brush.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
-        self.time.axis(brush, self.floor)
+            canvas.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
+        canvas.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
+        self.time.axis(canvas, self.floor)
         for what, (row, x) in zip(self.kinds, self.legend, strict=True):
             y = self.floor + AXIS + LEGEND - 0.14 + LINE * row
             shape, colour = self.looks[what]
-            brush.spot(x + 0.08, y, 8, colour, shape=shape)
-            brush.text(x + 0.22, y, what, ha="left")
+            canvas.spot(x + 0.08, y, 8, colour, shape=shape)
+            canvas.text(x + 0.22, y, what, ha="left")
 
     def _levels(self) -> list[tuple[LaneMark, int]]:
         """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
@@ -168,31 +168,31 @@ class _LaneDrawing:
             found.append((one, level))
         return found
 
-    def _draw_mark(self, brush: Brush, one: LaneMark, level: int) -> None:
+    def _draw_mark(self, canvas: Canvas, one: LaneMark, level: int) -> None:
         y = self.tops[one.lane] + LANE / 2
         if one.until is None:
             shape, colour = self.looks[one.what]
-            brush.spot(self.place(one.t), y + RISES[level], 9, colour, shape=shape)
+            canvas.spot(self.place(one.t), y + RISES[level], 9, colour, shape=shape)
             return
         left, right = self.place(one.t), self.place(one.until)
-        brush.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
+        canvas.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
         if right - left > text_width(one.what) + 0.06:
-            brush.text((left + right) / 2, y, one.what, colour=ink(SKY))
+            canvas.text((left + right) / 2, y, one.what, colour=ink(SKY))
 
-    def _draw_clock(self, brush: Brush, lane: str, top: float) -> None:
+    def _draw_clock(self, canvas: Canvas, lane: str, top: float) -> None:
         limit = self.limit or 1
         high = max([limit, *(min(until, self.end) - since for since, until in self.clocks[lane])]) * 1.05
         floor, tall = top + CLOCK - 0.12, CLOCK - 0.12
         for since, until in self.clocks[lane]:
             first, last = max(since, self.start), min(until, self.end)
             edge = [(self.place(t), floor - tall * (t - since) / high) for t in (first, last)]
-            brush.area([(edge[0][0], floor), *edge, (edge[1][0], floor)], SKY)
-            brush.polyline(edge, BLUE, width=1.8)
-        brush.line((self.edge, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
+            canvas.area([(edge[0][0], floor), *edge, (edge[1][0], floor)], SKY)
+            canvas.polyline(edge, BLUE, width=1.8)
+        canvas.line((self.edge, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
         line = floor - tall * limit / high
-        brush.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
+        canvas.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
         words = f"since the last {self.resets}; limit {limit / 1_000:g} s"
-        brush.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
+        canvas.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
 
     def alt(self, title: str) -> str:
         parts = []

@@ -1,6 +1,7 @@
-"""The tree of an SQL92 expression, with what every part came to for one message: true, false, null, error.
+"""SQL92 in pictures: the tree of an expression with what every part came to for one message, and truth tables.
 
-A refused expression is a picture too: where reading stopped, and what was probably meant.
+True, false, null and error have a mark and a colour each. A refused expression is a picture too: where reading stopped,
+and what was probably meant.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.errors import BadInput
 from rmqlab.show.branches import Branch, draw, size
-from rmqlab.show.brush import MIN_TEXT, Brush, cut, painted
+from rmqlab.show.canvas import MIN_TEXT, Canvas, cut, painted, text_width
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE
-from rmqlab.show.tables import Table
+from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE, ink
+from rmqlab.show.tables import Table, as_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 # Inches.
 TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
+CELL, MIN_CELL = 0.34, 1.0  # of a truth table
 LETTER = 0.09  # of the expression's own line, at most
 CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
 WIDEST = 34  # letters in a box
@@ -45,13 +48,13 @@ def expression_tree(answer: Sql92) -> Picture:
     verdict, colour = _verdict(answer, answer.tree)
     message = "" if answer.properties is None else f"message: {_shown(answer.properties)}"
 
-    def paint(brush: Brush) -> None:
-        _source(brush, answer)
-        brush.text(MARGIN, 0.47, message, ha="left")
-        draw(brush, root, MARGIN, TOP)
+    def paint(canvas: Canvas) -> None:
+        _source(canvas, answer)
+        canvas.text(MARGIN, 0.47, message, ha="left")
+        draw(canvas, root, MARGIN, TOP)
         if verdict:
-            brush.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
-            brush.text(MARGIN + 0.24, TOP + height + 0.22, verdict, ha="left", bold=True)
+            canvas.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
+            canvas.text(MARGIN + 0.24, TOP + height + 0.22, verdict, ha="left", bold=True)
 
     svg = painted(width, TOP + height + FOOT, paint)
     told = f" For a message with {message.removeprefix('message: ')}: {verdict[2:]}." if verdict else ""
@@ -89,20 +92,20 @@ def _walk(part: ExpressionPart) -> Iterator[ExpressionPart]:
         yield from _walk(one)
 
 
-def _source(brush: Brush, answer: Sql92) -> None:
+def _source(canvas: Canvas, answer: Sql92) -> None:
     """The expression, with what is never read in grey."""
     text, ignored = answer.expression.replace("\n", " "), answer.ignored
     read = text[: len(text) - len(ignored)] if ignored and text.endswith(ignored) else text
     if len(text) > LONGEST:
         read, ignored = cut(text, LONGEST), ""
-    _code(brush, 0.2, read, bold=True)
+    _code(canvas, 0.2, read, bold=True)
     if ignored:
-        _code(brush, 0.2, f"{ignored}{HOLD * 3}← ignored in silence", at=len(read), colour=GREY)
+        _code(canvas, 0.2, f"{ignored}{HOLD * 3}← ignored in silence", at=len(read), colour=GREY)
 
 
-def _code(brush: Brush, y: float, text: str, *, at: int = 0, **style: Any) -> None:
+def _code(canvas: Canvas, y: float, text: str, *, at: int = 0, **style: Any) -> None:
     """A line in letters of one width, that begins behind `at` letters."""
-    brush.text(MARGIN + at * CODE, y, text, ha="left", monospace=True, **style)
+    canvas.text(MARGIN + at * CODE, y, text, ha="left", monospace=True, **style)
 
 
 def _refused(answer: Sql92) -> Picture:
@@ -114,13 +117,13 @@ def _refused(answer: Sql92) -> Picture:
     told = [str(answer.error), *([f"Meant? {answer.meant}"] if answer.meant else [])]
     folded = [line for one in [*told, "The consumer's start fails."] for line in wrap(one, LONGEST)]
 
-    def paint(brush: Brush) -> None:
-        _code(brush, 0.2, line[skip : skip + LONGEST], bold=True)
+    def paint(canvas: Canvas) -> None:
+        _code(canvas, 0.2, line[skip : skip + LONGEST], bold=True)
         if offset is not None:
-            _code(brush, 0.38, "^", at=column - skip, colour=VERMILLION)
+            _code(canvas, 0.38, "^", at=column - skip, colour=VERMILLION)
         for number, one in enumerate(folded):
             first = number == 0
-            brush.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", bold=first)
+            canvas.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", bold=first)
 
     svg = painted(WIDTH, 0.72 + 0.2 * len(folded), paint)
     table = Table(
@@ -135,3 +138,53 @@ def _shown(properties: Mapping[str, str]) -> str:
 
 def _cut(text: str) -> str:
     return cut(text.replace("\n", " "), WIDEST)
+
+
+def truth_table(rows: object, *, title: str = "Truth table", side: str | None = None) -> Picture:
+    """A row for each of `rows`; cells that are "true", "false", "null" or "error" are coloured, the others are text.
+
+    True, False and None count as such words. `side` names a column that heads its row.
+
+    >>> truth_table([{"left": "true", "left AND null": "null"}]).alt
+    'Truth table: left true, left AND null null.'
+
+    Raises:
+        BadInput: there are no rows.
+    """
+    found = as_rows(rows)
+    if not found:
+        raise BadInput("truth_table: no rows")
+    columns = list(found[0])
+    cells = [[_word(row[name]) for name in columns] for row in found]
+    widths = [
+        max(MIN_CELL, *(text_width(text) + 0.45 for text in (str(name), *(row[at] for row in cells))))
+        for at, name in enumerate(columns)
+    ]
+    lefts = [MARGIN + sum(widths[:at]) for at in range(len(columns))]
+
+    def draw(canvas: Canvas) -> None:
+        canvas.heading(title)
+        for at, name in enumerate(columns):
+            canvas.text(lefts[at] + widths[at] / 2, 1.5 * CELL, str(name), colour=GREY, monospace=True)
+        for number, row in enumerate(cells):
+            y = CELL * (2 + number)
+            for at, word in enumerate(row):
+                middle = lefts[at] + widths[at] / 2
+                if word not in KINDS or columns[at] == side:
+                    canvas.text(middle, y + CELL / 2, word, bold=columns[at] == side)
+                    continue
+                mark, colour = KINDS[word]
+                with canvas.saying(f"{columns[at]}: {word}"):
+                    canvas.block(lefts[at], y, widths[at], CELL, colour, edge=WHITE, edge_width=1.5)
+                    canvas.text(middle, y + CELL / 2, f"{mark} {word}", colour=ink(colour))
+
+    svg = painted(max(WIDTH, sum(widths) + 2 * MARGIN), CELL * (2 + len(cells)) + 0.1, draw)
+    lines = ("; ".join(", ".join(f"{name} {word}" for name, word in zip(columns, row, strict=True)) for row in cells),)
+    table = Table(title, list(map(str, columns)), cells)
+    return Picture(svg, title=title, alt=f"{title}: {lines[0]}.", table=table)
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

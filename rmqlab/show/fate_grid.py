@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
 from rmqlab.language import translate
-from rmqlab.show.brush import text_width
+from rmqlab.show.canvas import RunCanvas, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, ink, summary
-from rmqlab.show.pen import Pen
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """What became of every message of a topic in a group, by queue and tag, with owners and offsets."""
     reading = RunView(run, group, topic)
-    pen = Pen(*size(reading), reading)
-    draw(pen)
-    return Picture(pen.svg(), title="What became of each message", alt=alt(reading), table=table(reading))
+    canvas = RunCanvas(*size(reading), reading)
+    draw(canvas)
+    return Picture(canvas.svg(), title="What became of each message", alt=alt(reading), table=table(reading))
 
 
 def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
@@ -58,53 +57,53 @@ def _depth(stacks: Iterable[list[MessageFate]]) -> float:
     return max(map(len, stacks)) * BOX + 2 * GAP
 
 
-def draw(pen: Pen) -> None:
+def draw(canvas: RunCanvas) -> None:
     """Draw the grid."""
-    reading = pen.reading
+    reading = canvas.reading
     column = _column(reading)
-    pen.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
+    canvas.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
     for queue in range(reading.queues):
-        _header(pen, queue, column)
+        _header(canvas, queue, column)
     y = TOP
     for tag, row in cells(reading).items():
         depth = _depth(row.values())
-        colour = pen.colours[tag]
-        pen.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
+        colour = canvas.colours[tag]
+        canvas.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
         label = tag or "no tag"
-        pen.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
+        canvas.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):
-                with pen.saying(_in_words(fate)):
-                    _box(pen, fate, LEFT + queue * column, y + GAP + place * BOX, column)
+                with canvas.saying(_in_words(fate)):
+                    _box(canvas, fate, LEFT + queue * column, y + GAP + place * BOX, column)
         y += depth
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
         text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
-        pen.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
-    _legend(pen, y + FOOT)
+        canvas.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
+    _legend(canvas, y + FOOT)
 
 
-def _header(pen: Pen, queue: int, column: float) -> None:
+def _header(canvas: RunCanvas, queue: int, column: float) -> None:
     x = LEFT + queue * column
-    owner = pen.reading.owners.get(queue)
-    colour = PALE if owner is None else pen.asked(owner)
-    pen.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
+    owner = canvas.reading.owners.get(queue)
+    colour = PALE if owner is None else canvas.asked(owner)
+    canvas.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
     name = f"queue {queue}" if column >= NARROW else f"q{queue}"
     owned = "nobody's" if owner is None else f"{owner} owns it" if column >= ROOMY else str(owner)
-    pen.text(x + column / 2, HEADLINE + 0.21, name, colour=ink(colour), bold=True)
-    pen.text(x + column / 2, HEADLINE + 0.43, owned, colour=ink(colour))
+    canvas.text(x + column / 2, HEADLINE + 0.21, name, colour=ink(colour), bold=True)
+    canvas.text(x + column / 2, HEADLINE + 0.43, owned, colour=ink(colour))
 
 
-def _box(pen: Pen, fate: MessageFate, x: float, y: float, column: float) -> None:
+def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float) -> None:
     look = LOOKS[fate.fate]
-    pen.block(x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, hatch=look.hatch)
+    canvas.block(x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, hatch=look.hatch)
     wide = column >= ROOMY
     body = fate.body if wide else fate.body.removeprefix("MsgStr")
     words = f"{look.mark} {translate(_where(fate))}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
     ground = look.colour if look.hatch else None
-    pen.text(x + column / 2, y + 0.16, body, colour=ink(look.colour), bold=True, ground=ground)
-    pen.text(x + column / 2, y + 0.35, words, colour=ink(look.colour), ground=ground)
+    canvas.text(x + column / 2, y + 0.16, body, colour=ink(look.colour), bold=True, ground=ground)
+    canvas.text(x + column / 2, y + 0.35, words, colour=ink(look.colour), ground=ground)
 
 
 def _in_words(fate: MessageFate) -> str:
@@ -125,19 +124,19 @@ def _where(fate: MessageFate) -> str:
             return LOOKS[fate.fate].words
 
 
-def _legend(pen: Pen, y: float) -> None:
+def _legend(canvas: RunCanvas, y: float) -> None:
     x = 0.08
     for fate in Fate:
-        count = sum(one.fate is fate for one in pen.reading.fates)
+        count = sum(one.fate is fate for one in canvas.reading.fates)
         if not count:
             continue
         look = LOOKS[fate]
-        pen.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch)
+        canvas.block(x, y, 0.16, 0.16, look.colour, hatch=look.hatch)
         text = f"{look.mark} {count} {look.words}"
-        pen.text(x + 0.24, y + 0.08, text, ha="left")
+        canvas.text(x + 0.24, y + 0.08, text, ha="left")
         x += 0.24 + text_width(text) + 0.2
-    if not pen.reading.fates:
-        pen.text(x, y + 0.08, "no message was sent", colour=GREY, ha="left")
+    if not canvas.reading.fates:
+        canvas.text(x, y + 0.08, "no message was sent", colour=GREY, ha="left")
 
 
 def headline(reading: RunView) -> str:

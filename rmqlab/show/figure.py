@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING
 from rmqlab.language import translate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rmqlab.show.tables import Table
 
 SVG = "image/svg+xml"
 FOLDED = "This picture in words and as a table"
+FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 # JupyterLab's column in a window of 1280 pixels; in a narrower one the picture shrinks with it.
 WIDEST_PX = 1100
 LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
+# Of pictures one below the other: pixels between them, and of a label.
+GAP, LABEL = 10, 26
+_PLACE = re.compile(r'width="([\d.]+)"\s+height="([\d.]+)"\s+viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 class Picture:
@@ -78,3 +84,31 @@ def _described(svg: str, title: str, alt: str) -> str:
         f'{head} role="img" aria-labelledby="t{mark} d{mark}" style="max-width:100%;height:auto;background:#fff">'
         f'<title id="t{mark}">{html.escape(title)}</title><desc id="d{mark}">{html.escape(alt)}</desc>{rest}'
     )
+
+
+def stacked(title: str, *pictures: Picture, table: Table | None = None, labels: Sequence[str] = ()) -> Picture:
+    """The pictures from top to bottom, their descriptions one after another; ``table`` defaults to the first one's.
+
+    ``labels`` stand above the pictures, in their order, and before their descriptions; an empty one is left out.
+    """
+    parts: list[str] = []
+    width = height = 0.0
+    told: list[str] = []
+    for picture, label in zip(pictures, [*labels, *[""] * len(pictures)], strict=False):
+        if label:
+            place = f'x="8" y="{height + LABEL - 8:g}" font-size="14" font-weight="bold"'
+            parts.append(f"<text {place}>{html.escape(translate(label))}</text>")
+            height += LABEL
+        told.append(f"{translate(label)}: {picture.alt}" if label else picture.alt)
+        size = _PLACE.search(picture.svg)
+        if size is None:
+            raise ValueError(f"picture {picture.title!r} has no size and viewBox: only pictures of ours can be stacked")
+        wide, high, units, _ = map(float, size.groups())
+        inner = picture.svg.partition("</desc>")[2].rpartition("</svg>")[0]
+        parts.append(f'<g transform="translate(0 {height:g}) scale({wide / units:.4g})">{inner}</g>')
+        width, height = max(width, wide), height + high + GAP
+    head = (
+        f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" font-family="{FONTS}" xmlns="http://www.w3.org/2000/svg" version="1.1">'
+    )
+    return Picture(f"{head}{''.join(parts)}</svg>\n", title=title, alt=" ".join(told), table=table or pictures[0].table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.brush import Brush, painted, text_width
+from rmqlab.show.canvas import Canvas, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, WHITE
 from rmqlab.show.tables import Table
@@ -45,7 +45,7 @@ def frame_flow(rows: Iterable[Any], *, title: str = "Who sends what to whom", pa
     missing = {one for flow in flows for one in (flow.source, flow.target)} - set(columns)
     if missing:
         raise BadInput(f"frame_flow: parties lacks {', '.join(sorted(missing))}")
-    svg = painted(WIDTH, TOP + LINE * len(flows) + 0.2, lambda brush: _draw(brush, flows, columns, title))
+    svg = painted(WIDTH, TOP + LINE * len(flows) + 0.2, lambda canvas: _draw(canvas, flows, columns, title))
     told = [
         f"{one.source}: {one.what}" if one.source == one.target else f"{one.source} to {one.target}: {one.what}"
         for one in flows
@@ -61,22 +61,22 @@ def _flow(row: Any) -> Flow:
     return Flow(**row) if hasattr(row, "keys") else Flow(*row)
 
 
-def _draw(brush: Brush, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:
+def _draw(canvas: Canvas, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:
     gap = (WIDTH - LEFT_EDGE - RIGHT_EDGE) / max(len(columns) - 1, 1)
     places: Mapping[str, float] = {name: LEFT_EDGE + gap * number for number, name in enumerate(columns)}
-    brush.heading(title)
+    canvas.heading(title)
     for name, x in places.items():
-        brush.line((x, x), (TOP - 0.08, TOP + LINE * len(flows)), GREY, 1)
-        brush.text(x, TOP - 0.2, name, bold=True)
+        canvas.line((x, x), (TOP - 0.08, TOP + LINE * len(flows)), GREY, 1)
+        canvas.text(x, TOP - 0.2, name, bold=True)
     for number, one in enumerate(flows):
         y = TOP + LINE * (number + 0.6)
-        brush.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
-        with brush.saying(f"{one.t:.0f} ms: {one.source} to {one.target}: {one.what}"):
+        canvas.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
+        with canvas.saying(f"{one.t:.0f} ms: {one.source} to {one.target}: {one.what}"):
             start, end = places[one.source], places[one.target]
             if one.source == one.target:
                 wide = text_width(one.what) + 0.2
-                brush.chip(start, y, wide, BOX, PALE, GREY)
-                brush.text(start, y, one.what)
+                canvas.chip(start, y, wide, BOX, PALE, GREY)
+                canvas.text(start, y, one.what)
                 continue
-            brush.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if one.what.startswith("NOTIFY") else BLUE)
-            brush.text((start + end) / 2, y - 0.06, one.what, colour=BLACK, ground=WHITE)
+            canvas.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if one.what.startswith("NOTIFY") else BLUE)
+            canvas.text((start + end) / 2, y - 0.06, one.what, colour=BLACK, ground=WHITE)

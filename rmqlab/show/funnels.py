@@ -1,20 +1,23 @@
-"""The funnel: how many messages come through layer 1, layer 2 and the client's own check, for each group."""
+"""Messages through the filters: the bars of each group from layer to layer, and the two checks of a tag."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.show.brush import Brush, cut, painted
+from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table, as_rows
 
+if TYPE_CHECKING:
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
 # Inches.
-LEFT, COLUMN, BAR, LANE, TOP, GAP, LEAST = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2
+LEFT, COLUMN, BAR, LANE, TOP, GAP, MIN_INSIDE = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2
 HEADS = (
     ("stored", "consume queue entries"),
     ("layer 1", "looks at the entry"),
@@ -22,7 +25,13 @@ HEADS = (
     ("client", "compares the tag"),
     ("delivered", ""),
 )
-LONGEST, MOST_NAMES = 34, 8
+LONGEST, MAX_NAMES = 34, 8
+# Of the two checks.
+MARGIN, HEAD, CHECK, FOOT = 0.15, 1.12, 0.4, 0.05
+CHECKS = (("message's tag", 2.2), ("code in the entry", 2.0), ("broker: is the code in the set?", 2.9),
+           ("client: is the text in the set?", 2.9), ("", 1.1))  # fmt: skip
+MAX_TAG, SETS = 20, 90
+NEEDED = ("tag", "code", "broker", "client")
 
 
 class Stage(StrEnum):
@@ -79,13 +88,13 @@ def funnel(fates: object, *, title: str = "Messages through both layers and the 
     lanes = _lanes(as_rows(fates))
     most = max((lane.stored for lane in lanes), default=0) or 1
 
-    def draw(brush: Brush) -> None:
+    def draw(canvas: Canvas) -> None:
         for number, (head, words) in enumerate(HEADS):
             x = LEFT + COLUMN * number + BAR / 2
-            brush.text(x, 0.2, head, size=10.5, bold=True)
-            brush.text(x, 0.42, words, colour=GREY)
+            canvas.text(x, 0.2, head, size=10.5, bold=True)
+            canvas.text(x, 0.42, words, colour=GREY)
         for number, lane in enumerate(lanes):
-            _draw(brush, lane, TOP + number * (LANE + GAP), LANE / most)
+            _draw(canvas, lane, TOP + number * (LANE + GAP), LANE / most)
 
     svg = painted(LEFT + COLUMN * (len(HEADS) - 1) + BAR + 0.25, TOP + (LANE + GAP) * len(lanes), draw)
     alt = " ".join(lane.sentence() for lane in lanes) or "No message was judged."
@@ -123,57 +132,153 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
     return list(lanes.values())
 
 
-def _draw(brush: Brush, lane: Lane, top: float, unit: float) -> None:
-    brush.text(0.1, top + LANE / 2 - 0.12, lane.group, ha="left", bold=True)
-    with brush.saying(f"{lane.group} subscribes {lane.subscription}"):
-        brush.text(0.1, top + LANE / 2 + 0.12, cut(lane.subscription, LONGEST), ha="left", monospace=True)
+def _draw(canvas: Canvas, lane: Lane, top: float, unit: float) -> None:
+    canvas.text(0.1, top + LANE / 2 - 0.12, lane.group, ha="left", bold=True)
+    with canvas.saying(f"{lane.group} subscribes {lane.subscription}"):
+        canvas.text(0.1, top + LANE / 2 + 0.12, cut(lane.subscription, LONGEST), ha="left", monospace=True)
     passed = lane.stored
-    with brush.saying(f"{passed} messages are stored"):
-        _bar(brush, LEFT, top, passed, unit, PALE, f"{passed}")
+    with canvas.saying(f"{passed} messages are stored"):
+        _bar(canvas, LEFT, top, passed, unit, PALE, f"{passed}")
     for number, stage in enumerate(Stage, 1):
         x = LEFT + COLUMN * number
         stops = lane.stops(stage)
-        _band(brush, x - COLUMN + BAR, x, top, (passed - len(stops)) * unit)
+        _band(canvas, x - COLUMN + BAR, x, top, (passed - len(stops)) * unit)
         passed -= len(stops)
-        with brush.saying(f"{passed} of {lane.group} pass {stage}"):
-            _bar(brush, x, top, passed, unit, PALE, f"{passed}")
+        with canvas.saying(f"{passed} of {lane.group} pass {stage}"):
+            _bar(canvas, x, top, passed, unit, PALE, f"{passed}")
         if stops:
             look = LOOKS[lane.fates[stage]]
-            with brush.saying(f"{len(stops)} of {lane.group} {look.words}: {_named(stops)}"):
-                _stopped(brush, x, top + passed * unit, len(stops) * unit, look.colour, look.hatch,
+            with canvas.saying(f"{len(stops)} of {lane.group} {look.words}: {_named(stops)}"):
+                _stopped(canvas, x, top + passed * unit, len(stops) * unit, look.colour, look.hatch,
                          f"{look.mark} {len(stops)}")  # fmt: skip
     x = LEFT + COLUMN * (len(HEADS) - 1)
     arrived = lane.stops(None)
-    _band(brush, x - COLUMN + BAR, x, top, passed * unit)
-    with brush.saying(f"{len(arrived)} of {lane.group} delivered: {_named(arrived)}"):
-        _bar(brush, x, top, len(arrived), unit, GREEN, f"✓ {len(arrived)}")
+    _band(canvas, x - COLUMN + BAR, x, top, passed * unit)
+    with canvas.saying(f"{len(arrived)} of {lane.group} delivered: {_named(arrived)}"):
+        _bar(canvas, x, top, len(arrived), unit, GREEN, f"✓ {len(arrived)}")
 
 
-def _stopped(brush: Brush, x: float, y: float, height: float, colour: str, hatch: str, text: str) -> None:
-    brush.block(x, y, BAR, height, colour, hatch=hatch)
-    if height >= LEAST:
+def _stopped(canvas: Canvas, x: float, y: float, height: float, colour: str, hatch: str, text: str) -> None:
+    canvas.block(x, y, BAR, height, colour, hatch=hatch)
+    if height >= MIN_INSIDE:
         ground = colour if hatch else None
-        brush.text(x + BAR / 2, y + height / 2, text, colour=ink(colour), ground=ground, bold=True)
+        canvas.text(x + BAR / 2, y + height / 2, text, colour=ink(colour), ground=ground, bold=True)
     else:
-        brush.text(x + BAR + 0.06, y + height / 2, text, ha="left", bold=True)
+        canvas.text(x + BAR + 0.06, y + height / 2, text, ha="left", bold=True)
 
 
-def _bar(brush: Brush, x: float, top: float, count: int, unit: float, colour: str, text: str) -> None:
+def _bar(canvas: Canvas, x: float, top: float, count: int, unit: float, colour: str, text: str) -> None:
     height = count * unit
     if count:
-        brush.block(x, top, BAR, height, colour, edge=GREY if colour == PALE else colour, edge_width=0.8)
-    if height >= LEAST:
-        brush.text(x + BAR / 2, top + height / 2, text, colour=ink(colour), bold=True)
+        canvas.block(x, top, BAR, height, colour, edge=GREY if colour == PALE else colour, edge_width=0.8)
+    if height >= MIN_INSIDE:
+        canvas.text(x + BAR / 2, top + height / 2, text, colour=ink(colour), bold=True)
     else:
-        brush.text(x + BAR / 2, top - 0.1, text, bold=True)
+        canvas.text(x + BAR / 2, top - 0.1, text, bold=True)
 
 
-def _band(brush: Brush, start: float, end: float, top: float, height: float) -> None:
+def _band(canvas: Canvas, start: float, end: float, top: float, height: float) -> None:
     """What goes on from one bar to the next."""
     if height:
-        brush.block(start, top, end - start, height, "#E8E8E8", layer=0.3)
+        canvas.block(start, top, end - start, height, "#E8E8E8", layer=0.3)
 
 
 def _named(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
+
+
+def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
+    """A row for each tag, from its code to its end.
+
+    `rows` have `tag` (None: no tag), `code`, `broker` (it returns the message) and `client` (it keeps the message);
+    `subscription` is what `rmqlab.tags` gives. Both sets of it are shown above the rows.
+
+    >>> from rmqlab import tags
+    >>> tag_checks([{"tag": "BB", "code": 2112, "broker": True, "client": False}], tags("Aa")).alt
+    "Subscription 'Aa': 'BB' is dropped by the client."
+
+    Raises:
+        BadInput: a row lacks one of these.
+    """
+    found = as_rows(rows)
+    for row in found:
+        if not set(NEEDED) <= set(row):
+            raise BadInput(f"tag_checks: a row is {dict(row)}; right is one with {', '.join(NEEDED)}")
+
+    def draw(canvas: Canvas) -> None:
+        _subscription(canvas, subscription)
+        x = MARGIN
+        for head, wide in CHECKS:
+            canvas.text(x, HEAD - 0.16, head, colour=GREY, ha="left")
+            x += wide
+        for number, row in enumerate(found):
+            with canvas.saying(f"{_name(row['tag'])} {_end(row)}"):
+                _check_row(canvas, row, HEAD + CHECK * number)
+
+    svg = painted(2 * MARGIN + sum(wide for _, wide in CHECKS), HEAD + CHECK * len(found) + FOOT, draw)
+    told = [(_name(row["tag"]), row["code"], _broker(row), _client(row), _end(row)) for row in found]
+    alt = f"Subscription {subscription.sub_string!r}: " + " ".join(f"{line[0]} {line[-1]}." for line in told)
+    table = Table("Both checks", ("tag", "code", "broker", "client", "end"), told)
+    return Picture(svg, title="Tags through both checks", alt=alt, table=table)
+
+
+def _subscription(canvas: Canvas, subscription: SubscriptionData) -> None:
+    codes, texts = (f"{{{', '.join(map(str, sorted(one)))}}}" for one in (subscription.code_set, subscription.tags_set))
+    told = [
+        ("subscribes", str(subscription.sub_string)),
+        ("broker has", f"codes {codes}"),
+        ("client has", f"texts {texts}"),
+    ]
+    canvas.block(0, 0, 30, 0.78, PALE, layer=0.2)
+    for number, (what, text) in enumerate(told):
+        y = 0.15 + 0.24 * number
+        canvas.text(MARGIN, y, what, ha="left", bold=True)
+        canvas.text(MARGIN + 1.1, y, text if len(text) <= SETS else f"{text[: SETS - 1]}…", ha="left",
+                   monospace=True)  # fmt: skip
+
+
+def _check_row(canvas: Canvas, row: Mapping[str, Any], y: float) -> None:
+    middle = y + CHECK / 2
+    lefts = [MARGIN + sum(wide for _, wide in CHECKS[:number]) for number in range(len(CHECKS))]
+    canvas.text(lefts[0], middle, _name(row["tag"]), ha="left", bold=True)
+    canvas.text(lefts[1], middle, str(row["code"]), ha="left", monospace=True)
+    _verdict(canvas, lefts[2], y, CHECKS[2][1], _broker(row), Fate.DROPPED_BY_BROKER_TAG, row["broker"])
+    if not row["broker"]:
+        return
+    _verdict(canvas, lefts[3], y, CHECKS[3][1], _client(row), Fate.DROPPED_BY_CLIENT, row["client"])
+    if row["client"]:
+        canvas.block(lefts[4], y + 0.03, CHECKS[4][1], CHECK - 0.06, GREEN)
+        canvas.text(lefts[4] + CHECKS[4][1] / 2, middle, "✓ arrives", colour=ink(GREEN), bold=True)
+
+
+def _verdict(canvas: Canvas, x: float, y: float, wide: float, text: str, fate: Fate, passed: bool) -> None:
+    look = LOOKS[fate]
+    colour, hatch = (PALE, "") if passed else (look.colour, look.hatch)
+    canvas.block(x, y + 0.03, wide - 0.12, CHECK - 0.06, colour, hatch=hatch)
+    ground = colour if hatch else None
+    canvas.text(x + (wide - 0.12) / 2, y + CHECK / 2, text, colour=ink(colour), ground=ground)
+    if passed:
+        canvas.arrow((x + wide - 0.12, y + CHECK / 2), (x + wide, y + CHECK / 2))
+
+
+def _broker(row: Mapping[str, Any]) -> str:
+    return "✓ returns it" if row["broker"] else "✗ drops it"
+
+
+def _client(row: Mapping[str, Any]) -> str:
+    if not row["broker"]:
+        return "never sees it"
+    return "✓ keeps it" if row["client"] else "✗ drops it"
+
+
+def _end(row: Mapping[str, Any]) -> str:
+    if not row["broker"]:
+        return "is dropped by the broker"
+    return "arrives" if row["client"] else "is dropped by the client"
+
+
+def _name(tag: object) -> str:
+    if not isinstance(tag, str) or not tag:
+        return "no tag"
+    return repr(tag) if len(tag) <= MAX_TAG else f"{tag[: MAX_TAG - 1]!r}…"

@@ -1,4 +1,4 @@
-"""Lines over a few values, in panels: drawn by the same brush as everything else."""
+"""Lines over a few values, in panels: drawn by the same canvas as everything else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.show.brush import Brush, Shape, in_rows, painted, text_width
+from rmqlab.show.canvas import Canvas, Shape, in_rows, painted, text_width
 from rmqlab.show.charts import MARGIN, TITLE, WIDTH, Row, checked, column_values
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
@@ -92,37 +92,37 @@ class _LinePanels:
         self.labels = labels
         self.height = self.floor + 0.72 + LEGEND_ROW * (self.legend[-1][0] + 1 if labels else 0)
 
-    def draw(self, brush: Brush) -> None:
+    def draw(self, canvas: Canvas) -> None:
         """Title, panels and legend."""
-        brush.heading(self.title)
-        brush.text(MARGIN, TITLE + 0.1, self.words[self.value], ha="left", colour=GREY)
+        canvas.heading(self.title)
+        canvas.text(MARGIN, TITLE + 0.1, self.words[self.value], ha="left", colour=GREY)
         for number, panel in enumerate(self.panels):
-            self._panel(brush, panel, self.left + number * (self.each + PANEL_GAP), is_first=number == 0)
-        brush.text(self.left + (WIDTH - self.left) / 2, self.floor + 0.46, self.words[self.x])
+            self._panel(canvas, panel, self.left + number * (self.each + PANEL_GAP), is_first=number == 0)
+        canvas.text(self.left + (WIDTH - self.left) / 2, self.floor + 0.46, self.words[self.x])
         for order, (name, (row, x)) in enumerate(zip(self.labels, self.legend, strict=True)):
             y = self.floor + 0.78 + LEGEND_ROW * row
             if order < len(self.along):
                 colour, shape = LINES[order % len(LINES)]
-                brush.polyline([(x, y), (x + 0.4, y)], colour, width=2)
-                brush.spot(x + 0.2, y, 6, colour, shape=shape)
+                canvas.polyline([(x, y), (x + 0.4, y)], colour, width=2)
+                canvas.spot(x + 0.2, y, 6, colour, shape=shape)
             else:
-                brush.polyline([(x, y), (x + 0.4, y)], GREY, width=1.6, dashed=True)
-            brush.text(x + 0.5, y, name, ha="left")
+                canvas.polyline([(x, y), (x + 0.4, y)], GREY, width=1.6, dashed=True)
+            canvas.text(x + 0.5, y, name, ha="left")
 
-    def _panel(self, brush: Brush, panel: Any, left: float, *, is_first: bool) -> None:
+    def _panel(self, canvas: Canvas, panel: Any, left: float, *, is_first: bool) -> None:
         if self.panel:
-            brush.text(left, self.top - 0.2, f"{self.words[self.panel]} {number_text(panel)}", ha="left", bold=True)
+            canvas.text(left, self.top - 0.2, f"{self.words[self.panel]} {number_text(panel)}", ha="left", bold=True)
         for tick in self.ticks:
             y = self._y(tick)
-            brush.line((left, left + self.each), (y, y), PALE if tick else GREY, 1)
+            canvas.line((left, left + self.each), (y, y), PALE if tick else GREY, 1)
             if is_first:
-                brush.text(left - 0.08, y, number_text(tick), ha="right", colour=GREY)
+                canvas.text(left - 0.08, y, number_text(tick), ha="right", colour=GREY)
         gap = self.each / len(self.over)
         places = [left + gap * (number + 0.5) for number in range(len(self.over))]
         # Where ticks would run into each other, every second (third, ...) one is written.
         every = math.ceil((max(text_width(number_text(one)) for one in self.over) + 0.12) / gap)
         for x, one in list(zip(places, self.over, strict=True))[::every]:
-            brush.text(x, self.floor + 0.17, number_text(one), colour=GREY)
+            canvas.text(x, self.floor + 0.17, number_text(one), colour=GREY)
         for order, line in enumerate(self.along):
             colour, shape = LINES[order % len(LINES)]
             points = [
@@ -132,11 +132,11 @@ class _LinePanels:
             ]
             if self.law is not None and order == 0:
                 law = [(x, self._y(self.law(row))) for x, row in points]
-                brush.polyline(law, GREY, width=1.6, dashed=True, layer=1)
-            brush.polyline([(x, self._y(row[self.value])) for x, row in points], colour, width=2)
+                canvas.polyline(law, GREY, width=1.6, dashed=True, layer=1)
+            canvas.polyline([(x, self._y(row[self.value])) for x, row in points], colour, width=2)
             for x, row in points:
-                with brush.saying(f"{self.words[self.x]} {number_text(row[self.x])}: {number_text(row[self.value])}"):
-                    brush.spot(x, self._y(row[self.value]), 6, colour, shape=shape)
+                with canvas.saying(f"{self.words[self.x]} {number_text(row[self.x])}: {number_text(row[self.value])}"):
+                    canvas.spot(x, self._y(row[self.value]), 6, colour, shape=shape)
 
     def _y(self, value: float) -> float:
         return self.floor - PANEL_HEIGHT * value / self.ticks[-1]

@@ -1,18 +1,22 @@
-"""Ribbons: who owns which queue over time, one colour a member; two owners at once and nobody at all stand out."""
+"""Who owns which queue: ribbons over time, and a grid of before and after a change.
+
+One colour a member; two owners at once and nobody at all stand out.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
-from rmqlab.show.brush import Brush, painted, text_width
+from rmqlab.show.canvas import Canvas, painted, text_width
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rmqlab.lab.ownership import OwnersRecord
     from rmqlab.lab.run import Run
@@ -22,9 +26,15 @@ WIDTH, LEFT_EDGE, RIGHT_EDGE = 11.4, 1.35, 0.2
 EVENTS, TOLD, TOP, ROW, THICK = 0.36, 0.72, 0.96, 0.42, 0.32
 COLOURS = (BLUE, ORANGE, SKY, YELLOW, PURPLE, GREEN)
 DARK_RED = "#A63F00"  # text: 4.5:1 and more on white
-MOST_TOLD = 400
+MAX_TOLD = 400
 SHORT_MS = 1_000  # shorter than that is a matter of the table
 LEVELS = 2  # labels of happenings that come close stand above each other
+# Of the grid.
+LABEL, SIDE, GRID_TOP, PAIR, LINE, CELL, WIDEST = 2.4, 3.2, 0.5, 0.72, 0.31, 0.27, 0.8
+MEMBER_COLOURS = (BLUE, ORANGE, SKY, YELLOW, GREEN, VERMILLION)
+NEWCOMER = PURPLE
+
+Owners = list[str]
 
 
 def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -32,7 +42,7 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
     life = Ownership(run, group, topic)
     stretches = life.stretches()
     height = TOP + life.queues * ROW + 0.72
-    svg = painted(WIDTH, height, lambda brush: _draw(brush, life, stretches))
+    svg = painted(WIDTH, height, lambda canvas: _draw(canvas, life, stretches))
     return Picture(svg, title="Who owns which queue", alt=_alt(life, stretches), table=_table(life, stretches))
 
 
@@ -43,77 +53,77 @@ def duration(ms: float) -> str:
     return f"{ms:.0f} ms" if ms < SHORT_MS else f"{ms / 1_000:.1f} s"
 
 
-def _draw(brush: Brush, life: Ownership, stretches: Sequence[OwnersRecord]) -> None:
+def _draw(canvas: Canvas, life: Ownership, stretches: Sequence[OwnersRecord]) -> None:
     time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
     width, place = time.right - time.left, time.x
     floor = TOP + life.queues * ROW
-    _happenings(brush, life, place, floor)
-    brush.text(0.08, TOLD, "told (code 40)", ha="left")
-    for t in life.told[:MOST_TOLD]:
-        brush.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
+    _happenings(canvas, life, place, floor)
+    canvas.text(0.08, TOLD, "told (code 40)", ha="left")
+    for t in life.told[:MAX_TOLD]:
+        canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
     if not life.told:
-        brush.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
+        canvas.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
     for queue in range(life.queues):
         y = TOP + queue * ROW
-        brush.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
-        brush.block(LEFT_EDGE, y, width, THICK, PALE)
+        canvas.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
+        canvas.block(LEFT_EDGE, y, width, THICK, PALE)
     for stretch in stretches:
         words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
-        with brush.saying(words):
-            _stretch(brush, life, stretch, place)
-    _pauses(brush, life, place)
-    brush.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
-    time.axis(brush, floor, life.zero)
-    brush.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
+        with canvas.saying(words):
+            _stretch(canvas, life, stretch, place)
+    _pauses(canvas, life, place)
+    canvas.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
+    time.axis(canvas, floor, life.zero)
+    canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
 
 
-def _happenings(brush: Brush, life: Ownership, place: Callable[[float], float], floor: float) -> None:
-    brush.text(0.08, EVENTS, "what happens", ha="left")
+def _happenings(canvas: Canvas, life: Ownership, place: Callable[[float], float], floor: float) -> None:
+    canvas.text(0.08, EVENTS, "what happens", ha="left")
     ends = [0.0] * LEVELS
     for event in life.events:
         x = place(event.t)
-        brush.line((x, x), (EVENTS + 0.1, floor), GREY, 0.9)
+        canvas.line((x, x), (EVENTS + 0.1, floor), GREY, 0.9)
         words = f"{event.who} {event.what}"
         long = text_width(words)
         at = min(x, WIDTH - 0.1 - long)
         level = next((number for number, end in enumerate(ends) if end <= at), None)
         if level is not None:
             ends[level] = at + long + 0.08
-            brush.text(at, EVENTS - 0.2 * level, words, ha="left", bold=True)
+            canvas.text(at, EVENTS - 0.2 * level, words, ha="left", bold=True)
 
 
-def _stretch(brush: Brush, life: Ownership, one: OwnersRecord, place: Callable[[float], float]) -> None:
+def _stretch(canvas: Canvas, life: Ownership, one: OwnersRecord, place: Callable[[float], float]) -> None:
     left, right, y = place(one.since), place(one.until), TOP + one.queue * ROW
     wide = right - left
     if not one.members:
         if one.until - one.since >= SHORT_MS:
-            brush.block(left, y, wide, THICK, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
+            canvas.block(left, y, wide, THICK, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
             text = NOBODY if wide > text_width(NOBODY) + 0.05 else "–"
             if wide > text_width("–") + 0.05:
-                brush.text(left + wide / 2, y + THICK / 2, text, colour=DARK_RED)
+                canvas.text(left + wide / 2, y + THICK / 2, text, colour=DARK_RED)
         return
     names = one.owners.split(" and ")
     thin = THICK / len(names)
     for number, who in enumerate(names):
         colour, top = COLOURS[life.members.index(who) % len(COLOURS)], y + number * thin
-        brush.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
+        canvas.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
         if len(names) == 1 and wide > text_width(who) + 0.04:
-            brush.text((left + right) / 2, top + thin / 2, who, colour=ink(colour))
+            canvas.text((left + right) / 2, top + thin / 2, who, colour=ink(colour))
     if len(names) > 1:
         both = " + ".join(names)
         if wide > text_width(both) + 0.1:
-            brush.text((left + right) / 2, y + THICK / 2, both, ground=WHITE)
+            canvas.text((left + right) / 2, y + THICK / 2, both, ground=WHITE)
         if one.until - one.since >= SHORT_MS:
-            brush.block(left, y - 0.02, wide, THICK + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
+            canvas.block(left, y - 0.02, wide, THICK + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
 
 
-def _pauses(brush: Brush, life: Ownership, place: Callable[[float], float]) -> None:
+def _pauses(canvas: Canvas, life: Ownership, place: Callable[[float], float]) -> None:
     for event in life.events:
         for span in life.spans if event.ms else ():
             since, until = max(span.since, event.t), min(span.until, event.t + event.ms)
             if span.who == event.who and since < until:
                 left, right = place(since), place(until)
-                brush.block(left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", layer=3)
+                canvas.block(left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", layer=3)
 
 
 def _longest(stretches: Sequence[OwnersRecord], *, doubles: bool) -> str:
@@ -145,3 +155,100 @@ def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
     marked = frozenset(number for number, one in enumerate(stretches) if one.members != 1)
     headers = ("queue", "owner", "from, s", "to, s", "for")
     return Table("Who owned which queue (marked: two owners, or none)", headers, rows, marked)
+
+
+def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns which queue") -> Picture:
+    """Owners of the queues 0, 1, 2, ... before and after a change.
+
+    Each row has a `name` and two lists, `before` and `after`, with the owner of each queue: "" is nobody, "A+B" are
+    two. Queues that have another owner afterwards are framed.
+
+    >>> allotment_grid([{"name": "in turn", "before": ["A", "B", "A"], "after": ["A", "B", "N"]}]).alt
+    'Who owns which queue: 3 queues. in turn: A B A, then A B N; 1 moved.'
+
+    Raises:
+        BadInput: no row, or lists of different lengths.
+    """
+    pairs = {str(row["name"]): (list(row["before"]), list(row["after"])) for row in rows}
+    if not pairs or len({len(one) for pair in pairs.values() for one in pair}) > 1:
+        raise BadInput("allotment_grid: give rows with name, before and after, all lists with one owner for each queue")
+    known = sorted({who for before, _ in pairs.values() for owners in before for who in _members(owners)})
+    colours = {who: MEMBER_COLOURS[number % len(MEMBER_COLOURS)] for number, who in enumerate(known)}
+    svg = painted(WIDTH, GRID_TOP + PAIR * len(pairs) + 0.36, lambda canvas: _draw_grid(canvas, pairs, colours, title))
+    return Picture(svg, title=title, alt=_grid_alt(pairs, title), table=_grid_table(pairs, title))
+
+
+def _members(owners: str) -> list[str]:
+    return owners.split("+") if owners else []
+
+
+def moved(before: Sequence[str], after: Sequence[str]) -> list[int]:
+    """The queues whose owner is another one afterwards."""
+    return [queue for queue, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+
+
+def _draw_grid(
+    canvas: Canvas, pairs: Mapping[str, tuple[Owners, Owners]], colours: Mapping[str, str], title: str
+) -> None:
+    queues = len(next(iter(pairs.values()))[0])
+    cell = min((WIDTH - LABEL - SIDE) / max(queues, 1), WIDEST)
+    right = LABEL + cell * queues
+    canvas.heading(title)
+    for queue in range(queues):
+        canvas.text(LABEL + cell * (queue + 0.5), 0.36, str(queue), colour=GREY)
+    for row, (name, (before, after)) in enumerate(pairs.items()):
+        y = GRID_TOP + row * PAIR
+        canvas.text(0.08, y + LINE - 0.02, name, ha="left", bold=True)
+        changed = moved(before, after)
+        for line, (owners, words) in enumerate(((before, "before"), (after, "after"))):
+            top = y + line * LINE
+            canvas.text(LABEL - 0.08, top + CELL / 2, words, ha="right", colour=GREY)
+            for queue, who in enumerate(owners):
+                with canvas.saying(f"{name}, {words}: queue {queue}: {who or 'nobody'}"):
+                    _cell(canvas, LABEL + cell * queue, top, cell, who, colours, framed=line == 1 and queue in changed)
+            canvas.text(right + 0.1, top + CELL / 2, _sizes(owners), ha="left")
+        canvas.text(WIDTH - 0.08, y + LINE - 0.02, f"{len(changed)} moved", ha="right", bold=True)
+    foot = GRID_TOP + PAIR * len(pairs) + 0.12
+    canvas.text(0.08, foot, "framed: moved · –: nobody owns it · right: queues of each member", ha="left", colour=GREY)
+
+
+def _cell(
+    canvas: Canvas, x: float, y: float, wide: float, who: str, colours: Mapping[str, str], *, framed: bool
+) -> None:
+    members = _members(who)
+    colour = colours.get(members[0], NEWCOMER) if members else WHITE
+    canvas.block(x + 0.015, y, wide - 0.03, CELL, colour, edge=GREY, edge_width=0.5)
+    text = who or "–"
+    if wide > text_width(text):
+        canvas.text(x + wide / 2, y + CELL / 2, text, colour=ink(colour))
+    if framed:
+        canvas.block(x + 0.03, y + 0.015, wide - 0.06, CELL - 0.03, "none", edge=BLACK, edge_width=2.2, layer=4)
+
+
+def _sizes(owners: Sequence[str]) -> str:
+    every = sorted({who for one in owners for who in _members(one)})
+    return "  ".join(f"{who} {sum(who in _members(one) for one in owners)}" for who in every)
+
+
+def _grid_alt(pairs: Mapping[str, tuple[Owners, Owners]], title: str) -> str:
+    parts = [
+        f"{name}: {_line(before)}, then {_line(after)}; {len(moved(before, after))} moved"
+        for name, (before, after) in pairs.items()
+    ]
+    return f"{title}: {len(next(iter(pairs.values()))[0])} queues. {'. '.join(parts)}."
+
+
+def _line(owners: Sequence[str]) -> str:
+    return " ".join(who or "–" for who in owners)
+
+
+def _grid_table(pairs: Mapping[str, tuple[Owners, Owners]], title: str) -> Table:
+    rows = [
+        (name, _line(before), _line(after), len(moved(before, after)), _sizes(after))
+        for name, (before, after) in pairs.items()
+    ]
+    marked = frozenset(
+        number for number, (_, after) in enumerate(pairs.values()) if any(len(_members(one)) != 1 for one in after)
+    )
+    headers = ("way", "owners before", "owners after", "moved", "queues after")
+    return Table(f"{title} (marked: a queue without exactly one owner)", headers, rows, marked)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
-from rmqlab.show.brush import text_width
+from rmqlab.show.canvas import RunCanvas, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
 from rmqlab.show.palette import GREY, PALE, WHITE, ink
-from rmqlab.show.pen import Pen
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -28,10 +27,10 @@ BOLD = 1.15  # how much wider bold letters are
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
     reading = RunView(run, group, topic)
-    pen = Pen(*size(reading), reading)
-    draw(pen)
+    canvas = RunCanvas(*size(reading), reading)
+    draw(canvas)
     title = "The group's one subscription in the broker"
-    return Picture(pen.svg(), title=title, alt=alt(reading), table=table(reading))
+    return Picture(canvas.svg(), title=title, alt=alt(reading), table=table(reading))
 
 
 def size(reading: RunView) -> tuple[float, float]:
@@ -39,11 +38,11 @@ def size(reading: RunView) -> tuple[float, float]:
     return WIDTH, TOP + LANE * len(reading.names) + RIBBON + FOOT
 
 
-def draw(pen: Pen) -> None:
+def draw(canvas: RunCanvas) -> None:
     """Draw lanes, heartbeats and the slot."""
-    beats = [beat for beat, _ in telling_beats(pen.reading)][-MAX_BEATS:]
+    beats = [beat for beat, _ in telling_beats(canvas.reading)][-MAX_BEATS:]
     column = min(MAX_COLUMN, (WIDTH - LEFT - 0.15) / max(len(beats), 1))
-    lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(pen.reading.names)}
+    lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(canvas.reading.names)}
     ribbon = TOP + LANE * len(lanes)
     right = LEFT + column * max(len(beats), 1) + 0.05
     taken = [index + 0.5 for index, beat in enumerate(beats) if beat.taken]
@@ -52,42 +51,44 @@ def draw(pen: Pen) -> None:
     if taken and LEFT + column * taken[-1] + wide > WIDTH:
         column, right = (WIDTH - LEFT - wide) / taken[-1], WIDTH
     for name, y in lanes.items():
-        colour = pen.asked(name)
-        pen.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
-        label = f"{name}: {short(pen.reading.asked[name])}"
-        pen.text(0.08 + (LEFT - 0.3) / 2, y, label, colour=ink(colour))
-        pen.line((LEFT - 0.1, right), (y, y), PALE, 6)
-    pen.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)
-    pen.text(0.08, TOP / 2, "version:", colour=GREY, ha="left")
-    pen.text(0.08, ribbon + RIBBON + 0.17, "arrived:", colour=GREY, ha="left")
+        colour = canvas.asked(name)
+        canvas.block(0.08, y - 0.17, LEFT - 0.3, 0.34, colour)
+        label = f"{name}: {short(canvas.reading.asked[name])}"
+        canvas.text(0.08 + (LEFT - 0.3) / 2, y, label, colour=ink(colour))
+        canvas.line((LEFT - 0.1, right), (y, y), PALE, 6)
+    canvas.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)
+    canvas.text(0.08, TOP / 2, "version:", colour=GREY, ha="left")
+    canvas.text(0.08, ribbon + RIBBON + 0.17, "arrived:", colour=GREY, ha="left")
     for index, beat in enumerate(beats):
         answer = "takes the slot" if beat.taken else "ignored"
-        with pen.saying(f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"):
-            _beat(pen, beat, LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
-    _segments(pen, beats, ribbon, right, column)
+        with canvas.saying(
+            f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"
+        ):
+            _beat(canvas, beat, LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
+    _segments(canvas, beats, ribbon, right, column)
 
 
-def _beat(pen: Pen, beat: Beat, x: float, y: float, ribbon: float) -> None:
-    colour = pen.colours[beat.expression]
+def _beat(canvas: RunCanvas, beat: Beat, x: float, y: float, ribbon: float) -> None:
+    colour = canvas.colours[beat.expression]
     face = colour if beat.taken else WHITE
-    pen.text(x, TOP / 2, seconds(beat.version))
-    pen.spot(x, y, 15, face, edge=colour)
-    pen.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
+    canvas.text(x, TOP / 2, seconds(beat.version))
+    canvas.spot(x, y, 15, face, edge=colour)
+    canvas.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
     if beat.taken:
-        pen.arrow((x, y + 0.13), (x, ribbon))
+        canvas.arrow((x, y + 0.13), (x, ribbon))
     else:
-        pen.text(x + 0.16, y, "ignored", ha="left")
-    pen.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), colour=GREY)
+        canvas.text(x + 0.16, y, "ignored", ha="left")
+    canvas.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), colour=GREY)
 
 
-def _segments(pen: Pen, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
+def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
     writers = [(LEFT + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
     for number, (start, beat) in enumerate(writers):
         end = writers[number + 1][0] if number + 1 < len(writers) else right
-        colour = pen.colours[beat.expression]
-        pen.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
+        colour = canvas.colours[beat.expression]
+        canvas.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
         words = short(beat.expression)
-        pen.text(start + 0.08, ribbon + RIBBON / 2, words, colour=ink(colour), ha="left", bold=True)
+        canvas.text(start + 0.08, ribbon + RIBBON / 2, words, colour=ink(colour), ha="left", bold=True)
 
 
 def alt(reading: RunView) -> str:

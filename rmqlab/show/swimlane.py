@@ -1,6 +1,6 @@
-"""The swimlane: one lane a consumer, the broker between them, time downwards (not to scale).
+"""The swimlane: one lane a consumer, the broker between them, time downwards (not to scale); a schedule as a story.
 
-The broker's lane has the colour of the subscription in force, so that the moment it flips is seen at once.
+The lane of the broker has the colour of the subscription in force, so that the moment it flips is seen at once.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView, seconds, short
-from rmqlab.show.brush import text_width
+from rmqlab.show.canvas import RunCanvas, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
 from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, ink, summary
-from rmqlab.show.pen import Pen
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rmqlab.lab.run import Run
-    from rmqlab.search.explorer.deviations import ScheduleDeviation
+    from rmqlab.search.explorer.deviations import ReplayedSchedule, ScheduleDeviation
 
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.33, 0.38, 0.74, 0.1
@@ -73,23 +72,23 @@ def swimlane(
     height = TOP + BOTTOM + sum(HEADING + ROW * len(scene.moments) for scene in story)
     told = story if step is None else _until(story, step)
     end = TOP + sum(HEADING + ROW * len(scene.moments) for scene in told)
-    pen = Pen(lanes.width, height, reading)
-    _lanes(pen, lanes, told, height if step is None else end + BOTTOM)
+    canvas = RunCanvas(lanes.width, height, reading)
+    _lanes(canvas, lanes, told, height if step is None else end + BOTTOM)
     y = TOP
     for scene in told:
-        pen.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, layer=2)
-        pen.text(0.08, y + HEADING / 2, scene.title, size=10.5, ha="left", bold=True)
+        canvas.block(0, y + 0.05, lanes.width, HEADING - 0.1, PALE, layer=2)
+        canvas.text(0.08, y + HEADING / 2, scene.title, size=10.5, ha="left", bold=True)
         y += HEADING
         for moment in scene.moments:
-            with pen.saying(_in_words(moment)):
-                _moment(pen, lanes, moment, y + ROW / 2)
+            with canvas.saying(_in_words(moment)):
+                _moment(canvas, lanes, moment, y + ROW / 2)
             y += ROW
     alt = _alt(reading, told)
     if step is not None:
-        pen.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
+        canvas.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
         last = told[-1].moments[-1]
         alt = f"Moment {step}: {last.kind}, {last.text or last.at_broker}. {alt}"
-    return Picture(pen.svg(), title=title or f"Timeline of group {reading.group}", alt=alt, table=_table(told))
+    return Picture(canvas.svg(), title=title or f"Timeline of group {reading.group}", alt=alt, table=_table(told))
 
 
 def _until(story: list[Scene], step: int) -> list[Scene]:
@@ -102,56 +101,56 @@ def _until(story: list[Scene], step: int) -> list[Scene]:
     return told
 
 
-def _lanes(pen: Pen, lanes: LanePlaces, story: list[Scene], height: float) -> None:
+def _lanes(canvas: RunCanvas, lanes: LanePlaces, story: list[Scene], height: float) -> None:
     for name, x in lanes.x.items():
-        colour = pen.asked(name)
-        pen.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
-        pen.chip(x, 0.36, 0.86, 0.56, colour)
-        pen.text(x, 0.27, name, size=12, colour=ink(colour), bold=True)
-        asked = short(pen.reading.asked[name])
-        pen.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
-    pen.text(lanes.middle, 0.24, "broker", size=12, bold=True)
-    pen.text(lanes.middle, 0.48, "colour: the group's one subscription")
-    pen.text(0.08, 0.48, "time", colour=GREY, ha="left")
+        colour = canvas.asked(name)
+        canvas.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
+        canvas.chip(x, 0.36, 0.86, 0.56, colour)
+        canvas.text(x, 0.27, name, size=12, colour=ink(colour), bold=True)
+        asked = short(canvas.reading.asked[name])
+        canvas.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
+    canvas.text(lanes.middle, 0.24, "broker", size=12, bold=True)
+    canvas.text(lanes.middle, 0.48, "colour: the group's one subscription")
+    canvas.text(0.08, 0.48, "time", colour=GREY, ha="left")
     slot, since, y = None, TOP - 0.08, TOP
     for scene in story:
         y += HEADING
         for moment in scene.moments:
             if moment.slot != slot:
-                _ribbon(pen, lanes, since, y + ROW / 2, slot)
+                _ribbon(canvas, lanes, since, y + ROW / 2, slot)
                 slot, since = moment.slot, y + ROW / 2
             y += ROW
-    _ribbon(pen, lanes, since, height - BOTTOM, slot)
+    _ribbon(canvas, lanes, since, height - BOTTOM, slot)
 
 
-def _ribbon(pen: Pen, lanes: LanePlaces, top: float, bottom: float, slot: str | None) -> None:
-    pen.block(lanes.left, top, RIBBON, bottom - top, PALE if slot is None else pen.colours[slot])
+def _ribbon(canvas: RunCanvas, lanes: LanePlaces, top: float, bottom: float, slot: str | None) -> None:
+    canvas.block(lanes.left, top, RIBBON, bottom - top, PALE if slot is None else canvas.colours[slot])
 
 
-def _moment(pen: Pen, lanes: LanePlaces, moment: Moment, y: float) -> None:
-    pen.text(0.08, y, seconds(moment.t), colour=GREY, ha="left")
+def _moment(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, y: float) -> None:
+    canvas.text(0.08, y, seconds(moment.t), colour=GREY, ha="left")
     known = [who for who in moment.who if who in lanes.x]
     if moment.kind is MomentKind.MESSAGE:
-        _message(pen, lanes, moment, known, y)
+        _message(canvas, lanes, moment, known, y)
         return
     if moment.kind is MomentKind.CHOICE:
-        pen.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
-        pen.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
+        canvas.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
+        canvas.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
         return
     for who in known:
         colour = BLACK if moment.taken else GREY
         ends = (lanes.x[who], y + UNDER), (lanes.edge(who), y + UNDER)
         if moment.kind is MomentKind.REBALANCE:
-            pen.spot(lanes.x[who], y, 6, BLACK, shape="diamond")
+            canvas.spot(lanes.x[who], y, 6, BLACK, shape="diamond")
         elif moment.kind is MomentKind.FAULT:
-            pen.spot(lanes.x[who], y, 9, VERMILLION, shape="cross")
+            canvas.spot(lanes.x[who], y, 9, VERMILLION, shape="cross")
         elif moment.kind is MomentKind.NOTIFY:
-            pen.arrow(ends[1], ends[0])
+            canvas.arrow(ends[1], ends[0])
         else:
-            pen.arrow(*ends, colour, dashed=not moment.taken)
-        _beside(pen, lanes, who, moment.text, y, above=moment.kind not in {MomentKind.REBALANCE, MomentKind.FAULT})
+            canvas.arrow(*ends, colour, dashed=not moment.taken)
+        _beside(canvas, lanes, who, moment.text, y, above=moment.kind not in {MomentKind.REBALANCE, MomentKind.FAULT})
     if moment.at_broker:
-        _chip(pen, lanes, moment.at_broker, y, BLACK if moment.taken else GREY)
+        _chip(canvas, lanes, moment.at_broker, y, BLACK if moment.taken else GREY)
 
 
 def _in_words(moment: Moment) -> str:
@@ -160,27 +159,27 @@ def _in_words(moment: Moment) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _message(pen: Pen, lanes: LanePlaces, moment: Moment, known: list[str], y: float) -> None:
+def _message(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, known: list[str], y: float) -> None:
     fate = moment.fate or Fate.WAITING
     look = LOOKS[fate]
     stays = fate not in REACHES_CLIENT
-    _chip(pen, lanes, f"{look.mark} {moment.at_broker}" if stays else moment.at_broker, y, look.colour)
+    _chip(canvas, lanes, f"{look.mark} {moment.at_broker}" if stays else moment.at_broker, y, look.colour)
     for who in known:
         x, edge = lanes.x[who], lanes.edge(who)
         if stays:
-            pen.arrow((x, y + UNDER), (edge, y + UNDER), GREY, dashed=True)
+            canvas.arrow((x, y + UNDER), (edge, y + UNDER), GREY, dashed=True)
         else:
-            pen.arrow((edge, y + UNDER), (x + lanes.away(who) * 0.14, y + UNDER), look.colour)
-            pen.spot(x, y, 12, look.colour)
-            pen.text(x, y, look.mark, colour=ink(look.colour))
-        _beside(pen, lanes, who, moment.text, y, above=True)
+            canvas.arrow((edge, y + UNDER), (x + lanes.away(who) * 0.14, y + UNDER), look.colour)
+            canvas.spot(x, y, 12, look.colour)
+            canvas.text(x, y, look.mark, colour=ink(look.colour))
+        _beside(canvas, lanes, who, moment.text, y, above=True)
 
 
-def _beside(pen: Pen, lanes: LanePlaces, who: str, text: str, y: float, *, above: bool) -> None:
+def _beside(canvas: RunCanvas, lanes: LanePlaces, who: str, text: str, y: float, *, above: bool) -> None:
     """Text in the zone between a consumer and the broker, over the arrow if there is one."""
     away = lanes.away(who)
     x = lanes.edge(who) - away * (ZONE - 0.2)
-    pen.text(x, y - (0.085 if above else 0), text, ha="left" if away > 0 else "right")
+    canvas.text(x, y - (0.085 if above else 0), text, ha="left" if away > 0 else "right")
 
 
 def _fitting(text: str, width: float) -> str:
@@ -190,9 +189,9 @@ def _fitting(text: str, width: float) -> str:
     return f"{text[: int(len(text) * width / text_width(text)) - 1]}…"
 
 
-def _chip(pen: Pen, lanes: LanePlaces, text: str, y: float, colour: str) -> None:
-    pen.chip(lanes.middle, y, RIBBON - 0.16, ROW - 0.07, WHITE, colour)
-    pen.text(lanes.middle, y, text)
+def _chip(canvas: RunCanvas, lanes: LanePlaces, text: str, y: float, colour: str) -> None:
+    canvas.chip(lanes.middle, y, RIBBON - 0.16, ROW - 0.07, WHITE, colour)
+    canvas.text(lanes.middle, y, text)
 
 
 def _alt(reading: RunView, story: list[Scene]) -> str:
@@ -216,3 +215,40 @@ def _table(story: list[Scene]) -> Table:
     ]
     headers = ("time", "who", "what", "consumer's side", "broker's side", "subscription in force")
     return Table("Timeline, moment by moment", headers, rows)
+
+
+def story_picture(told: ReplayedSchedule, title: str, *, step: int | None = None) -> Picture:
+    """The swimlane of a schedule's run, its unusual choices where they were made; ``step`` as in ``swimlane``."""
+    group, topic = subject(told.run)
+    return swimlane(told.run, group=group, topic=topic, deviations=told.deviations, step=step, title=title)
+
+
+def moments_of(told: ReplayedSchedule) -> int:
+    """How many moments the story of a schedule has."""
+    reading = RunView(told.run, *subject(told.run))
+    return sum(len(scene.moments) for scene in scenes(reading, told.deviations))
+
+
+def story_text(told: ReplayedSchedule, title: str) -> str:
+    """The same story in lines: what is unusual, who is to blame, every moment, and the schedule that repeats it."""
+    from rmqlab.search.explorer.explanation import blame
+
+    run = told.run
+    reading = RunView(run, *subject(run))
+    lines = [title, f"scenario {run.scenario.id}, group {reading.group}, topic {reading.topic}", "", "who is to blame"]
+    lines += [f"  {line}" for line in blame(run)] or ["  nobody: this is the usual order"]
+    for scene in scenes(reading, told.deviations):
+        lines += ["", scene.title]
+        for moment in scene.moments:
+            who = f"{', '.join(moment.who)}: " if moment.who else ""
+            said = " | ".join(filter(None, (f"{who}{moment.text}" if moment.text or who else "", moment.at_broker)))
+            lines.append(f"  {seconds(moment.t):>9}  {moment.kind:<13}  {said}  [slot {moment.slot or '-'}]")
+    lines += ["", "the scenario, one line of a file for rmqlab simulate FILE", run.scenario.to_json()]
+    lines += ["the schedule, a file for rmqlab simulate FILE --schedule", run.schedule.to_json()]
+    return "\n".join(lines) + "\n"
+
+
+def subject(run: Run) -> tuple[str | None, str | None]:
+    """Group and topic that a story is about: those of the first lost message, else the first there are."""
+    lost = next((fate for fate in run.fates if fate.lost), None)
+    return (None, None) if lost is None else (lost.group, lost.topic)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.show.palette import GREY
 
 if TYPE_CHECKING:
-    from rmqlab.show.brush import Brush
+    from rmqlab.show.canvas import Canvas
 
 STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
-MOST_TICKS = 16
+MAX_TICKS = 16
 
 
 class TimeScale(NamedTuple):
@@ -31,12 +31,12 @@ class TimeScale(NamedTuple):
         inside = min(max(t, self.begin), self.end) - self.begin
         return self.left + (self.right - self.left) * inside / (self.end - self.begin)
 
-    def axis(self, brush: Brush, y: float, zero: float = 0) -> None:
+    def axis(self, canvas: Canvas, y: float, zero: float = 0) -> None:
         """Ticks at `y`, with the seconds since `zero` (ms) below them."""
-        ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MOST_TICKS]
+        ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MAX_TICKS]
         step = ticks[0] if ticks else STEPS_S[-1]
         first, last = math.ceil((self.begin - zero) / 1_000 / step), math.floor((self.end - zero) / 1_000 / step)
         for number in range(first, last + 1):
             x = self.x(zero + number * step * 1_000)
-            brush.line((x, x), (y, y + 0.05), GREY, 1)
-            brush.text(x, y + 0.16, f"{number * step:g}", colour=GREY)
+            canvas.line((x, x), (y, y + 0.05), GREY, 1)
+            canvas.text(x, y + 0.16, f"{number * step:g}", colour=GREY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.look import Look, Unanswered
 from tests.diagnosis.conftest import NOW, M, look

@@ -14,7 +14,7 @@ from rmqlab import explain
 from rmqlab.commands import VERBS
 from rmqlab.diagnosis.decoder import EFFECTS, coded, decode, entries, template, templates
 from rmqlab.diagnosis.explained import LONGEST, explain_lines
-from rmqlab.diagnosis.kinds import KINDS
+from rmqlab.diagnosis.finding import KINDS
 from rmqlab.errors import BadInput
 from rmqlab.rules import RULES
 

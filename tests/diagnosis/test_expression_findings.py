@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
 from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.diagnosis.conftest import M, finding, kinds, look, passed, subscription

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
 from rmqlab.diagnosis.look import PassedEntries, QueueSeen
 from rmqlab.message.java import string_hash

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as replace_struct
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
 from rmqlab.diagnosis.look import Unanswered
 from tests.diagnosis.conftest import NOW, STARTED, M, finding, kinds, look

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.metrics import GroupCollector, serve_metrics
 from rmqlab.errors import BadInput

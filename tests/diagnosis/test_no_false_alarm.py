@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import State
 from tests.diagnosis.conftest import NOW, STARTED, M, look, passed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.errors import BadInput
 from tests.diagnosis.conftest import STARTED, M, look, passed
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import State
 from tests.diagnosis.recorded_looks import recorded_look
 from tests.diagnosis.scene import groups_at

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.report import report_page, write_report
 from rmqlab.errors import BadInput
 from tests.diagnosis.conftest import STARTED, M, look, passed

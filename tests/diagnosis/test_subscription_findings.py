@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
 from rmqlab.diagnosis.history import LookHistory
 from rmqlab.search.plan.planner import plan

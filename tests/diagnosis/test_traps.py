@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.diagnosis.kinds import KINDS
+from rmqlab.diagnosis.finding import KINDS
 
 FOUND = {
     "S-03": "different_topics", "S-05": "idle_members", "S-06": "different_models", "S-07": "different_subscriptions",

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.watch import table, watch
 from rmqlab.errors import BadInput

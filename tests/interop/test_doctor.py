@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 import rmqlab
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import State
+from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.look_json import look_to_json
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import READ_CODES, LookOptions, ReadClient
+from rmqlab.diagnosis.read_client import READ_CODES, ReadClient
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig

@@ -6,7 +6,7 @@ import re
 
 from rmqlab.lab.audit_report import UNWANTED, remarks
 from rmqlab.show.audit.page import audit_page
-from rmqlab.show.audit.pictures import MOST_BINS, fates_by_group, losses_over_time
+from rmqlab.show.audit.pictures import MAX_BINS, fates_by_group, losses_over_time
 
 
 def row(fate, messages, minute=100, asked="yes", group="G_<1>", topic="T"):
@@ -119,5 +119,5 @@ def test_of_subscriptions_that_overlap_less_is_said():
 def test_many_minutes_are_put_together():
     counts = [row("dropped_by_client", 1, minute) for minute in range(1000)]
     table = losses_over_time("G_<1>", "T", counts).table
-    assert len(table.rows) <= MOST_BINS
+    assert len(table.rows) <= MAX_BINS
     assert sum(one[1] for one in table.rows) == 1000

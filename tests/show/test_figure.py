@@ -11,7 +11,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.show.brush import painted, text_width
+from rmqlab.show.canvas import painted, text_width
 from rmqlab.show.fate_grid import fate_grid
 from rmqlab.show.figure import SVG, Picture
 from rmqlab.show.slot_timeline import slot_timeline
@@ -131,7 +131,7 @@ def test_alt_has_no_default():
 
 
 def test_what_a_notebook_gets():
-    picture = Picture(painted(1, 1, lambda brush: brush.heading("T")), title="T & t", alt="A < a", table=TABLE)
+    picture = Picture(painted(1, 1, lambda canvas: canvas.heading("T")), title="T & t", alt="A < a", table=TABLE)
     assert picture._repr_mimebundle_() == {SVG: picture.svg, "text/plain": "T & t\nA < a"}
     assert "<p>A &lt; a</p><table>" in picture.words()
     assert picture.svg in picture.html()
@@ -145,7 +145,7 @@ def test_a_notebook_shows_picture_and_words(monkeypatch):
         shown.append(data)
 
     monkeypatch.setattr("IPython.display.display", display)
-    picture = Picture(painted(1, 1, lambda brush: brush.heading("T")), title="T", alt="A", table=TABLE)
+    picture = Picture(painted(1, 1, lambda canvas: canvas.heading("T")), title="T", alt="A", table=TABLE)
     formatter = DisplayFormatter()
     formatter.ipython_display_formatter(picture)
     assert [sorted(data) for data in shown] == [[SVG, "text/plain"], ["text/html", "text/plain"]]

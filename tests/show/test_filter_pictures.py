@@ -15,8 +15,8 @@ from rmqlab.filter.sql92 import nodes
 from rmqlab.filter.sql92.answer import MAX_PARTS
 from rmqlab.show import branches
 from rmqlab.show.branches import Branch
-from rmqlab.show.brush import MIN_TEXT
-from rmqlab.show.stack import stacked
+from rmqlab.show.canvas import MIN_TEXT
+from rmqlab.show.figure import stacked
 from tests.proof.filter_bench import FilterBench, Switches
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.show.schedules.outcome_tree import outcome_tree
+from rmqlab.show.outcome_tree import outcome_tree
 from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
 pytestmark = pytest.mark.slow

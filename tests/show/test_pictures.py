@@ -11,8 +11,8 @@ from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.show import fate_grid, slot_timeline
+from rmqlab.show.figure import stacked
 from rmqlab.show.moments import MomentKind, scenes, telling_beats
-from rmqlab.show.stack import stacked
 from rmqlab.show.swimlane import LanePlaces, swimlane
 
 pytestmark = pytest.mark.slow

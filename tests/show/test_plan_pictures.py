@@ -6,8 +6,7 @@ import pytest
 
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import Setting
-from rmqlab.show.plan_courses import plan_lanes
-from rmqlab.show.plan_losses import plan_bars
+from rmqlab.show.plans import plan_bars, plan_lanes
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from rmqlab.lab.run_view import RunView
 from rmqlab.runtime.schedule import Schedule, Timing
 from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.show.moments import MomentKind, scenes
-from rmqlab.show.schedules.schedule_story import moments_of, story_picture, story_text
+from rmqlab.show.swimlane import moments_of, story_picture, story_text
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 

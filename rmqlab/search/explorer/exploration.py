@@ -69,19 +69,19 @@ class FoundOutcome:
     @property
     def moments(self) -> int:
         """How many moments its story has."""
-        from rmqlab.show.schedules.schedule_story import moments_of
+        from rmqlab.show.swimlane import moments_of
 
         return moments_of(self.replayed())
 
     def story(self, title: str | None = None, *, step: int | None = None) -> Picture:
         """What happens in the shortest schedule, moment by moment; with `step` only the first so many moments."""
-        from rmqlab.show.schedules.schedule_story import story_picture
+        from rmqlab.show.swimlane import story_picture
 
         return story_picture(self.replayed(), title or self.words, step=step)
 
     def text(self, title: str | None = None) -> str:
         """The same story as lines, with the scenario and the schedule that repeat it, to send to a colleague."""
-        from rmqlab.show.schedules.schedule_story import story_text
+        from rmqlab.show.swimlane import story_text
 
         return story_text(self.replayed(), title or self.words)
 
@@ -160,7 +160,7 @@ class Exploration:
 
         `beside`: other counts by name, a share (0 to 1) for each of `outcomes`.
         """
-        from rmqlab.show.schedules.outcome_tree import outcome_tree
+        from rmqlab.show.outcome_tree import outcome_tree
 
         return outcome_tree(self, beside)
 

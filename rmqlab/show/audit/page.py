@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rmqlab.show.figure import Picture
 
-MOST_ROWS: Final = 200
+MAX_ROWS: Final = 200
 _Row = dict[str, Any]
 
 
@@ -70,8 +70,8 @@ def _stages(rows: Sequence[tuple[str, str, _Row]]) -> Table:
         if fate in one["by_certainty"].get(certainty, {})
     ]
     caption = "What became of the messages, those that nobody asked for among them"
-    shown = caption if len(table) <= MOST_ROWS else f"{caption}: the first {MOST_ROWS} of {len(table)}"
-    return Table(shown, ("group", "topic", "fate", "certainty", "messages"), table[:MOST_ROWS])
+    shown = caption if len(table) <= MAX_ROWS else f"{caption}: the first {MAX_ROWS} of {len(table)}"
+    return Table(shown, ("group", "topic", "fate", "certainty", "messages"), table[:MAX_ROWS])
 
 
 def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Table:
@@ -80,16 +80,16 @@ def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Ta
         for group, topic, one in rows
         for cell, number in sorted(one[f"lost_by_{part}"].items(), key=lambda item: (-item[1], item[0]))
     ]
-    shown = caption if len(table) <= MOST_ROWS else f"{caption}: the first {MOST_ROWS} of {len(table)}"
-    return Table(shown, ("group", "topic", part, "lost"), table[:MOST_ROWS], folded=True)
+    shown = caption if len(table) <= MAX_ROWS else f"{caption}: the first {MAX_ROWS} of {len(table)}"
+    return Table(shown, ("group", "topic", part, "lost"), table[:MAX_ROWS], folded=True)
 
 
 def _damage(damage: Sequence[_Row]) -> str:
     if not damage:
         return "<p>Every record is whole.</p>"
     names = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
-    table = [tuple("" if row[name] is None else row[name] for name in names) for row in damage[:MOST_ROWS]]
-    more = "" if len(damage) <= MOST_ROWS else f": the first {MOST_ROWS} of {len(damage)}; damage.json has them all"
+    table = [tuple("" if row[name] is None else row[name] for name in names) for row in damage[:MAX_ROWS]]
+    more = "" if len(damage) <= MAX_ROWS else f": the first {MAX_ROWS} of {len(damage)}; damage.json has them all"
     headers = ("commit log offset", "bytes", "what is wrong", "topic", "queue", "queue offset")
     return Table(f"Damaged places in the commit log{more}", headers, table).html()
 

@@ -10,7 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
-from rmqlab.show.brush import Brush, cut, in_rows, painted, text_width
+from rmqlab.show.canvas import Canvas, cut, in_rows, painted, text_width
 from rmqlab.show.charts import WIDTH, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Slots = Sequence[tuple[int, str]]  # what the broker held, and since when (epoch ms)
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
-MOST_GROUPS, MOST_BINS, LONGEST = 24, 60, 40
+MAX_GROUPS, MAX_BINS, LONGEST = 24, 60, 40
 # Inches.
 LEFT, RIGHT, TITLE, BARS, AXIS, STRIP, LINE = 0.55, 0.15, 0.5, 2.2, 0.3, 0.32, 0.28
 FLOOR = TITLE + BARS
@@ -87,9 +87,9 @@ def loss_by_second(
     words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
     chart = _Columns(kinds, cells, title, words, "second", strip=True)
 
-    def draw(brush: Brush) -> None:
-        chart.draw(brush)
-        _strip(brush, slots, TimeScale(zero, zero + SECOND_MS * chart.bins, LEFT, WIDTH - RIGHT))
+    def draw(canvas: Canvas) -> None:
+        chart.draw(canvas)
+        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * chart.bins, LEFT, WIDTH - RIGHT))
 
     table = Table(title, ("second", "sent", *(look_of(kind).words for kind in kinds)), rows)
     return Picture(
@@ -102,7 +102,7 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
 
     `rows` are group, topic and the audit's figures of them; `counts` say how many messages met which fate.
     """
-    keys = [(group, topic) for group, topic, _ in rows[:MOST_GROUPS]]
+    keys = [(group, topic) for group, topic, _ in rows[:MAX_GROUPS]]
     cells: Counter[tuple[tuple[str, str], str]] = Counter()
     for row in counts:
         cells[(row["group"], row["topic"]), kind_of(row)] += row["messages"]
@@ -112,17 +112,17 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
     left = 0.25 + max((text_width(name) for name in names), default=0)
     legend, below = _legend(kinds), TITLE + LINE * len(keys) + 0.3
 
-    def draw(brush: Brush) -> None:
-        brush.heading(title)
+    def draw(canvas: Canvas) -> None:
+        canvas.heading(title)
         for number, (key, name) in enumerate(zip(keys, names, strict=True)):
             y, x, total = TITLE + LINE * number, left, max(1, sum(cells[key, kind] for kind in kinds))
-            brush.text(left - 0.1, y + LINE / 2, name, ha="right")
+            canvas.text(left - 0.1, y + LINE / 2, name, ha="right")
             for kind in kinds:
                 width = (WIDTH - RIGHT - left) * cells[key, kind] / total
-                with brush.saying(f"{name}: {cells[key, kind]} {look_of(kind).words}"):
-                    _filled(brush, x, y + 0.03, width, LINE - 0.06, kind)
+                with canvas.saying(f"{name}: {cells[key, kind]} {look_of(kind).words}"):
+                    _filled(canvas, x, y + 0.03, width, LINE - 0.06, kind)
                 x += width
-        _draw_legend(brush, legend, below)
+        _draw_legend(canvas, legend, below)
 
     table = Table(title, ("group", "topic", *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys])
     lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
@@ -136,7 +136,7 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
     """Messages of a topic by the time they were stored: which were lost for the group, and by which stage."""
     mine = [row for row in counts if (row["group"], row["topic"]) == (group, topic)]
     first = min(row["minute"] for row in mine)
-    width = -(-(max(row["minute"] for row in mine) - first + 1) // MOST_BINS)
+    width = -(-(max(row["minute"] for row in mine) - first + 1) // MAX_BINS)
     cells: Counter[tuple[int, str]] = Counter()
     for row in mine:
         cells[(row["minute"] - first) // width, kind_of(row)] += row["messages"]
@@ -184,35 +184,35 @@ class _Columns:
         self.below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
         self.height = self.below + 0.3 + _height(self.legend)
 
-    def draw(self, brush: Brush) -> None:
+    def draw(self, canvas: Canvas) -> None:
         """Title, columns, axis, legend."""
-        brush.heading(self.title)
+        canvas.heading(self.title)
         for share in (0, 1) if self.most % 2 else (0, 0.5, 1):
             y = FLOOR - BARS * share
-            brush.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
-            brush.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", colour=GREY)
+            canvas.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
+            canvas.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", colour=GREY)
         wide = (WIDTH - LEFT - RIGHT) / self.bins
         for number, messages in sorted(self.sums.items()):
             there = [kind for kind in self.kinds if self.cells[number, kind]]
             told = ", ".join(f"{self.cells[number, kind]} {look_of(kind).words}" for kind in there)
             y = FLOOR
-            with brush.saying(f"{self.unit} {number}: {messages} sent; {told}"):
+            with canvas.saying(f"{self.unit} {number}: {messages} sent; {told}"):
                 for kind in there:
                     height = BARS * self.cells[number, kind] / self.most
                     y -= height
-                    _filled(brush, LEFT + wide * number, y, wide * 0.86, height, kind)
+                    _filled(canvas, LEFT + wide * number, y, wide * 0.86, height, kind)
         step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if self.bins / one <= 16 or one == 3_600)
         for number in range(0, self.bins + 1, step):
-            brush.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
-        brush.text(LEFT, self.below, self.words, ha="left", colour=GREY)
-        _draw_legend(brush, self.legend, self.below + 0.3)
+            canvas.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
+        canvas.text(LEFT, self.below, self.words, ha="left", colour=GREY)
+        _draw_legend(canvas, self.legend, self.below + 0.3)
 
 
-def _filled(brush: Brush, x: float, y: float, width: float, height: float, kind: str) -> None:
+def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kind: str) -> None:
     look = look_of(kind)
     lines = GREY if look.colour == WHITE else WHITE
     if width and height:
-        brush.block(
+        canvas.block(
             x, y, width, height, look.colour, hatch=look.hatch, hatch_colour=lines, edge=GREY, edge_width=0.5
         )  # fmt: skip
 
@@ -227,17 +227,17 @@ def _height(legend: Sequence[tuple[str, int, float]]) -> float:
     return LINE * (1 + max((row for _, row, _ in legend), default=0))
 
 
-def _draw_legend(brush: Brush, legend: Sequence[tuple[str, int, float]], top: float) -> None:
+def _draw_legend(canvas: Canvas, legend: Sequence[tuple[str, int, float]], top: float) -> None:
     for kind, row, x in legend:
-        _filled(brush, x, top + row * LINE - 0.08, 0.22, 0.16, kind)
-        brush.text(x + 0.3, top + row * LINE, _with_mark(kind), ha="left")
+        _filled(canvas, x, top + row * LINE - 0.08, 0.22, 0.16, kind)
+        canvas.text(x + 0.3, top + row * LINE, _with_mark(kind), ha="left")
 
 
-def _strip(brush: Brush, slots: Slots, scale: TimeScale) -> None:
+def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
     """What the broker held, below the columns."""
     y = FLOOR + AXIS
     if not slots:
-        brush.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", colour=GREY)
+        canvas.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", colour=GREY)
     names: dict[str, str] = {}
     for number, (since, held) in enumerate(slots):
         begin = scale.x(scale.begin if number == 0 else since)
@@ -245,14 +245,14 @@ def _strip(brush: Brush, slots: Slots, scale: TimeScale) -> None:
         if end <= begin:
             continue
         colour = names.setdefault(held, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
-        with brush.saying(f"the broker held {held}"):
-            brush.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
+        with canvas.saying(f"the broker held {held}"):
+            canvas.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
             for text in (held, short(held)):
                 if text_width(text) < end - begin - 0.1:
-                    brush.text(begin + 0.08, y + STRIP / 2, text, ha="left", colour=ink(colour))
+                    canvas.text(begin + 0.08, y + STRIP / 2, text, ha="left", colour=ink(colour))
                     break
         if begin > LEFT:
-            brush.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
+            canvas.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
 
 
 def look_of(kind: str) -> FateStyle:

@@ -10,8 +10,9 @@ from functools import partial
 import pytest
 
 import rmqlab
+from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import LookOptions, ReadClient
+from rmqlab.diagnosis.read_client import ReadClient
 from rmqlab.filter.filter_api import build
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_bodies import ConsumerRunningInfo, ProcessQueueInfo

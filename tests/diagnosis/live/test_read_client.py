@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 import pytest
 
 import rmqlab
-from rmqlab.diagnosis.access import access_keys, tls_context
-from rmqlab.diagnosis.read_client import READ_CODES, LookOptions, ReadClient
+from rmqlab.diagnosis.doctor import access_keys, tls_context
+from rmqlab.diagnosis.look import LookOptions
+from rmqlab.diagnosis.read_client import READ_CODES, ReadClient
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand

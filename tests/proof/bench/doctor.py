@@ -12,9 +12,10 @@ from functools import cache, partial
 from typing import IO, TYPE_CHECKING, Final, Self
 
 from rmqlab.checkout import ROOT
-from rmqlab.diagnosis.diagnose import diagnose
+from rmqlab.diagnosis.diagnosis import diagnose
+from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import LookOptions, ReadClient
+from rmqlab.diagnosis.read_client import ReadClient
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.serve import OURS, REAL
 from tests.proof.real.clusters import BenchError

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import rmqlab
+from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import LookOptions, ReadClient
+from rmqlab.diagnosis.read_client import ReadClient
 from tests.proof.bench.doctor import BENCHMARKS, Crowd, Looks
 from tests.proof.bench.doctor_crowd import TOPIC
 

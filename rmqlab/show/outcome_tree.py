@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.show.branches import Branch, draw, size
-from rmqlab.show.brush import Brush, painted
+from rmqlab.show.canvas import Canvas, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YELLOW
 from rmqlab.show.tables import Table
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
 
 COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
-MOST = 6
+MAX_SHOWN = 6
 LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
 BAR, ROW, NAME, GAP, MARGIN, NUMBER = 7.3, 0.27, 2.7, 0.3, 0.15, 1.0
 _ASKS = {
@@ -38,7 +38,7 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
 
     ``beside``: other counts, by their names, a share (0..1) for each outcome in the order of ``explored.outcomes``.
     """
-    shown = explored.outcomes[:MOST]
+    shown = explored.outcomes[:MAX_SHOWN]
     texts = [found.words for found in shown]
     winners = _winners(explored)
     root = None if explored.decisions is None else _branch(explored.decisions, "the run begins", winners)
@@ -56,19 +56,19 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
     total = max(width, NAME + BAR + NUMBER) + 2 * MARGIN
     top = MARGIN + GAP + block * len(shown)
 
-    def paint(brush: Brush) -> None:
-        brush.text(MARGIN, MARGIN, _head(explored), ha="left", colour=GREY)
+    def paint(canvas: Canvas) -> None:
+        canvas.text(MARGIN, MARGIN, _head(explored), ha="left", colour=GREY)
         y = MARGIN + GAP
         for number, text in enumerate(texts):
-            brush.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
+            canvas.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
             lost = f"{text}: {len(shown[number].lost)} messages lost"
-            brush.text(MARGIN + 0.32, y, lost, ha="left", bold=True)
+            canvas.text(MARGIN + 0.32, y, lost, ha="left", bold=True)
             for row, (way, shares) in enumerate(counts.items(), 1):
-                _bar(brush, y + row * ROW, way, shares[number], _colour(number))
+                _bar(canvas, y + row * ROW, way, shares[number], _colour(number))
             y += block
         if root is not None:
-            brush.text(MARGIN, top, "Which choices move the odds: the first ones", ha="left", bold=True)
-            draw(brush, root, MARGIN, top + 0.15)
+            canvas.text(MARGIN, top, "Which choices move the odds: the first ones", ha="left", bold=True)
+            draw(canvas, root, MARGIN, top + 0.15)
 
     svg = painted(total, top + height + 0.15 + MARGIN, paint)
     rows = [
@@ -90,7 +90,7 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
 
 def _head(explored: Exploration) -> str:
     count = len(explored.outcomes)
-    more = f", the {MOST} most frequent shown" if count > MOST else ""
+    more = f", the {MAX_SHOWN} most frequent shown" if count > MAX_SHOWN else ""
     how = "all there are" if explored.exhausted else f"not exhausted after {explored.searched} runs"
     return f"{count} outcome{'s' if count != 1 else ''} ({how}{more})"
 
@@ -135,11 +135,11 @@ def _words(text: str) -> str:
     return f"{match['who']} {known[0 if match['way'] == '>' else 1]}"
 
 
-def _bar(brush: Brush, y: float, way: str, share: float, colour: str) -> None:
-    brush.text(NAME, y, way, ha="right", colour=BLACK)
-    brush.block(NAME + 0.1, y - 0.08, BAR, 0.16, PALE)
-    brush.block(NAME + 0.1, y - 0.08, BAR * share, 0.16, colour)
-    brush.text(NAME + 0.2 + BAR, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK)
+def _bar(canvas: Canvas, y: float, way: str, share: float, colour: str) -> None:
+    canvas.text(NAME, y, way, ha="right", colour=BLACK)
+    canvas.block(NAME + 0.1, y - 0.08, BAR, 0.16, PALE)
+    canvas.block(NAME + 0.1, y - 0.08, BAR * share, 0.16, colour)
+    canvas.text(NAME + 0.2 + BAR, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK)
 
 
 def _colour(number: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The brush: drawing in inches from the upper left: text, boxes, arrows, lines, marks. What it makes is SVG.
+"""A canvas for SVG: drawing in inches from the upper left, text, boxes, arrows, lines, marks.
 
 Text stays text: the file is small, a reader can search it, enlarge it, have it read aloud. Places are made for a wide
 typeface (DejaVu Sans), so that a narrower one in its place never overlaps. The same drawing is the same bytes.
@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import drawsvg
 
 from rmqlab.language import translate
-from rmqlab.show.palette import BLACK, WHITE
+from rmqlab.show.figure import FONTS
+from rmqlab.show.palette import BLACK, WHITE, Colours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from rmqlab.lab.run_view import RunView
 
 Side = Literal["left", "center", "right"]
 Shape = Literal["round", "square", "diamond", "down", "cross", "bar"]
@@ -24,7 +27,6 @@ Point = tuple[float, float]
 
 PX_PER_INCH = 96
 PX_PER_PT = PX_PER_INCH / 72
-FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 MIN_TEXT = 10.1  # points: 11 px when a page of 1,024 px shrinks a picture that is as wide as its column
 CENTRE = 0.36  # of the letters' size: from the middle of a line of text down to where its letters stand
@@ -70,8 +72,8 @@ def in_rows(widths: Sequence[float], left: float, right: float) -> list[tuple[in
     return places
 
 
-class Brush:
-    """Draws on an empty sheet; every length is in inches, y grows downwards, line widths and letters are in points.
+class Canvas:
+    """An empty sheet to draw on; every length is in inches, y grows downwards, line widths and letters are in points.
 
     A drawing has layers: a higher one covers a lower one, and in a layer the later covers the earlier.
     """
@@ -244,11 +246,25 @@ class Brush:
         return self._patterns[name]
 
 
-def painted(width: float, height: float, draw: Callable[[Brush], None]) -> str:
+class RunCanvas(Canvas):
+    """A canvas for one reading of a run: each subscription and tag has its colour."""
+
+    def __init__(self, width: float, height: float, reading: RunView) -> None:
+        """`width` and `height` of the sheet, in inches."""
+        super().__init__(width, height)
+        self.reading = reading
+        self.colours = Colours(reading)
+
+    def asked(self, who: str) -> str:
+        """The colour of what a consumer asks for."""
+        return self.colours[self.reading.asked[who]]
+
+
+def painted(width: float, height: float, draw: Callable[[Canvas], None]) -> str:
     """SVG of what ``draw`` draws on an empty sheet of ``width`` by ``height`` inches."""
-    brush = Brush(width, height)
-    draw(brush)
-    return brush.svg()
+    canvas = Canvas(width, height)
+    draw(canvas)
+    return canvas.svg()
 
 
 def _px(inches: float) -> float:

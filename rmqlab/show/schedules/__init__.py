@@ -1,1 +1,0 @@
-"""Pictures of schedules: the tree of outcomes, one schedule's story."""
