@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo, hear
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import properties_line
@@ -173,16 +173,7 @@ class TapSummary:
             if conn not in members:
                 members[conn] = data.client_id
                 lines.append(f"{_at(t)} {data.client_id} joins {group} ({len(members)} now)")
-            info = self.groups.get(group)
-            if info is None:
-                info = self.groups[group] = ConsumerGroupInfo(
-                    group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, int(t)
-                )
-            changed: list[tuple[str | None, SubscriptionData | None, SubscriptionData | None]] = []
-            info.update_subscription(
-                consumer.subscription_data_set, int(t), lambda *change, into=changed: into.append(change)
-            )
-            for topic, old, new in changed:
+            for topic, old, new in hear(self.groups, group, consumer, int(t)):
                 row = {
                     "t": t,
                     "group": group,

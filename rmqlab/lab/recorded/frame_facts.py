@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo, hear
 from rmqlab.events import (
     ClientFiltered,
     Commit,
@@ -135,14 +135,7 @@ class FrameReader:
             subscriptions = consumer.subscription_data_set
             told += [(group, subscription) for subscription in subscriptions]
             account.own[who, group] = {account.short(each.topic): each for each in subscriptions}
-            info = account.groups.get(group)
-            if info is None:
-                info = account.groups[group] = ConsumerGroupInfo(
-                    group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, int(line.t)
-                )
-            info.update_subscription(
-                subscriptions, int(line.t), lambda *change, group=group: changes.append((group, *change))
-            )
+            changes += [(group, *change) for change in hear(account.groups, group, consumer, int(line.t))]
         groups = [account.short(consumer.group_name) for consumer in data.consumer_data_set]
         producers = [account.short(producer.group_name) for producer in data.producer_data_set]
         account.fact(line.t, BROKER, Heartbeat(who, groups, producers, told))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.broker.consumer_group_info import ConsumerGroupInfo, hear
 from rmqlab.errors import BadInput
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.message.record import decode_records
@@ -87,12 +87,8 @@ class _FrameFacts:
         for consumer in data.consumer_data_set:
             group = str(consumer.group_name)
             client = self._clients[line.conn] = self._name(group, line.conn, data, consumer.subscription_data_set)
-            info = self._groups.get(group)
-            if info is None:
-                info = self._groups[group] = ConsumerGroupInfo(
-                    group, consumer.consume_type, consumer.message_model, consumer.consume_from_where, now
-                )
-            for topic, new in _changes(info, consumer.subscription_data_set, now):
+            for name, _, new in hear(self._groups, group, consumer, now):
+                topic = str(name)
                 if new is not None and not is_retry_topic(topic):
                     self._held[group, topic].append(
                         HeldSubscription(str(new.expression_type), str(new.sub_string), now)
@@ -190,15 +186,6 @@ class _FrameFacts:
         }
         reset = {key: tuple(at + zero for at in times) for key, times in self._reset.items()}
         return Subscriptions(asked, held, frozenset(asked), present, reset, (zero, zero + end))
-
-
-def _changes(
-    info: ConsumerGroupInfo, told: Iterable[SubscriptionData], now: int
-) -> list[tuple[str, SubscriptionData | None]]:
-    """Let the group hear what a heartbeat tells, and return what it holds anew by topic, None for what it let go."""
-    found: list[tuple[str, SubscriptionData | None]] = []
-    info.update_subscription(told, now, lambda topic, _, new: found.append((str(topic), new)))
-    return found
 
 
 def _shifted(moments: Iterable[Present], zero: int) -> list[Present]:
