@@ -7,6 +7,7 @@ the lessons (`locale/zh/*.po` beside the notebooks). In English nothing is read 
 from __future__ import annotations
 
 import os
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,11 @@ def translate(text: str) -> str:
     """
     asked = language()
     return text if asked == ENGLISH else words_of(asked).of(text)
+
+
+def columns(text: str) -> int:
+    """How many columns a terminal needs for a text: a Chinese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 @cache

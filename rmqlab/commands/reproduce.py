@@ -11,7 +11,8 @@ from rmqlab.checkout import folder
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.extras import require
 from rmqlab.lab.articles.experiments import chosen, read_manifest, reproduce
-from rmqlab.lab.articles.in_words import all_lines, short_lines, summary
+from rmqlab.lab.articles.in_words import all_lines, short_lines, summary, verdict
+from rmqlab.language import translate
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -35,7 +36,7 @@ def run(args: Namespace) -> int:
     if args.report is not None:
         folder("notebooks")
         require("notebook", "spark")
-    out = text_stream(args)
+    out = text_stream(args, told=True)
     is_terminal = out is sys.stdout and out.isatty()
 
     def paint(text: str, good: bool) -> str:
@@ -46,15 +47,14 @@ def run(args: Namespace) -> int:
         results.append(reproduce(experiment))
         for line in (all_lines if args.verbose else short_lines)(results[-1], paint):
             print(line, file=out)
-    agreeing = sum(result.agrees for result in results)
-    verdict = paint(f"{agreeing} of {len(results)} experiments agree", agreeing == len(results))
-    print(verdict if args.verbose else f"{verdict}; -v shows all figures", file=out)
+    agree = all(result.agrees for result in results)
+    print(paint(translate(verdict(results, verbose=args.verbose)), agree), file=out)
     for line in summary(results):
-        print(f"  {line}", file=out)
+        print(f"  {translate(line)}", file=out)
     write_json([result.as_json() for result in results], args.json)
     if args.report is not None:
         # as a verb of the checkout: the report runs its lessons, and `folder` has said that it is there
         report = import_module("tests.proof.report")
         index = report.write_report(args.report, results, summary(results), lambda text: print(text, file=sys.stderr))
-        print(f"report: {index}", file=out)
-    return 0 if agreeing == len(results) else 1
+        print(translate(f"report: {index}"), file=out)
+    return 0 if agree else 1

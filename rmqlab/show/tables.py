@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import html
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
 from rmqlab.errors import BadInput
-from rmqlab.language import ENGLISH, language, translate
+from rmqlab.language import ENGLISH, columns, language, translate
 
 # Of a page that shows tables, on a wide screen and on a telephone.
 PAGE_STYLE = """
@@ -75,9 +74,9 @@ class Table:
     def text(self) -> str:
         """Plain text in columns; a marked row ends in "<"."""
         lines = [self._headers(), *([_shown(cell) for cell in row] for row in self.rows)]
-        widths = [max(_width(line[column]) for line in lines) for column in range(len(self.headers))]
+        widths = [max(columns(line[column]) for line in lines) for column in range(len(self.headers))]
         shown = [
-            "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
+            "  ".join(cell + " " * (width - columns(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
         shown[1:] = [line + ("  <" if number in self.marked else "") for number, line in enumerate(shown[1:])]
@@ -174,8 +173,3 @@ def _text(value: object) -> str:
             return ", ".join(map(_text, value)) or "none"
         case _:
             return str(value)
-
-
-def _width(text: str) -> int:
-    """Columns a terminal needs: Chinese characters take two."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

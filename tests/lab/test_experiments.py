@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from rmqlab.checkout import ROOT
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.experiments import VERDICT, Experiment, chosen, read_manifest, reproduce
-from rmqlab.lab.articles.in_words import summary
+from rmqlab.lab.articles.in_words import SCREEN, summary
 from rmqlab.lab.articles.printed_e1 import NOT_PRINTED, FigureKind, printed
 from rmqlab.lab.articles.run_figures import figure_of
+from rmqlab.language import columns
 
 pytestmark = pytest.mark.slow
 
@@ -208,3 +210,17 @@ def test_the_verb_prints_both_columns_and_its_status_counts(tmp_path, capsys):
     assert [one["id"] for one in json.loads(result.read_text())] == ["E1", "E7"]
     assert main(["reproduce", "--only", "E99"]) == 2
     assert "there are E1" in capsys.readouterr().err
+
+
+def test_in_chinese_no_line_is_half_english_and_columns_stand_below_each_other(monkeypatch, capsys):
+    monkeypatch.setenv("RMQLAB_LANG", "zh")
+    assert main(["reproduce", "--only", "E2", "E11"]) == 0
+    short = capsys.readouterr().out
+    assert "必定丢失六条" in short
+    assert re.findall(r"\b[a-z]{2,}[ ,]+[a-z]{2,}\b", short) == []
+    assert all(columns(line) <= SCREEN for line in short.splitlines())
+    assert main(["reproduce", "-v", "--only", "E11"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.endswith((" =", " 预期"))]
+    ends = {columns(line[: line.rindex(" ")]) for line in rows}
+    assert len(rows) == 6
+    assert len(ends) == 1

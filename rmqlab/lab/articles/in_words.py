@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT, Result
 from rmqlab.lab.articles.printed_e1 import FigureKind
+from rmqlab.language import ENGLISH, columns, language, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +22,14 @@ if TYPE_CHECKING:
 LABEL = 23  # of a figure's name, unless a word is longer
 SCREEN = 100
 WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
+_UNIT = re.compile(r"(?:[^\s\u2e80-\uffff]+|.)[、。，：；？！）]*\s*")  # a word, or one Chinese character
 # What the summary says of each kind of figure; what is ours has nothing to agree with.
 COUNTED = {
-    FigureKind.PRINTED: "{} of {} figures that the articles print are equal here",
-    FigureKind.FOLLOWS: "{} of {} that follow from their prints and programs come out",
-    FigureKind.EXPECTED: "{} of {} that they do not state (from the source of 4.8.0, or a real broker) come out",
+    FigureKind.PRINTED: "{equal} of {count} figures that the articles print are equal here",
+    FigureKind.FOLLOWS: "{equal} of {count} that follow from their prints and programs come out",
+    FigureKind.EXPECTED: (
+        "{equal} of {count} that they do not state (from the source of 4.8.0, or a real broker) come out"
+    ),
 }
 
 
@@ -32,65 +37,98 @@ def summary(results: Sequence[Result]) -> list[str]:
     """How many figures of each kind agree, in words; kinds of which there are none are left out."""
     tallies = [result.tally() for result in results]
     counted = {kind: tuple(map(sum, zip(*(tally[kind] for tally in tallies), strict=True))) for kind in COUNTED}
-    return [COUNTED[kind].format(*numbers) for kind, numbers in counted.items() if numbers[1]]
+    return [COUNTED[kind].format(equal=equal, count=count) for kind, (equal, count) in counted.items() if count]
+
+
+def verdict(results: Sequence[Result], *, verbose: bool) -> str:
+    """How many experiments agree, in words."""
+    agreeing = sum(result.agrees for result in results)
+    if verbose:
+        return f"{agreeing} of {len(results)} experiments agree"
+    return f"{agreeing} of {len(results)} experiments agree; -v shows all figures"
 
 
 def short_lines(result: Result, paint: Paint) -> Iterator[str]:
     """One line; below it the figures that differ, or else what the article says its consumers printed."""
     experiment = result.experiment
-    about = textwrap.shorten(f"{experiment.title}: {experiment.verdict}", SCREEN - 17, placeholder=" …")
-    yield f"{experiment.id:<8} {paint(f'{_word(result):<7}', result.agrees)} {about}"
+    about, room = _told(experiment.title, experiment.verdict), SCREEN - 17
+    if columns(about) > room:
+        about = f"{_wrapped(about, room - 2)[0]} …"
+    yield f"{experiment.id:<8} {paint(_padded(_word(result), 7), result.agrees)} {about}"
     differing = [figure for group in result.figures.values() for figure in group if figure.differs]
     for figure in differing or result.figures.get("printed", []):
-        theirs = "article" if figure.kind in OF_THE_ARTICLE else "expected"
-        text = f"{figure.what}: {theirs} {_text(figure.article)}, here {_text(figure.here)}"
-        indent = " " * 17
-        yield textwrap.fill(text, SCREEN, initial_indent=indent, subsequent_indent=f"{indent}  ")
+        theirs, ours = _text(figure.article), _text(figure.here)
+        of_article = figure.kind in OF_THE_ARTICLE
+        text = f"article {theirs}, here {ours}" if of_article else f"expected {theirs}, here {ours}"
+        yield from _wrapped(_told(figure.what, text), SCREEN, " " * 17, " " * 19)
 
 
 def all_lines(result: Result, paint: Paint) -> Iterator[str]:
     """Every figure, and where the experiment comes from."""
     experiment = result.experiment
-    yield f"{experiment.id}  {experiment.title}"
-    about = {"from": experiment.cited, "what must come out": experiment.verdict, "put in": experiment.chosen}
+    yield f"{experiment.id}  {translate(experiment.title)}"
+    cited = "; ".join([*map(str, experiment.headings), *filter(None, [translate(experiment.source)])])
+    about = {"from": cited, "what must come out": experiment.verdict, "put in": experiment.chosen}
     for what, text in about.items():
         if text:
-            yield textwrap.fill(f"{what}: {text}", SCREEN, initial_indent="  ", subsequent_indent="    ")
+            yield from _wrapped(_told(what, text), SCREEN, "  ", "    ")
     for name, figures in result.figures.items():
         if not figures:
             continue
-        names = [name, *(figure.what for figure in figures)]
-        column = max(min(LABEL, max(map(len, names))), *(len(word) for text in names for word in text.split()))
+        names = [translate(text) for text in (name, *(figure.what for figure in figures))]
+        column = max(min(LABEL, max(map(columns, names))), *(columns(word) for one in names for word in one.split()))
         theirs = (
             "article" if all(figure.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for figure in figures) else "expected"
         )
-        yield f"\n  {'' if name == VERDICT else name:<{column}} {theirs:<{WIDTH}} here"
+        head = _padded("" if name == VERDICT else translate(name), column)
+        yield f"\n  {head} {_padded(translate(theirs), WIDTH)} {translate('here')}"
         for figure in figures:
             yield from (f"  {line}" for line in _rows(figure, column, paint))
     yield f"\n  {experiment.id} {paint(_word(result), result.agrees)}\n"
 
 
 def _word(result: Result) -> str:
-    return "agrees" if result.agrees else "DIFFERS"
+    return translate("agrees" if result.agrees else "DIFFERS")
+
+
+def _told(what: str, text: str) -> str:
+    """Two texts in the reader's language, the first a heading of the second."""
+    return f"{translate(what)}{': ' if language() == ENGLISH else '：'}{translate(text)}"
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - columns(text))
+
+
+def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """Lines of at most `width` columns, the first after one indent, the rest after another."""
+    if columns(text) == len(text):
+        return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest)
+    lines = [first]
+    for unit in _UNIT.findall(text):
+        if columns(lines[-1] + unit.rstrip()) > width:
+            lines.append(rest)
+        lines[-1] += unit
+    return [line.rstrip() for line in lines]
 
 
 def _rows(figure: Figure, column: int, paint: Paint) -> Iterator[str]:
-    columns = textwrap.wrap(figure.what, column, break_long_words=False), _lines(figure.article), _lines(figure.here)
-    for number, (what, theirs, ours) in enumerate(zip_longest(*columns, fillvalue="")):
+    cells = _wrapped(translate(figure.what), column), _lines(figure.article), _lines(figure.here)
+    for number, (what, theirs, ours) in enumerate(zip_longest(*cells, fillvalue="")):
         end = "" if number else f" {_mark(figure, paint)}"
-        yield f"{what:<{column}} {theirs:<{WIDTH}} {ours:<{WIDTH}}{end}".rstrip()
+        yield f"{_padded(what, column)} {_padded(theirs, WIDTH)} {_padded(ours, WIDTH)}{end}".rstrip()
 
 
 def _mark(figure: Figure, paint: Paint) -> str:
     if figure.kind is FigureKind.OURS:
-        return figure.kind
+        return translate(figure.kind)
     word = "DIFFERS" if figure.differs else "=" if figure.kind is FigureKind.PRINTED else figure.kind
-    return paint(word, figure.equal)
+    return paint(translate(word), figure.equal)
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _lines(value: object) -> list[str]:
-    return textwrap.wrap(_text(value), WIDTH) or [""]
+    return _wrapped(_text(value), WIDTH) or [""]

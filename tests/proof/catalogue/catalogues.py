@@ -49,7 +49,8 @@ MODULES = (
     "diagnosis/watch.py",
     "filter/filter.py", "filter/sql92/answer.py", "filter/sql92/compiler.py", "filter/sql92/doctor.py",
     "filter/sql92/errors.py", "filter/sql92/parser.py", "filter/sql92/tokens.py",
-    "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py", "lab/cluster.py",
+    "lab/articles/experiments.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py",
+    "lab/cluster.py",
     "lab/evidence.py", "lab/facts.py", "lab/fault_steps.py", "lab/frame_log.py", "lab/lab.py", "lab/lab_steps.py",
     "lab/link.py",
     "lab/ownership.py", "lab/quiescence.py", "lab/recorded/store.py", "lab/replay/replay.py", "lab/results.py",
@@ -115,6 +116,9 @@ def _package(root: Path) -> list[Entry]:
     for path in sorted((root / "data" / "tasks").glob("*.toml")):
         for told in _strings(tomllib.loads(path.read_text(encoding="utf-8"))):
             found.setdefault(told, []).append(path.relative_to(root).as_posix())
+    experiments = root / "data" / "experiments.toml"
+    for told in _experiments(experiments) if experiments.exists() else ():
+        found.setdefault(told, []).append("data/experiments.toml")
     if (root / "rmqlab" / "rules.py").exists():
         for told in _rules():
             found.setdefault(told, []).append("rmqlab/rules.py")
@@ -130,6 +134,15 @@ def _strings(told: Any) -> Iterator[str]:
     else:
         for one in told.values() if isinstance(told, dict) else told:
             yield from _strings(one)
+
+
+def _experiments(path: Path) -> Iterator[str]:
+    """What `reproduce` prints of the experiments in words: names of figures without the client or time in them."""
+    for one in tomllib.loads(path.read_text(encoding="utf-8"))["experiment"]:
+        yield from filter(None, (one.get(name) for name in ("title", "verdict", "source", "chosen")))
+        for name in one["expect"]:
+            if " " in name:
+                yield re.sub(r"\b(of|by) [A-Z]\w*$", r"\1 {who}", re.sub(r"\bat \d+$", "at {seconds}", name))
 
 
 def _rules() -> list[str]:

@@ -49,6 +49,7 @@ _WORDS = {
     "none", "note", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned",
     "returns", "right", "under 1 ms",
     "layer 1", "layer 2", "subscriptions", "deliveries",
+    "agrees", "conclusions", "DIFFERS", "expected", "follows", "given", "here", "ours", "permission", "set-up",
     "nobody's", "starts", "stops", "subscribes", "taken", "waits", "wait",
 }  # fmt: skip
 _SHOWN_PLACES = {"Table": slice(2), "FateStyle": slice(3, 4)}  # of the arguments of these calls
