@@ -65,10 +65,7 @@ class Diagnosis:
         """Everything that was found, and what it cost to look."""
         look = self.look
         return {
-            "namesrv": look.namesrv,
-            "at": look.at,
-            "since": look.since,
-            "took_ms": look.took_ms,
+            **{name: getattr(look, name) for name in ("namesrv", "at", "since", "took_ms")},
             "status": self.status,
             "cluster": [finding.as_json() for finding in self.cluster],
             "groups": [group.as_json() for group in self.groups],

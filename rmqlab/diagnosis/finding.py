@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rmqlab.language import translate
 
@@ -54,16 +54,8 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
-        return {
-            "kind": self.kind,
-            "state": str(self.state),
-            "certainty": str(self.certainty),
-            "says": self.says,
-            "advice": self.advice,
-            "topic": self.topic,
-            "rows": list(self.rows),
-            "evidence": self.evidence,
-        }
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "state": str(self.state), "certainty": str(self.certainty), "rows": list(self.rows)}
 
     def lines(self) -> list[str]:
         """What it says, how certain that is, and what to do, in the reader's language."""
@@ -93,25 +85,13 @@ class GroupDiagnosis:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
-        return {
-            "group": self.group,
-            "state": str(self.state),
-            "members": self.members,
-            "lost": self.lost,
-            "filtered_lag": self.filtered_lag,
-            "findings": [finding.as_json() for finding in self.findings],
-        }
-
-
-class FindingKind(NamedTuple):
-    """The mission's rows that a kind is about, and what to do."""
-
-    rows: tuple[str, ...]
-    advice: str
+        numbers = {"members": self.members, "lost": self.lost, "filtered_lag": self.filtered_lag}
+        findings = [finding.as_json() for finding in self.findings]
+        return {"group": self.group, "state": str(self.state), **numbers, "findings": findings}
 
 
 _CLOCK: Final = "keep the clocks by NTP; until then, change subscriptions on the machine whose clock is ahead"
-_TOLD: Final = {
+KINDS: Final = {
     # what members ask for
     "different_subscriptions": (
         "S-07 S-08 S-35 S-77 S-82",
@@ -184,8 +164,7 @@ _TOLD: Final = {
     "notify_off": ("F-35 H-35 H-48", "set notifyConsumerIdsChangedEnable=true"),
     "client_versions": ("H-24 F-100", ""),
 }
-KINDS: Final = {name: FindingKind(tuple(rows.split()), advice) for name, (rows, advice) in _TOLD.items()}
-"""Every kind by its name."""
+"""Every kind by its name: the mission's rows that it is about, and what to do."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -209,4 +188,4 @@ def found(
     """A finding of a kind, with the kind's rows and advice; `change` is the command that changes over."""
     rows, advice = KINDS[kind]
     advice = f"{advice}; to change over: {change}" if change else advice
-    return Finding(kind, state, certainty, says, advice, topic, rows, evidence or {})
+    return Finding(kind, state, certainty, says, advice, topic, tuple(rows.split()), evidence or {})

@@ -21,15 +21,11 @@ from rmqlab.diagnosis.look import Look
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, read_text
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _MISSING = object()
-_LATER = {"SubscriptionData": SubscriptionData, "SubscriptionGroupConfig": SubscriptionGroupConfig}
-"""What `look` imports for type checkers alone."""
 
 
 def look_to_json(look: Look) -> dict[str, Any]:
@@ -117,7 +113,7 @@ def _key(hint: Any, key: str) -> Any:
 @cache
 def _fields(cls: Any) -> dict[str, tuple[Any, Any]]:
     """The fields of a dataclass, named tuple or structure: type and default."""
-    hints = typing.get_type_hints(cls, localns=_LATER)
+    hints = typing.get_type_hints(cls)
     defaults: dict[str, Any] = {}
     if dataclasses.is_dataclass(cls):
         for field in dataclasses.fields(cls):

@@ -51,7 +51,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     `bits` says what is set: positions, or bytes (bit p is bit p % 8 of byte p // 8). Without it the rows that set do.
 
     >>> rows = [{"name": "A", "positions": [1, 4]}, {"name": "B", "positions": [4, 6], "sets": False}]
-    >>> bit_array(rows, title="Two names").alt
+    >>> bit_array(rows, size=8, title="Two names").alt
     'Two names: 2 of 8 bits are set, by 1 of 2 names. Of the other 1, 0 find all their bits set by others.'
 
     Raises:

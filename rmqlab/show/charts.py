@@ -1,12 +1,13 @@
-"""Charts from rows: bars and a heat map. They know columns and numbers, and no experiment.
+"""Charts from rows, bars and a heat map, and the axis of time. They know columns and numbers, and no experiment.
 
-Rows are a list of dicts, a pandas frame, or the `Records` of a lab. A chart's table holds all its numbers.
+Rows are a list of dicts, a pandas frame, or the `Records` of a lab. The table of a chart holds all its numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.show.canvas import Canvas, painted, text_width
@@ -17,12 +18,17 @@ from rmqlab.show.tables import Table, as_rows, number_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rmqlab.show.canvas import Canvas
+
 Row = Mapping[str, Any]
 # Inches; a page's column is as wide as WIDTH.
 WIDTH, MARGIN, TITLE, BAR, BAR_GAP, FOOT = 11.4, 0.1, 0.45, 0.27, 0.1, 0.1
 CELL_HEIGHT, MAX_CELL, AXIS_WORDS = 0.36, 1.4, 0.42
 # From pale to dark: the more, the darker.
 RAMP = ("#F2F2F2", "#D3E5F1", "#A6CBE4", "#6DAAD3", "#3B88BF", "#0072B2", "#00517F", "#00334F")
+# Of an axis of time.
+STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
+MAX_TICKS = 16
 
 
 def bars(
@@ -175,3 +181,31 @@ def column_values(rows: Iterable[Row], name: str) -> list[Any]:
     values: Iterable[Any] = dict.fromkeys(row[name] for row in rows)
     listed = list(values)
     return sorted(listed) if all(isinstance(one, int | float) for one in listed) else listed
+
+
+class TimeScale(NamedTuple):
+    """The time from `begin` to `end` (ms) lies between `left` and `right` (inches); what is outside stands at an end.
+
+    >>> TimeScale(0, 1_000, 2, 4).x(500)
+    3.0
+    """
+
+    begin: float
+    end: float
+    left: float
+    right: float
+
+    def x(self, t: float) -> float:
+        """Where a moment stands."""
+        inside = min(max(t, self.begin), self.end) - self.begin
+        return self.left + (self.right - self.left) * inside / (self.end - self.begin)
+
+    def axis(self, canvas: Canvas, y: float, zero: float = 0) -> None:
+        """Ticks at `y`, with the seconds since `zero` (ms) below them."""
+        ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MAX_TICKS]
+        step = ticks[0] if ticks else STEPS_S[-1]
+        first, last = math.ceil((self.begin - zero) / 1_000 / step), math.floor((self.end - zero) / 1_000 / step)
+        for number in range(first, last + 1):
+            x = self.x(zero + number * step * 1_000)
+            canvas.line((x, x), (y, y + 0.05), GREY, 1)
+            canvas.text(x, y + 0.16, f"{number * step:g}", colour=GREY)

@@ -1,7 +1,7 @@
-"""The clock lane: a lane for each client, marks over time, and a clock that rises until a mark sets it back.
+"""Who does what when: lanes of marks over time with a clock that a mark sets back, and the flow of frames.
 
-The rows say what to draw; times are ms. With `limit_ms` every lane that has a mark named `resets` gets a clock: the
-time since that mark, with the limit as a dashed line. A mark named `stops` ends the clock.
+The rows say what to draw; times are ms. With `limit_ms` every lane that has heartbeats gets a clock: the time since the
+last one, with the limit as a dashed line. A mark named "forgotten" ends the clock.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.show.canvas import Canvas, Shape, in_rows, painted, text_width
+from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
-from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 WIDTH, RIGHT_EDGE, TOP = 11.4, 0.25, 0.3
 LANE, CLOCK, BAND = 0.5, 0.95, 0.3
 AXIS, LEGEND, LINE = 0.34, 0.36, 0.24
+FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
+RESETS, STOPS = "heartbeat", "forgotten"  # the clock of a lane
 RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
 MARKS: tuple[tuple[Shape, str], ...] = (
     ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
@@ -44,15 +46,12 @@ def clock_lane(
     *,
     title: str = "What happened when",
     limit_ms: float | None = None,
-    resets: str = "heartbeat",
-    stops: str = "forgotten",
     start: float | None = None,
-    end: float | None = None,
 ) -> Picture:
     """Marks in lanes over time; `rows` have `lane`, `t` (ms), `what`, and `until` where something lasts.
 
-    Marks of one kind look the same and the legend names them; what lasts is a band with its name. `start` and `end`
-    cut the time that is drawn (all of it unless given); the table has every row of it.
+    Marks of one kind look the same and the legend names them; what lasts is a band with its name. What
+    was over before `start` is left out, and so it is of the table.
 
     >>> print(clock_lane([("A", 0, "heartbeat"), ("A", 30_000, "heartbeat")]).table)
     What happened when
@@ -65,11 +64,11 @@ def clock_lane(
     """
     marks = sorted((_mark(row) for row in rows), key=lambda one: one.t)
     start = min((one.t for one in marks), default=0) if start is None else start
-    end = max((one.until or one.t for one in marks), default=0) if end is None else end
-    shown = [one for one in marks if one.t <= end and (one.until or one.t) >= start]
+    end = max((one.until or one.t for one in marks), default=0)
+    shown = [one for one in marks if (one.until or one.t) >= start]
     if not shown:
         raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
-    drawing = _LaneDrawing(marks, shown, float(start), max(float(end), start + 1), limit_ms, resets, stops)
+    drawing = _LaneDrawing(marks, shown, float(start), max(float(end), start + 1), limit_ms)
     svg = painted(WIDTH, drawing.height, drawing.draw)
     return Picture(svg, title=title, alt=drawing.alt(title), table=drawing.table(title))
 
@@ -92,11 +91,8 @@ class _LaneDrawing:
         start: float,
         end: float,
         limit: float | None,
-        resets: str,
-        stops: str,
     ) -> None:
         self.marks, self.shown, self.start, self.end, self.limit = marks, shown, start, end, limit
-        self.resets, self.stops = resets, stops
         self.lanes = list(dict.fromkeys(one.lane for one in sorted(shown, key=lambda one: one.lane)))
         self.kinds = list(dict.fromkeys(one.what for one in shown if one.until is None))
         self.looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(self.kinds)}
@@ -104,7 +100,7 @@ class _LaneDrawing:
         self.clocks = {
             lane: self._clock(lane)
             for lane in self.lanes
-            if limit is not None and any(one.what == resets and one.lane == lane for one in marks)
+            if limit is not None and any(one.what == RESETS and one.lane == lane for one in marks)
         }
         self.time = TimeScale(start, end, self.edge, WIDTH - RIGHT_EDGE)
         self.place = self.time.x
@@ -122,11 +118,11 @@ class _LaneDrawing:
         runs: list[tuple[float, float]] = []
         since: float | None = None
         for one in self.marks:
-            if one.lane != lane or one.what not in {self.resets, self.stops}:
+            if one.lane != lane or one.what not in {RESETS, STOPS}:
                 continue
             if since is not None:
                 runs.append((since, one.t))
-            since = one.t if one.what == self.resets else None
+            since = one.t if one.what == RESETS else None
         if since is not None:
             runs.append((since, max(self.end, since)))
         return [(since, until) for since, until in runs if until >= self.start and since <= self.end]
@@ -191,7 +187,7 @@ class _LaneDrawing:
         canvas.line((self.edge, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
         line = floor - tall * limit / high
         canvas.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
-        words = f"since the last {self.resets}; limit {limit / 1_000:g} s"
+        words = f"since the last {RESETS}; limit {limit / 1_000:g} s"
         canvas.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
 
     def alt(self, title: str) -> str:
@@ -212,3 +208,69 @@ class _LaneDrawing:
             for one in self.shown
         ]  # fmt: skip
         return Table(title, ("when, s", "lane", "what"), rows)
+
+
+class Flow(NamedTuple):
+    """At `t` (ms) `source` sends `what` to `target`; the same name twice: it does that itself."""
+
+    t: float
+    source: str
+    target: str
+    what: str
+
+
+def frame_flow(rows: Iterable[Any], *, title: str = "Who sends what to whom", parties: Sequence[str] = ()) -> Picture:
+    """An arrow for each frame, in the order given; a column for each party (as they appear unless `parties` says).
+
+    Rows are `lab.frames()`, or have `t` (ms), `source`, `target` and `what`; source and target alike is a box.
+
+    >>> frame_flow([(0, "A", "broker", "HEART_BEAT"), (1, "broker", "broker", "update_channel")]).alt
+    'Who sends what to whom. A to broker: HEART_BEAT; broker: update_channel.'
+
+    Raises:
+        BadInput: no row.
+    """
+    flows = [_flow(row) for row in rows]
+    if not flows:
+        raise BadInput("frame_flow: there is no frame to draw")
+    columns = list(parties) or list(dict.fromkeys(one for flow in flows for one in (flow.source, flow.target)))
+    missing = {one for flow in flows for one in (flow.source, flow.target)} - set(columns)
+    if missing:
+        raise BadInput(f"frame_flow: parties lacks {', '.join(sorted(missing))}")
+    svg = painted(
+        WIDTH, FLOW_TOP + FLOW_LINE * len(flows) + 0.2, lambda canvas: _draw_flows(canvas, flows, columns, title)
+    )
+    told = [
+        f"{one.source}: {one.what}" if one.source == one.target else f"{one.source} to {one.target}: {one.what}"
+        for one in flows
+    ]
+    table = Table(title, ("ms", "from", "to", "what"), [(f"{one.t:.0f}", *one[1:]) for one in flows])
+    return Picture(svg, title=title, alt=f"{title}. {'; '.join(told)}.", table=table)
+
+
+def _flow(row: Any) -> Flow:
+    if hasattr(row, "request"):
+        what = row.request or row.response or "?"
+        return Flow(row.t, row.source, row.target, f"{row.response} to {what}" if row.response else what)
+    return Flow(**row) if hasattr(row, "keys") else Flow(*row)
+
+
+def _draw_flows(canvas: Canvas, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:
+    gap = (WIDTH - FLOW_LEFT - FLOW_RIGHT) / max(len(columns) - 1, 1)
+    places: Mapping[str, float] = {name: FLOW_LEFT + gap * number for number, name in enumerate(columns)}
+    canvas.heading(title)
+    for name, x in places.items():
+        canvas.line((x, x), (FLOW_TOP - 0.08, FLOW_TOP + FLOW_LINE * len(flows)), GREY, 1)
+        canvas.text(x, FLOW_TOP - 0.2, name, bold=True)
+    for number, one in enumerate(flows):
+        y = FLOW_TOP + FLOW_LINE * (number + 0.6)
+        canvas.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
+        with canvas.saying(f"{one.t:.0f} ms: {one.source} to {one.target}: {one.what}"):
+            start, end = places[one.source], places[one.target]
+            if one.source == one.target:
+                wide = text_width(one.what) + 0.2
+                canvas.chip(start, y, wide, BOX, PALE, GREY)
+                canvas.text(start, y, one.what)
+                continue
+            canvas.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if one.what.startswith("NOTIFY") else BLUE)
+            canvas.text((start + end) / 2, y - 0.06, one.what, colour=BLACK, ground=WHITE)

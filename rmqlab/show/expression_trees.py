@@ -1,29 +1,31 @@
 """SQL92 in pictures: the tree of an expression with what every part came to for one message, and truth tables.
 
 True, false, null and error have a mark and a colour each. A refused expression is a picture too: where reading stopped,
-and what was probably meant.
+and what was probably meant. The tree of boxes grows from left to right, and others draw theirs with it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.show.branches import Branch, draw, size
 from rmqlab.show.canvas import MIN_TEXT, Canvas, cut, painted, text_width
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE, ink
+from rmqlab.show.palette import BLACK, GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE, ink
 from rmqlab.show.tables import Table, as_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rmqlab.filter.sql92.answer import ExpressionPart, Sql92
+    from rmqlab.show.canvas import Canvas
 
 # Inches.
 TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
 CELL, MIN_CELL = 0.34, 1.0  # of a truth table
+PAD, LEVEL, LINE, ROOM = 0.18, 0.3, 0.2, 0.1  # of a tree
 LETTER = 0.09  # of the expression's own line, at most
 CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
 WIDEST = 34  # letters in a box
@@ -43,7 +45,7 @@ def expression_tree(answer: Sql92) -> Picture:
     if answer.tree is None:
         return _refused(answer)
     root = _branch(answer.tree)
-    width, height = size(root)
+    width, height = tree_size(root)
     width = max(width + 2 * MARGIN, WIDTH, (min(len(answer.expression), LONGEST) + 2) * LETTER)
     verdict, colour = _verdict(answer, answer.tree)
     message = "" if answer.properties is None else f"message: {_shown(answer.properties)}"
@@ -51,7 +53,7 @@ def expression_tree(answer: Sql92) -> Picture:
     def paint(canvas: Canvas) -> None:
         _source(canvas, answer)
         canvas.text(MARGIN, 0.47, message, ha="left")
-        draw(canvas, root, MARGIN, TOP)
+        draw_tree(canvas, root, MARGIN, TOP)
         if verdict:
             canvas.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
             canvas.text(MARGIN + 0.24, TOP + height + 0.22, verdict, ha="left", bold=True)
@@ -188,3 +190,85 @@ def _word(value: Any) -> str:
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(slots=True)
+class Branch:
+    """A box: its first line (bold), further lines, its colour; ``faint`` boxes are dashed."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    colour: str = WHITE
+    faint: bool = False
+    children: list[Branch] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        """Inches."""
+        return max(0.3, *map(text_width, (self.title, *self.lines))) + PAD
+
+    @property
+    def height(self) -> float:
+        """Inches, of the box alone."""
+        return LINE * (1 + len(self.lines)) + 0.1
+
+
+def tree_size(root: Branch) -> tuple[float, float]:
+    """Width and height of the tree in inches."""
+    columns = _columns(root)
+    return sum(columns) + LEVEL * (len(columns) - 1), _depth(root)
+
+
+def draw_tree(canvas: Canvas, root: Branch, x: float, y: float) -> None:
+    """Draw the tree with its upper left corner at (x, y)."""
+    columns = _columns(root)
+    lefts = [x + sum(columns[:level]) + LEVEL * level for level in range(len(columns))]
+    _draw_branch(canvas, root, lefts, y, 0)
+
+
+def _columns(root: Branch) -> list[float]:
+    """The width of each level."""
+    widths: list[float] = []
+    row = [root]
+    while row:
+        widths.append(max(branch.width for branch in row))
+        row = [child for branch in row for child in branch.children]
+    return widths
+
+
+def _depth(branch: Branch) -> float:
+    return max(branch.height + ROOM, sum(_depth(child) for child in branch.children))
+
+
+def _draw_branch(canvas: Canvas, branch: Branch, lefts: list[float], top: float, level: int) -> float:
+    """Draw a box and those behind it; return the y of its middle."""
+    depth = _depth(branch)
+    spread = sum(_depth(child) for child in branch.children)
+    below = top + (depth - spread) / 2
+    middles = []
+    for child in branch.children:
+        middles.append(_draw_branch(canvas, child, lefts, below, level + 1))
+        below += _depth(child)
+    middle = (middles[0] + middles[-1]) / 2 if middles else top + depth / 2
+    _box(canvas, branch, lefts[level], middle)
+    right = lefts[level] + branch.width
+    for child, at in zip(branch.children, middles, strict=True):
+        elbow = lefts[level + 1] - LEVEL / 2
+        xs, ys = [right, elbow, elbow, lefts[level + 1]], [middle, middle, at, at]
+        corners = list(zip(xs, ys, strict=True))
+        canvas.polyline(corners, GREY, width=1.2, dashed=child.faint, layer=0.5)
+    return middle
+
+
+def _box(canvas: Canvas, branch: Branch, left: float, middle: float) -> None:
+    width, height = branch.width, branch.height
+    edge = GREY if branch.faint else BLACK
+    canvas.block(
+        left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint
+    )
+    colour = GREY if branch.faint else ink(branch.colour)
+    y = middle - height / 2 + 0.05 + LINE / 2
+    canvas.text(left + width / 2, y, branch.title, colour=colour, bold=True)
+    for line in branch.lines:
+        y += LINE
+        canvas.text(left + width / 2, y, line, colour=colour)

@@ -27,9 +27,10 @@ ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """What became of every message of a topic in a group, by queue and tag, with owners and offsets."""
     reading = RunView(run, group, topic)
-    canvas = RunCanvas(*size(reading), reading)
-    draw(canvas)
-    return Picture(canvas.svg(), title="What became of each message", alt=alt(reading), table=table(reading))
+    depth = sum(_depth(row.values()) for row in cells(reading).values())
+    canvas = RunCanvas(WIDTH, TOP + depth + FOOT + LEGEND, reading)
+    _draw(canvas, min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues)))
+    return Picture(canvas.svg(), title="What became of each message", alt=_alt(reading), table=_table(reading))
 
 
 def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
@@ -43,25 +44,13 @@ def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
     return found
 
 
-def size(reading: RunView) -> tuple[float, float]:
-    """Width and height of the grid in inches."""
-    depth = sum(_depth(row.values()) for row in cells(reading).values())
-    return WIDTH, TOP + depth + FOOT + LEGEND
-
-
-def _column(reading: RunView) -> float:
-    return min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues))
-
-
 def _depth(stacks: Iterable[list[MessageFate]]) -> float:
     return max(map(len, stacks)) * BOX + 2 * GAP
 
 
-def draw(canvas: RunCanvas) -> None:
-    """Draw the grid."""
+def _draw(canvas: RunCanvas, column: float) -> None:
     reading = canvas.reading
-    column = _column(reading)
-    canvas.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
+    canvas.text(0.08, HEADLINE / 2, _headline(reading), size=13, ha="left", bold=True)
     for queue in range(reading.queues):
         _header(canvas, queue, column)
     y = TOP
@@ -139,7 +128,7 @@ def _legend(canvas: RunCanvas, y: float) -> None:
         canvas.text(x, y + 0.08, "no message was sent", colour=GREY, ha="left")
 
 
-def headline(reading: RunView) -> str:
+def _headline(reading: RunView) -> str:
     """The outcome in one line."""
     delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
     lost = sum(fate.lost for fate in reading.fates)
@@ -149,19 +138,18 @@ def headline(reading: RunView) -> str:
     return f"{delivered} of {len(reading.fates)} delivered, {lost} lost{nobody}, lag {lag}"
 
 
-def alt(reading: RunView) -> str:
-    """What a listener must know."""
+def _alt(reading: RunView) -> str:
     owned: dict[str, list[int]] = {}
     for queue, owner in sorted(reading.owners.items()):
         owned.setdefault(owner, []).append(queue)
     owners = "; ".join(f"{who} owns queues {', '.join(map(str, mine))}" for who, mine in sorted(owned.items()))
     return (
-        f"{headline(reading)}. Grid of {reading.queues} queues by message tag: {owners or 'nobody owns a queue'}. "
+        f"{_headline(reading)}. Grid of {reading.queues} queues by message tag: {owners or 'nobody owns a queue'}. "
         f"{len(reading.fates)} messages: {summary(reading.fates)}."
     )
 
 
-def table(reading: RunView) -> Table:
+def _table(reading: RunView) -> Table:
     """One row for each message, in sending order."""
     rows = [
         (

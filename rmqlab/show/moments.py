@@ -40,7 +40,7 @@ class Moment:
     """One row of the swimlane at ``t`` ms: ``who`` takes part beside the broker, ``text`` says what happens there.
 
     ``at_broker`` is what happens in the broker's lane. ``slot`` is the subscription in force afterwards. A beat has
-    ``taken``; a message has ``fate`` and ``tag``. ``order`` is the place among the run's facts: it decides where times
+    ``taken``; a message has ``fate``. ``order`` is the place among the run's facts: it decides where times
     are equal, as they are for all that happens while the clock stands still.
     """
 
@@ -52,7 +52,6 @@ class Moment:
     slot: str | None
     taken: bool = True
     fate: Fate | None = None
-    tag: str | None = None
     order: float = 0
 
 
@@ -184,7 +183,7 @@ def _messages(reading: RunView) -> Iterator[Moment]:
         who = (fate.culprit,) if fate.culprit else ()
         at_broker = f"{fate.body}  {fate.tag or 'no tag'}  queue {fate.queue}"
         slot = slot_at(reading, t)
-        yield Moment(t, MomentKind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate, tag=fate.tag)
+        yield Moment(t, MomentKind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate)
 
 
 def _why(fate: MessageFate, reading: RunView) -> str:

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.show.branches import Branch, draw, size
 from rmqlab.show.canvas import Canvas, painted
+from rmqlab.show.expression_trees import Branch, draw_tree, tree_size
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YELLOW
 from rmqlab.show.tables import Table
@@ -42,7 +42,7 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
     texts = [found.words for found in shown]
     winners = _winners(explored)
     root = None if explored.decisions is None else _branch(explored.decisions, "the run begins", winners)
-    width, height = (0.0, 0.0) if root is None else size(root)
+    width, height = (0.0, 0.0) if root is None else tree_size(root)
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
         orders = sum(found.schedules or 0 for found in explored.outcomes)
@@ -68,7 +68,7 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
             y += block
         if root is not None:
             canvas.text(MARGIN, top, "Which choices move the odds: the first ones", ha="left", bold=True)
-            draw(canvas, root, MARGIN, top + 0.15)
+            draw_tree(canvas, root, MARGIN, top + 0.15)
 
     svg = painted(total, top + height + 0.15 + MARGIN, paint)
     rows = [

@@ -12,10 +12,10 @@ from rmqlab.search.plan.change import TOPIC, MessageKind, text_of
 from rmqlab.search.plan.procedures import GROUP, Producers
 from rmqlab.search.plan.run_cost import cost_of
 from rmqlab.show.canvas import MIN_TEXT, Canvas, cut, painted
+from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, ink
 from rmqlab.show.tables import Table
-from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
 from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
-from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -27,19 +27,13 @@ BOLD = 1.15  # how much wider bold letters are
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
     reading = RunView(run, group, topic)
-    canvas = RunCanvas(*size(reading), reading)
-    draw(canvas)
+    canvas = RunCanvas(WIDTH, TOP + LANE * len(reading.names) + RIBBON + FOOT, reading)
+    _draw(canvas)
     title = "The group's one subscription in the broker"
-    return Picture(canvas.svg(), title=title, alt=alt(reading), table=table(reading))
+    return Picture(canvas.svg(), title=title, alt=_alt(reading), table=_table(reading))
 
 
-def size(reading: RunView) -> tuple[float, float]:
-    """Width and height in inches."""
-    return WIDTH, TOP + LANE * len(reading.names) + RIBBON + FOOT
-
-
-def draw(canvas: RunCanvas) -> None:
-    """Draw lanes, heartbeats and the slot."""
+def _draw(canvas: RunCanvas) -> None:
     beats = [beat for beat, _ in telling_beats(canvas.reading)][-MAX_BEATS:]
     column = min(MAX_COLUMN, (WIDTH - LEFT - 0.15) / max(len(beats), 1))
     lanes = {name: TOP + LANE * (index + 0.5) for index, name in enumerate(canvas.reading.names)}
@@ -91,8 +85,7 @@ def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float,
         canvas.text(start + 0.08, ribbon + RIBBON / 2, words, colour=ink(colour), ha="left", bold=True)
 
 
-def alt(reading: RunView) -> str:
-    """What a listener must know."""
+def _alt(reading: RunView) -> str:
     writers = [beat for beat in reading.beats if beat.taken]
     ignored = [beat for beat, _ in telling_beats(reading) if not beat.taken]
     said = "; ".join(f"{beat.who} writes {beat.expression} with version {seconds(beat.version)}" for beat in writers)
@@ -102,7 +95,7 @@ def alt(reading: RunView) -> str:
     return ". ".join(filter(None, parts)) + "."
 
 
-def table(reading: RunView) -> Table:
+def _table(reading: RunView) -> Table:
     """Every heartbeat with the topic, those left out of the picture included."""
     rows = [
         (

@@ -13,9 +13,9 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import nodes
 from rmqlab.filter.sql92.answer import MAX_PARTS
-from rmqlab.show import branches
-from rmqlab.show.branches import Branch
+from rmqlab.show import expression_trees
 from rmqlab.show.canvas import MIN_TEXT
+from rmqlab.show.expression_trees import Branch
 from rmqlab.show.figure import stacked
 from tests.proof.filter_bench import FilterBench, Switches
 
@@ -242,7 +242,7 @@ def test_the_funnel_counts_by_place():
 # ---- parts
 
 
-@pytest.mark.parametrize("name", ["entries", "expression_trees", "funnels", "tag_rows", "truth_tables"])
+@pytest.mark.parametrize("name", ["bits", "expression_trees", "funnels"])
 def test_examples_of_docstrings(name):
     found = doctest.testmod(importlib.import_module(f"rmqlab.show.{name}"))
     assert found.attempted > 0
@@ -252,7 +252,7 @@ def test_examples_of_docstrings(name):
 def test_branches_never_overlap():
     leaves = [Branch(f"leaf {number}", ("x",) * number) for number in range(4)]
     root = Branch("root", children=[Branch("left", children=leaves[:3]), leaves[3]])
-    width, height = branches.size(root)
+    width, height = expression_trees.tree_size(root)
     assert height >= sum(leaf.height for leaf in leaves)
     assert width > root.width + leaves[0].width
 

@@ -158,9 +158,8 @@ def test_every_kind_of_recorded_scenario_can_be_drawn(golden):
     assert len(kinds) > 15
     for scenario in kinds.values():
         run = simulate(scenario)
-        reading = RunView(run)
-        assert fate_grid.alt(reading)
-        assert slot_timeline.alt(reading)
-        assert scenes(reading)
+        assert fate_grid.fate_grid(run).alt
+        assert slot_timeline.slot_timeline(run).alt
+        assert scenes(RunView(run))
     for name in ("p-bcast", "p-freeze", "p-badsql", "p-retry"):
         assert ET.fromstring(swimlane(simulate(kinds[name])).svg).get("role") == "img"

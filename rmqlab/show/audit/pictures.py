@@ -11,11 +11,10 @@ from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
 from rmqlab.show.canvas import Canvas, cut, in_rows, painted, text_width
-from rmqlab.show.charts import WIDTH, heat_map
+from rmqlab.show.charts import WIDTH, TimeScale, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
 from rmqlab.show.tables import Table
-from rmqlab.show.time_scale import TimeScale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -46,7 +46,7 @@ def _parts() -> Iterator[str]:
             yield _entry(f"rmqlab.{name}", thing)
     yield _class("Rules", type(rmqlab.RULES["4.8.0"]), "`rmqlab.RULES` has them by version. ")
     yield f"## `rmqlab.show`\n\n{markdown(inspect.getdoc(show) or '')}\n\n"
-    for name in show.__all__:
+    for name in dir(show):
         thing = getattr(show, name)
         if inspect.isfunction(thing):
             yield _entry(f"rmqlab.show.{name}", thing)
