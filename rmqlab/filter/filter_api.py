@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import split, string_hash, trim
@@ -70,14 +70,3 @@ def build(topic: str | None, sub_string: str | None, expression_type: str | None
     if not sub_string:
         raise EmptyExpressionError(f"Expression can't be null! {expression_type}")
     return SubscriptionData(topic, sub_string, sub_version=now, expression_type=expression_type)
-
-
-class FilterExpression(NamedTuple):
-    """The filter of a 5.x client (`org.apache.rocketmq.client.apis`), everything by default (rows F-05, F-12)."""
-
-    expression: str = SUB_ALL
-    expression_type: str = TAG
-
-    def subscription(self, topic: str, now: int = 0) -> SubscriptionData:
-        """Build the subscription stamped `now` (epoch ms). Raises what `build` raises."""
-        return build(topic, self.expression, self.expression_type, now)

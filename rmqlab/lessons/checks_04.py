@@ -6,8 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter
-from rmqlab.filter.murmur3 import murmur3_128
+from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter, murmur3_128
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import needs_keys
 from rmqlab.lessons.check import CheckFailed

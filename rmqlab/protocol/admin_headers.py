@@ -17,14 +17,6 @@ from rmqlab.protocol.header import (
 )
 
 
-class ConsumeMessageDirectlyResultRequestHeader(WithConsumerGroup):
-    """CONSUME_MESSAGE_DIRECTLY 309."""
-
-    client_id: str | None = None
-    msg_id: str | None = None
-    broker_name: str | None = None
-
-
 class CreateTopicRequestHeader(WithTopic):
     """UPDATE_AND_CREATE_TOPIC 17."""
 
@@ -75,13 +67,6 @@ class GetConsumerRunningInfoRequestHeader(WithConsumerGroup):
 
     client_id: str = NULL
     jstack_enable: bool = False
-
-
-class GetConsumerStatusRequestHeader(WithTopic):
-    """INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, and 221 on to the client."""
-
-    group: str = NULL
-    client_addr: str | None = None
 
 
 class GetProducerConnectionListRequestHeader(CommandHeader):

@@ -61,10 +61,3 @@ class ResetOffsetBodyForC(RemotingSerializable):
     """RESET_CONSUMER_CLIENT_OFFSET 220 for a C++ client."""
 
     offset_table: list[MessageQueueForC] = msgspec.field(default_factory=list)
-
-
-class GetConsumerStatusBody(RemotingSerializable):
-    """Answers to 221 and 223: the offsets a consumer holds, by queue; 223 gives them by client id."""
-
-    message_queue_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
-    consumer_table: dict[str, dict[MessageQueue, int]] = msgspec.field(default_factory=dict)

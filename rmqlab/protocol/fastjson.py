@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)[LSBFD]?")  # Java's let
 # After a field of the outermost object fastjson passes over one token, unless it is an unknown word.
 _STRAY = re.compile(r"[+-]?\d+(\.\d*)?|(?:null|true|false|undefined|new|TreeSet)(?![\w$])|[-+;.()\[\]{]")
 _BYTE_ORDER_MARK = "\ufeff"
-_MOST_PLACES = 100
-_MOST_DIGITS = 4_300  # ours: as many as Python takes of an integer
+_MAX_PLACES = 100
+_MAX_DIGITS = 4_300  # ours: as many as Python takes of an integer
 _TRAILING_ZEROS = re.compile(r"\.0*$")
 _PLAIN_IN = {quote: re.compile(f"[^{quote}\\\\]+") for quote in "\"'"}
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -211,7 +211,7 @@ def to_int(value: Any, bits: int = 32) -> int | None:
 def _of_decimal(value: Decimal, bits: int) -> int:
     """Cut the fraction and keep the low bits; beyond a hundred places nothing is cut (`TypeUtils.intValue`)."""
     exponent, half = int(value.as_tuple().exponent), 1 << (bits - 1)
-    if -_MOST_PLACES <= exponent <= _MOST_PLACES and value.adjusted() <= _MOST_DIGITS:
+    if -_MAX_PLACES <= exponent <= _MAX_PLACES and value.adjusted() <= _MAX_DIGITS:
         return (int(value) + half & (1 << bits) - 1) - half
     number = 0 if not value else int(value) if value.adjusted() < bits else half  # 1e1000000000 is never written out
     if number != value or not -half <= number < half:

@@ -31,10 +31,6 @@ class BrokerData(RemotingSerializable, eq=False):
     broker_name: str = ""
     broker_addrs: dict[int, str] = msgspec.field(default_factory=dict)
 
-    def select_broker_addr(self) -> str | None:
-        """Return the master's address, else that of the lowest id: 4.8.0 picks any slave at random."""
-        return self.broker_addrs[min(self.broker_addrs)] if self.broker_addrs else None
-
     def __eq__(self, other: object) -> bool:
         """Tell whether name and addresses agree; 4.8.0 leaves the cluster out."""
         if not isinstance(other, BrokerData):

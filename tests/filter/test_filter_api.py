@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from rmqlab.filter.filter import both_steps
 from rmqlab.filter.filter_api import (
     EmptyExpressionError,
-    FilterExpression,
     SubscriptionSplitError,
     build,
     build_subscription_data,
@@ -86,8 +85,8 @@ def test_another_type_needs_an_expression(text):
     ("subscription", "received"),
     [
         (build("T", "TagA || TagC", "TAG"), 40),
-        (FilterExpression("TagA||TagB||TagC").subscription("T"), 60),
-        (FilterExpression().subscription("T"), 60),
+        (build("T", "TagA||TagB||TagC", "TAG"), 60),
+        (build("T", "*", "TAG"), 60),
     ],
 )
 def test_sixty_messages_by_tag(subscription, received):

@@ -6,7 +6,7 @@ import mmh3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.murmur3 import murmur3_128
+from rmqlab.filter.bloom import murmur3_128
 
 
 @given(st.binary(max_size=100), st.integers(0, 2**32 - 1))

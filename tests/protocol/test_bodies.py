@@ -64,7 +64,6 @@ def test_numbers_as_keys_have_no_quotes():
 def test_brokers_are_equal_by_name_and_addresses():
     assert BrokerData("c", "b", {0: "x"}) == BrokerData("d", "b", {0: "x"})
     assert BrokerData("c", "b", {0: "x"}) != BrokerData("c", "b", {1: "x"})
-    assert BrokerData("c", "b", {2: "x", 1: "y"}).select_broker_addr() == "y"
     assert min([QueueData("b"), QueueData("a")]).broker_name == "a"
 
 

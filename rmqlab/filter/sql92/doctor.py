@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92.compiler import CompiledSql92
 
-_MOST_CONDITIONS = 40  # parts that are searched for never and always
+_MAX_CONDITIONS = 40  # parts that are searched for never and always
 _LARGEST = 300  # conditions in a part that is searched
 _EFFORT = 20_000
 _RESERVED = ("TAGS", "KEYS")
@@ -162,7 +162,7 @@ class _Doctor:
         told: list[Node] = []
         for number, node in enumerate(conditions(self._root)):
             yield from self._shape(node)
-            if number < _MOST_CONDITIONS and not any(node in part.walk() for part in told):
+            if number < _MAX_CONDITIONS and not any(node in part.walk() for part in told):
                 found = self._never_or_always(node)
                 if found:
                     told.append(node)

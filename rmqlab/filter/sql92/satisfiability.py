@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 BUDGET = 500_000  # conditions that may be worked out in one search
 _DEEPEST = 60
-_MOST_VALUES = 400
-_MOST_TRIALS = 400_000
-_MOST_PROPERTIES = 300
+_MAX_VALUES = 400
+_MAX_TRIALS = 400_000
+_MAX_PROPERTIES = 300
 _PRODUCT = 500  # combinations of values tried for one condition on several properties
 
 _GENERAL: Final = ("", "true", "TRUE", "false", "NaN")
@@ -69,12 +69,12 @@ class Search:
         self._budget = budget
         self._cost = sum(1 for _ in atoms(node))
         values = candidates(node)
-        most = min(_MOST_VALUES, max(_MOST_TRIALS // self._cost, 8))
+        most = min(_MAX_VALUES, max(_MAX_TRIALS // self._cost, 8))
         self._complete = is_complete(node) and all(len(tried) <= most for tried in values.values())
         self._values = {name: [*tried[: min(len(tried), most) - 1], None] for name, tried in values.items()}
         levels, depth = nesting(node)
         self._overflows = depth > DEEPEST_EVALUATION
-        self._searchable = levels <= _DEEPEST and len(self._values) <= _MOST_PROPERTIES
+        self._searchable = levels <= _DEEPEST and len(self._values) <= _MAX_PROPERTIES
         self._closures: dict[int, tuple[Closure, list[str]]] = {}
         self._known: dict[tuple[object, ...], int] = {}
         self._left = 0
