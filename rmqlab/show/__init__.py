@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from rmqlab.show.widgets import live as live
 
 _FORMS_OF = {
-    "bits": "bit_array queue_entry",
-    "charts": "bars heat_map",
-    "clock_lanes": "clock_lane frame_flow",
-    "expression_trees": "expression_tree truth_table",
-    "figure": "stacked",
-    "funnels": "funnel tag_checks",
-    "line_charts": "lines",
-    "plans": "plan_bars plan_lanes",
-    "ribbons": "allotment_grid",
-    "tables": "table",
-    "widgets": "controls live",
+    "bits": ("bit_array", "queue_entry"),
+    "charts": ("bars", "heat_map"),
+    "clock_lanes": ("clock_lane", "frame_flow"),
+    "expression_trees": ("expression_tree", "truth_table"),
+    "figure": ("stacked",),
+    "funnels": ("funnel", "tag_checks"),
+    "line_charts": ("lines",),
+    "plans": ("plan_bars", "plan_lanes"),
+    "ribbons": ("allotment_grid",),
+    "tables": ("table",),
+    "widgets": ("controls", "live"),
 }
 # Where each form is. (A form must not have the name of a module of this folder.)
-FORMS = {form: module for module, forms in _FORMS_OF.items() for form in forms.split()}
+FORMS = {form: module for module, forms in _FORMS_OF.items() for form in forms}
 
 
 def __getattr__(name: str) -> object:

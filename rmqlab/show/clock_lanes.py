@@ -187,7 +187,7 @@ class _LaneDrawing:
         canvas.line((self.edge, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
         line = floor - tall * limit / high
         canvas.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
-        words = f"since the last {RESETS}; limit {limit / 1_000:g} s"
+        words = f"since the last heartbeat; limit {limit / 1_000:g} s"
         canvas.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
 
     def alt(self, title: str) -> str:

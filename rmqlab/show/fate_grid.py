@@ -50,7 +50,7 @@ def _depth(stacks: Iterable[list[MessageFate]]) -> float:
 
 def _draw(canvas: RunCanvas, column: float) -> None:
     reading = canvas.reading
-    canvas.text(0.08, HEADLINE / 2, _headline(reading), size=13, ha="left", bold=True)
+    canvas.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
     for queue in range(reading.queues):
         _header(canvas, queue, column)
     y = TOP
@@ -128,7 +128,7 @@ def _legend(canvas: RunCanvas, y: float) -> None:
         canvas.text(x, y + 0.08, "no message was sent", colour=GREY, ha="left")
 
 
-def _headline(reading: RunView) -> str:
+def headline(reading: RunView) -> str:
     """The outcome in one line."""
     delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
     lost = sum(fate.lost for fate in reading.fates)
@@ -144,7 +144,7 @@ def _alt(reading: RunView) -> str:
         owned.setdefault(owner, []).append(queue)
     owners = "; ".join(f"{who} owns queues {', '.join(map(str, mine))}" for who, mine in sorted(owned.items()))
     return (
-        f"{_headline(reading)}. Grid of {reading.queues} queues by message tag: {owners or 'nobody owns a queue'}. "
+        f"{headline(reading)}. Grid of {reading.queues} queues by message tag: {owners or 'nobody owns a queue'}. "
         f"{len(reading.fates)} messages: {summary(reading.fates)}."
     )
 
