@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rmqlab.message.message import MessageExt
 
 MINUTE_MS = 60_000
-MOST_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
+MAX_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
 
 
 class Owner(NamedTuple):
@@ -99,7 +99,7 @@ def gauges(
     flips_now: float | None = None,
     owner_of: OwnerOf | None = None,
     short: Callable[[str], str] = str,
-    most: int = MOST_LOOKED_AT,
+    most: int = MAX_LOOKED_AT,
 ) -> list[Gauge]:
     """The gauges of consumer groups (all that are online or have committed offsets) at ``now`` (epoch ms).
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 FORMAT = "rmqlab-link/1"
-MOST_BYTES = 2_000_000  # unpacked: a page must not be filled by a short link
+MAX_BYTES = 2_000_000  # unpacked: a page must not be filled by a short link
 FIELDS = ("format", "scenario", "seed", "schedule", "version", "settings", "step")
 DIGEST_LETTERS = 16
 
@@ -56,11 +56,11 @@ def unpack(text: str, where: str = "link") -> Any:
         raise BadInput(f"{where}: {packed[:20]!r}... is no packed text (letters, digits, - and _): {error}") from error
     unpacker = zlib.decompressobj()
     try:
-        plain = unpacker.decompress(data, MOST_BYTES)
+        plain = unpacker.decompress(data, MAX_BYTES)
     except zlib.error as error:
         raise BadInput(f"{where}: it was changed or is no link of a lab ({error}); copy the whole link") from error
     if unpacker.unconsumed_tail:
-        raise BadInput(f"{where}: more than {MOST_BYTES:,} bytes are packed in it; a link of a lab is smaller")
+        raise BadInput(f"{where}: more than {MAX_BYTES:,} bytes are packed in it; a link of a lab is smaller")
     if not unpacker.eof:
         raise BadInput(f"{where}: its end is missing; copy the whole link")
     try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PRODUCER = "P"  # what the scenario's producer is called
-MOST_QUEUES = 1_024
+MAX_QUEUES = 1_024
 LONGEST_MS = 7 * 24 * 3_600_000  # a week
 
 
@@ -242,8 +242,8 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     for topic, queues in scenario.topics.items():
         if not topic or (refusal := validate_topic(f"{topic}_{scenario.id}")):
             yield f"topics: {topic!r} (with the id: {topic}_{scenario.id}) is no name for a topic: {refusal or 'empty'}"
-        if not 1 <= queues <= MOST_QUEUES:
-            yield f"topics.{topic} is {queues}; a topic has 1 to {MOST_QUEUES} queues"
+        if not 1 <= queues <= MAX_QUEUES:
+            yield f"topics.{topic} is {queues}; a topic has 1 to {MAX_QUEUES} queues"
     last = 0
     running: dict[str, bool] = {}
     queues_of = dict(scenario.topics)
@@ -275,8 +275,8 @@ def _problems(scenario: Scenario) -> Iterator[str]:
             ):
                 yield f"{field}.topic is {topic!r}; known topics: {', '.join(scenario.topics) or 'none'}"
             case Resize(topic=topic, queues=queues):
-                if not queues_of[topic] <= queues <= MOST_QUEUES:
-                    yield f"{field}.queues is {queues}; {topic!r} has {queues_of[topic]} and may grow to {MOST_QUEUES}"
+                if not queues_of[topic] <= queues <= MAX_QUEUES:
+                    yield f"{field}.queues is {queues}; {topic!r} has {queues_of[topic]} and may grow to {MAX_QUEUES}"
                 queues_of[topic] = queues
             case ResetOffset(group=group, to=to):
                 if not group:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 GOLDEN = folder("data") / "golden" / "broker-4.8.0"
-MOST_SEEDS = 80
+MAX_SEEDS = 80
 
 
 def recorded(name: str, of: str = "base") -> Run:
@@ -23,5 +23,5 @@ def ended_alike(name: str, of: str = "base") -> Run:
     """The first simulated run that ended as the recorded one."""
     wanted = recorded(name, of).outcome()
     file = f"{GOLDEN / of / 'scenarios.jsonl'}#{name}"
-    runs = (rmqlab.simulate(file, seed=seed) for seed in [None, *range(MOST_SEEDS)])
+    runs = (rmqlab.simulate(file, seed=seed) for seed in [None, *range(MAX_SEEDS)])
     return next(run for run in runs if run.outcome() == wanted)

@@ -50,6 +50,6 @@ def test_a_drawn_run_becomes_one_with_few_deviations_and_the_same_outcome():
 
 def test_the_number_of_tries_has_a_limit():
     first = toy(DeviationsChooser({("a", 0): 3, ("b", 1): 2, ("c", 0): 1}))
-    shortest = ScheduleShortener(toy, lambda _: False, most_runs=3)
+    shortest = ScheduleShortener(toy, lambda _: False, max_runs=3)
     assert shortest.of(first) is first
     assert shortest.runs == 3

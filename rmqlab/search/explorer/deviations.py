@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Deviations = dict[tuple[str, int], int]  # (label, how often it was asked before) -> option
-MOST_RUNS = 200
+MAX_RUNS = 200
 
 
 class DeviationsChooser(Chooser):
@@ -57,16 +57,16 @@ def deviations_of(run: Run) -> Deviations:
 class ScheduleShortener:
     """Shortens runs. ``run_with(chooser)`` makes a run, ``same(run)`` tells whether it still shows what matters.
 
-    ``runs`` counts the runs it took; after ``most_runs`` it stays with what it has, and is not ``finished``.
+    ``runs`` counts the runs it took; after ``max_runs`` it stays with what it has, and is not ``finished``.
     """
 
     def __init__(
-        self, run_with: Callable[[Chooser], Run], same: Callable[[Run], bool], most_runs: int = MOST_RUNS
+        self, run_with: Callable[[Chooser], Run], same: Callable[[Run], bool], max_runs: int = MAX_RUNS
     ) -> None:
         self.runs = 0
         self._run_with = run_with
         self._same = same
-        self._most_runs = most_runs
+        self._max_runs = max_runs
         self.finished = True
 
     def of(self, run: Run) -> Run:
@@ -75,7 +75,7 @@ class ScheduleShortener:
         return self._lower(best)
 
     def _try(self, deviations: Deviations) -> Run | None:
-        if self.runs >= self._most_runs:
+        if self.runs >= self._max_runs:
             self.finished = False
             return None
         self.runs += 1

@@ -194,7 +194,7 @@ class Exploration:
         }
 
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 SHARES = "each option of each choice counts the same (not each order)"
 
 
@@ -209,7 +209,7 @@ def exploration_lines(explored: Exploration) -> Iterator[str]:
     if explored.sampled:
         yield "varied by the runs by chance: all of that, with times as recorded"
     yield f"share: {SHARES if explored.exhausted else 'of the runs by chance'}"
-    for number, found in enumerate(explored.outcomes[:MOST_SHOWN], 1):
+    for number, found in enumerate(explored.outcomes[:MAX_SHOWN], 1):
         yield f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}"
         if found.lost:
             yield f"     lost: {', '.join(found.lost)}"
@@ -219,8 +219,8 @@ def exploration_lines(explored: Exploration) -> Iterator[str]:
             yield f"     {line}"
         if found.schedule.taken:
             yield f"     {found.schedule.to_json()}"
-    if count > MOST_SHOWN:
-        yield f"     and {count - MOST_SHOWN} more (--json has them all)"
+    if count > MAX_SHOWN:
+        yield f"     and {count - MAX_SHOWN} more (--json has them all)"
     if explored.not_shortened:
         limit = f"{explored.shortening} runs of shortening were not enough"
         yield f"{limit}: {explored.not_shortened} outcomes have longer schedules than need be (--shorten)"

@@ -17,7 +17,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.choice_graph import decisions
-from rmqlab.search.explorer.deviations import MOST_RUNS, ScheduleShortener
+from rmqlab.search.explorer.deviations import MAX_RUNS, ScheduleShortener
 from rmqlab.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
 from rmqlab.search.explorer.open_search import OpenSearch, ReachedEnding, gc_tuning
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, usual_properties
@@ -120,8 +120,8 @@ class Explorer:
     def _search(self) -> OpenSearch:
         return self._search_for(timing=search_timing(self.scenario, self._varied[-1], self._lag_ms * 1_000))
 
-    def _go_on(self, search: OpenSearch, most_runs: int, progress: Callable[[int], None] | None) -> None:
-        while not search.exhausted and search.runs < most_runs:
+    def _go_on(self, search: OpenSearch, max_runs: int, progress: Callable[[int], None] | None) -> None:
+        while not search.exhausted and search.runs < max_runs:
             search.step()
             if progress is not None and search.runs % TELL_EVERY == 0:
                 progress(sum(one.runs for one in self._searches) + sum(self._counts.values()))
@@ -152,10 +152,10 @@ class Explorer:
     def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
         """A shorter run, and whether it is as short as it gets: not when the limit of runs came first."""
         left = self._may_shorten - self._shortening
-        shortest = ScheduleShortener(self._timed, same, min(MOST_RUNS, left))
+        shortest = ScheduleShortener(self._timed, same, min(MAX_RUNS, left))
         result = shortest.of(run)
         self._shortening += shortest.runs
-        return self._checked(result), shortest.finished or left >= MOST_RUNS
+        return self._checked(result), shortest.finished or left >= MAX_RUNS
 
     def _checked(self, run: Run) -> Run:
         """The schedule of a run, replayed: what is handed out does what it says."""

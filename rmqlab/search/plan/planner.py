@@ -153,10 +153,10 @@ class _Trial:
             chooser.world = simulation.world
         return simulation.run()
 
-    def _shortened(self, run: Run, cost: RunCost, most_runs: int) -> Run:
+    def _shortened(self, run: Run, cost: RunCost, max_runs: int) -> Run:
         if not cost.lost:
             return run
-        return ScheduleShortener(self._timed, lambda other: len(self.cost(other).lost) >= len(cost.lost), most_runs).of(
+        return ScheduleShortener(self._timed, lambda other: len(self.cost(other).lost) >= len(cost.lost), max_runs).of(
             run
         )
 
