@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.scenario import MOST_QUEUES, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
+from rmqlab.lab.scenario import MAX_QUEUES, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.lab.simulate import simulate
 from rmqlab.spark.sweeps.sweep import require_within
 
@@ -39,7 +39,7 @@ class TagGroup:
 
     def __post_init__(self) -> None:
         """Look at the numbers."""
-        require_within(self, members=(1, MAX_MEMBERS), queues=(1, MOST_QUEUES), shared=(0, MAX_SHARED))
+        require_within(self, members=(1, MAX_MEMBERS), queues=(1, MAX_QUEUES), shared=(0, MAX_SHARED))
 
     def tags(self) -> list[str]:
         """All tags: the members' own, in starting order, then the shared ones."""
