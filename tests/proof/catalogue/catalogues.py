@@ -41,12 +41,11 @@ OF_CHECKOUT = (
 # for one, only what it refuses is translated.
 MODULES = (
     "auditing.py", "checkout.py", "errors.py", "extras.py", "language.py", "verbs.py",
-    "diagnosis/access.py", "diagnosis/broker_findings.py", "diagnosis/decoder.py", "diagnosis/diagnosis.py",
-    "diagnosis/doctor.py", "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py",
-    "diagnosis/kinds.py", "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py",
-    "diagnosis/member_findings.py", "diagnosis/picture.py", "diagnosis/queue_findings.py", "diagnosis/read_client.py",
-    "diagnosis/reasons.py", "diagnosis/rebuilt.py", "diagnosis/report.py", "diagnosis/subscription_findings.py",
-    "diagnosis/watch.py",
+    "diagnosis/broker_findings.py", "diagnosis/decoder.py", "diagnosis/diagnosis.py", "diagnosis/doctor.py",
+    "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py", "diagnosis/look.py",
+    "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
+    "diagnosis/queue_findings.py", "diagnosis/read_client.py", "diagnosis/rebuilt.py", "diagnosis/report.py",
+    "diagnosis/subscription_findings.py", "diagnosis/watch.py",
     "filter/filter.py", "filter/sql92/answer.py", "filter/sql92/compiler.py", "filter/sql92/doctor.py",
     "filter/sql92/errors.py", "filter/sql92/parser.py", "filter/sql92/tokens.py",
     "lab/articles/experiments.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py",
