@@ -146,10 +146,8 @@ class GroupCase:
 
         4.8.0 `DefaultMQPushConsumer.postSubscriptionWhenPull`; row S-90.
         """
-        if self.group.members[client].language == "CPP" or self.setting(client, "PROP_CONSUME_TYPE") not in {
-            PUSH,
-            None,
-        }:
+        pulls = self.setting(client, "PROP_CONSUME_TYPE") not in {PUSH, None}
+        if pulls or self.group.members[client].language == "CPP":
             return True
         return self.pops(client) or self.setting(client, "postSubscriptionWhenPull") == "true"
 

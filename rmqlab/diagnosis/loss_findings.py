@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import same_text, text_key, unique
@@ -31,13 +31,6 @@ BY_BROKER: Final = "dropped by the broker"
 BY_OWNER: Final = "dropped by the owner"
 UNDECIDED: Final = "undecided"
 _TAGS_SHOWN = 4
-
-
-class Lag(NamedTuple):
-    """Messages behind a group's offsets: all of them, and those its slots let pass (None: not known)."""
-
-    raw: int
-    filtered: int | None
 
 
 @dataclass
@@ -93,7 +86,7 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
 
 
 def _evidence(case: GroupCase, topic: str, told: TopicLoss) -> dict[str, Any]:
-    names, lag = tag_names(case, topic), lag_of(case, topic)
+    names, (raw_lag, filtered_lag) = tag_names(case, topic), _lag(case, topic)
     lost = told.lost.total()
     since = case.look.at - case.before.look.at if case.before is not None and _since(case) else None
     by_tag = [
@@ -105,7 +98,7 @@ def _evidence(case: GroupCase, topic: str, told: TopicLoss) -> dict[str, Any]:
     return {
         "lost": lost, "proved": told.proved, "passed": told.passed, "read": told.read, "share": lost / read,
         "unasked": told.unasked, "unasked_share": told.unasked / read, "undecided": told.undecided,
-        "by_tag": by_tag, "by_queue": by_queue, "since_ms": since, "raw_lag": lag.raw, "filtered_lag": lag.filtered,
+        "by_tag": by_tag, "by_queue": by_queue, "since_ms": since, "raw_lag": raw_lag, "filtered_lag": filtered_lag,
     }  # fmt: skip
 
 
@@ -234,7 +227,7 @@ def _said(count: int, code: int, tags: Sequence[str], where: str) -> str:
     return f"{count} with {'tag' if tags else 'tag code'} {quoted} dropped by the owner"
 
 
-def lag_of(case: GroupCase, topic: str) -> Lag:
+def _lag(case: GroupCase, topic: str) -> tuple[int, int | None]:
     """How far the group is behind in a topic: all messages, and those that the slot's filter lets pass.
 
     What was not read of a queue is taken to be as what was; None where tag codes do not tell.
@@ -247,11 +240,11 @@ def lag_of(case: GroupCase, topic: str) -> Lag:
         if not seen.raw_lag:
             continue
         if behind is None or not behind.read or held is None or held.class_filter_mode or not held.is_tag:
-            return Lag(raw, None)
+            return raw, None
         matched = DEFAULT_RULES.is_matched_by_consume_queue
         kept = sum(number for code, number in behind.codes.items() if matched(held, code))
         filtered += kept / behind.read * seen.raw_lag
-    return Lag(raw, round(filtered))
+    return raw, round(filtered)
 
 
 def lost_and_lag(case: GroupCase, findings: Sequence[Finding]) -> tuple[int | None, int | None]:
@@ -259,9 +252,6 @@ def lost_and_lag(case: GroupCase, findings: Sequence[Finding]) -> tuple[int | No
     lost = sum(finding.evidence["lost"] for finding in findings if finding.kind == "losing_messages")
     unknown = case.broadcasting or any(finding.kind == "unknown_losses" for finding in findings)
     unread = any(passed.end > passed.start and not passed.read for passed in case.group.passed.values())
-    lags = [lag_of(case, topic).filtered for topic in case.topics]
+    lags = [_lag(case, topic)[1] for topic in case.topics]
     filtered = [lag for lag in lags if lag is not None]
-    return (
-        None if not lost and (unknown or unread) else lost,
-        sum(filtered) if len(filtered) == len(lags) else None,
-    )
+    return None if not lost and (unknown or unread) else lost, sum(filtered) if len(filtered) == len(lags) else None

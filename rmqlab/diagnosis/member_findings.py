@@ -135,25 +135,18 @@ def _not_everywhere(case: GroupCase) -> Iterator[Finding]:
         yield found("not_at_every_broker", State.AT_RISK, sure, says, evidence=evidence)
 
 
-_SETTINGS = (
-    (
-        "messageModel",
-        "different_models",
-        State.AT_RISK,
-        "clustering members leave a share of the queues to the broadcasting one",
+_SETTINGS = {
+    "messageModel": ("different_models", "clustering members leave a share of the queues to the broadcasting one"),
+    "PROP_CONSUME_TYPE": (
+        "different_consume_types", "queues are divided among all members, also those that do not pull",
     ),
-    (
-        "PROP_CONSUME_TYPE",
-        "different_consume_types",
-        State.AT_RISK,
-        "queues are divided among all members, also those that do not pull",
-    ),
-    ("consumeFromWhere", "different_start", State.NOTE, "a queue without an offset starts where its owner says"),
-)
+    "consumeFromWhere": ("different_start", "a queue without an offset starts where its owner says"),
+}  # fmt: skip
 
 
 def _settings(case: GroupCase) -> Iterator[Finding]:
-    for name, kind, state, meaning in _SETTINGS:
+    for name, (kind, meaning) in _SETTINGS.items():
+        state = State.NOTE if name == "consumeFromWhere" else State.AT_RISK
         told: dict[str, list[str]] = {}
         for client in case.told:
             told.setdefault(case.setting(client, name) or "", []).append(client)

@@ -174,13 +174,13 @@ class LabTables:
 
     def grid(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What became of each message, by queue and tag."""
-        from rmqlab.show.fate_grid import fate_grid
+        from rmqlab.show.run_pictures import fate_grid
 
         return fate_grid(self._run(), group=group, topic=topic)
 
     def timeline(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """The group's one subscription in the broker, and every heartbeat that could have written it."""
-        from rmqlab.show.slot_timeline import slot_timeline
+        from rmqlab.show.run_pictures import slot_timeline
 
         return slot_timeline(self._run(), group=group, topic=topic)
 

@@ -12,9 +12,8 @@ from IPython.core.formatters import DisplayFormatter
 
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.show.canvas import painted, text_width
-from rmqlab.show.fate_grid import fate_grid
 from rmqlab.show.figure import SVG, Picture
-from rmqlab.show.slot_timeline import slot_timeline
+from rmqlab.show.run_pictures import fate_grid, slot_timeline
 from rmqlab.show.swimlane import swimlane
 from rmqlab.show.tables import Table
 
@@ -89,7 +88,7 @@ def test_pictures_do_not_need_matplotlib():
         "import sys; sys.modules['matplotlib'] = None\n"
         "from rmqlab.show import lines; lines([{'n': 1, 'm': 2}], x='n', value='m', title='t')\n"
         "from rmqlab.lab.articles.eight_messages import EightMessages as E\n"
-        "from rmqlab.show.fate_grid import fate_grid\n"
+        "from rmqlab.show.run_pictures import fate_grid\n"
         "from rmqlab.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=path())
@@ -98,7 +97,7 @@ def test_pictures_do_not_need_matplotlib():
 def test_pictures_are_the_same_in_another_process():
     code = (
         "from rmqlab.lab.articles.eight_messages import EightMessages as E;"
-        "from rmqlab.show.fate_grid import fate_grid;"
+        "from rmqlab.show.run_pictures import fate_grid;"
         "from rmqlab.show.swimlane import swimlane; r = E().run(); print(fate_grid(r).html() + swimlane(r).html())"
     )
     printed = {

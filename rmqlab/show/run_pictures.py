@@ -1,15 +1,20 @@
-"""The grid of fates: a column for each queue, a row for each tag, a box for each message with what became of it."""
+"""What a run came to: the grid of fates, and the slot of the group with every heartbeat that could have written it.
+
+The grid has a column for each queue, a row for each tag, a box for each message. At the slot heartbeats stand side by
+side in the order they arrived, whatever the time between them; the version is written out, for it alone decides.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
-from rmqlab.lab.run_view import RunView
+from rmqlab.lab.run_view import Beat, RunView, seconds, short
 from rmqlab.language import translate
 from rmqlab.show.canvas import RunCanvas, text_width
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREY, LOOKS, PALE, ink, summary
+from rmqlab.show.moments import telling_beats
+from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, ink, summary
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
 LEFT, HEADLINE, TOP, BOX, GAP, LEGEND, FOOT = 1.1, 0.36, 1.0, 0.5, 0.06, 0.34, 0.4
 WIDTH, MAX_COLUMN = 11.4, 2.6
 ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the word "queue"
+# Of the slot.
+SLOT_LEFT, MAX_SLOT_COLUMN, SLOT_TOP, LANE, RIBBON = 1.5, 1.6, 0.34, 0.52, 0.44
+MAX_BEATS = 8  # in one picture
+BOLD = 1.15  # how much wider bold letters are
 
 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -161,3 +170,87 @@ def _table(reading: RunView) -> Table:
     headers = ("message", "tag", "queue", "offset", "owner", "fate", "at", "subscription that decided")
     lost = frozenset(number for number, fate in enumerate(reading.fates) if fate.lost)
     return Table("Messages and their fates (marked: lost)", headers, rows, lost)
+
+
+def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
+    """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
+    reading = RunView(run, group, topic)
+    canvas = RunCanvas(WIDTH, SLOT_TOP + LANE * len(reading.names) + RIBBON + FOOT, reading)
+    _draw_slot(canvas)
+    title = "The group's one subscription in the broker"
+    return Picture(canvas.svg(), title=title, alt=_slot_alt(reading), table=_slot_table(reading))
+
+
+def _draw_slot(canvas: RunCanvas) -> None:
+    beats = [beat for beat, _ in telling_beats(canvas.reading)][-MAX_BEATS:]
+    column = min(MAX_SLOT_COLUMN, (WIDTH - SLOT_LEFT - 0.15) / max(len(beats), 1))
+    lanes = {name: SLOT_TOP + LANE * (index + 0.5) for index, name in enumerate(canvas.reading.names)}
+    ribbon = SLOT_TOP + LANE * len(lanes)
+    right = SLOT_LEFT + column * max(len(beats), 1) + 0.05
+    taken = [index + 0.5 for index, beat in enumerate(beats) if beat.taken]
+    # What the slot holds last is written from the middle of a column on: a long text needs the room of several.
+    wide = 0.13 + BOLD * text_width(short(beats[int(taken[-1])].expression)) if taken else 0
+    if taken and SLOT_LEFT + column * taken[-1] + wide > WIDTH:
+        column, right = (WIDTH - SLOT_LEFT - wide) / taken[-1], WIDTH
+    for name, y in lanes.items():
+        colour = canvas.asked(name)
+        canvas.block(0.08, y - 0.17, SLOT_LEFT - 0.3, 0.34, colour)
+        label = f"{name}: {short(canvas.reading.asked[name])}"
+        canvas.text(0.08 + (SLOT_LEFT - 0.3) / 2, y, label, colour=ink(colour))
+        canvas.line((SLOT_LEFT - 0.1, right), (y, y), PALE, 6)
+    canvas.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)
+    canvas.text(0.08, SLOT_TOP / 2, "version:", colour=GREY, ha="left")
+    canvas.text(0.08, ribbon + RIBBON + 0.17, "arrived:", colour=GREY, ha="left")
+    for index, beat in enumerate(beats):
+        answer = "takes the slot" if beat.taken else "ignored"
+        with canvas.saying(
+            f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"
+        ):
+            _beat(canvas, beat, SLOT_LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
+    _segments(canvas, beats, ribbon, right, column)
+
+
+def _beat(canvas: RunCanvas, beat: Beat, x: float, y: float, ribbon: float) -> None:
+    colour = canvas.colours[beat.expression]
+    face = colour if beat.taken else WHITE
+    canvas.text(x, SLOT_TOP / 2, seconds(beat.version))
+    canvas.spot(x, y, 15, face, edge=colour)
+    canvas.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
+    if beat.taken:
+        canvas.arrow((x, y + 0.13), (x, ribbon))
+    else:
+        canvas.text(x + 0.16, y, "ignored", ha="left")
+    canvas.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), colour=GREY)
+
+
+def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
+    writers = [(SLOT_LEFT + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
+    for number, (start, beat) in enumerate(writers):
+        end = writers[number + 1][0] if number + 1 < len(writers) else right
+        colour = canvas.colours[beat.expression]
+        canvas.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
+        words = short(beat.expression)
+        canvas.text(start + 0.08, ribbon + RIBBON / 2, words, colour=ink(colour), ha="left", bold=True)
+
+
+def _slot_alt(reading: RunView) -> str:
+    writers = [beat for beat in reading.beats if beat.taken]
+    ignored = [beat for beat, _ in telling_beats(reading) if not beat.taken]
+    said = "; ".join(f"{beat.who} writes {beat.expression} with version {seconds(beat.version)}" for beat in writers)
+    kept_out = "; ".join(f"{beat.who}'s heartbeat of {seconds(beat.version)} is ignored" for beat in ignored)
+    last = writers[-1].expression if writers else "empty"
+    parts = ["The broker keeps one subscription for the group", said, kept_out, f"It ends as {last}"]
+    return ". ".join(filter(None, parts)) + "."
+
+
+def _slot_table(reading: RunView) -> Table:
+    """Every heartbeat with the topic, those left out of the picture included."""
+    rows = [
+        (
+            seconds(beat.t), beat.who, beat.expression, seconds(beat.version),
+            "takes the slot" if beat.taken else "ignored: the version is not higher",
+        )
+        for beat in reading.beats
+    ]  # fmt: skip
+    headers = ("arrived", "from", "subscription", "version", "broker")
+    return Table("Heartbeats as the broker got them", headers, rows)
