@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.lab.gauges import says
 
 if TYPE_CHECKING:
-    from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.finding import GroupDiagnosis
     from rmqlab.diagnosis.look import Look
 
@@ -100,12 +99,12 @@ class GroupFigures:
     silent_s: float | None
 
 
-def figures(diagnosis: Diagnosis, group: GroupDiagnosis, history: LookHistory) -> GroupFigures:
-    """The numbers of one group of a diagnosis."""
-    seen = diagnosis.look.groups[group.group]
+def figures(look: Look, group: GroupDiagnosis, history: LookHistory) -> GroupFigures:
+    """The numbers of one group at a look."""
+    seen = look.groups[group.group]
     topics = {str(topic) for slot in seen.slots.values() for topic in slot.subscription_table}
     rates = [rate for topic in topics if (rate := history.flips(group.group, topic).per_minute) is not None]
-    now = diagnosis.look.at + diagnosis.look.took_ms
+    now = look.at + look.took_ms
     answered = [history.answered_at(group.group, client) for client in seen.members]
     silent = [(now - at) / 1000 for at in answered if at is not None]
     return GroupFigures(

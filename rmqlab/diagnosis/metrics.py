@@ -47,7 +47,7 @@ class GroupCollector(Collector):
         diagnosis = self._doctor.diagnosis
         if diagnosis is None:
             return
-        numbers = {group.group: figures(diagnosis, group, self._doctor.history) for group in diagnosis.groups}
+        numbers = {group.group: figures(diagnosis.look, group, self._doctor.history) for group in diagnosis.groups}
         for field, (name, text) in GAUGES.items():
             family = GaugeMetricFamily(name, text, labels=["group"])
             for group, values in numbers.items():

@@ -90,7 +90,7 @@ def table(diagnosis: Diagnosis, history: LookHistory, most: int | None = None) -
     for finding in diagnosis.cluster:
         made.add_row("(cluster)", _state(finding.state), *[""] * len(NUMBERS), Text(_kind(finding)))
     for group in diagnosis.groups[:most]:
-        numbers = figures(diagnosis, group, history)
+        numbers = figures(diagnosis.look, group, history)
         made.add_row(
             Text(group.group),
             _state(group.state),
