@@ -6,8 +6,9 @@ import polib
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
-from tests.proof.catalogue.catalogues import WIDTH, problems, update
+from tests.proof.catalogue.catalogues import MODULES, OF_CHECKOUT, WIDTH, problems, update
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import texts_of
 from tests.proof.notebook_files import write
@@ -105,6 +106,11 @@ def test_a_cell_that_changes_makes_its_translation_stale(tree):
 
 def test_every_catalogue_has_every_text_and_agrees_with_it():
     assert [str(one) for one in problems()] == [], "run ./lab catalogue, then translate"
+
+
+def test_a_module_that_moved_does_not_lose_its_texts_in_silence():
+    named = [*(f"rmqlab/{one}" for one in MODULES), *OF_CHECKOUT]
+    assert [one for one in named if not (ROOT / one).exists()] == []
 
 
 def test_a_file_with_the_marks_of_a_merge_is_named_and_not_written_over(tree):
