@@ -9,7 +9,7 @@ import msgspec
 
 from rmqlab.message.java import hash_map_order, hash_set_order
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
+from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.serializable import RemotingSerializable, to_json
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 

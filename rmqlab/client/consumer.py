@@ -21,7 +21,7 @@ from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
-from rmqlab.protocol.route import MASTER_ID
+from rmqlab.protocol.namesrv import MASTER_ID
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ConsumerConfig

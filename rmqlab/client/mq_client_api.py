@@ -21,8 +21,7 @@ from rmqlab.protocol.bodies import (
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import Body, RemotingCommand
 from rmqlab.protocol.header import WithOffset
-from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
-from rmqlab.protocol.route import MASTER_ID, TopicRouteData
+from rmqlab.protocol.namesrv import MASTER_ID, GetRouteInfoRequestHeader, TopicRouteData
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 from rmqlab.runtime.runtime import RemotingConnectError
 

@@ -21,7 +21,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
-from rmqlab.protocol.route import MASTER_ID
+from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
-from rmqlab.protocol.route import MASTER_ID
+from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.topic_config import is_readable, is_writeable
 from rmqlab.runtime.runtime import RemotingError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rmqlab.client.results import SendResult
     from rmqlab.message.message import Message
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
-    from rmqlab.protocol.route import TopicRouteData
+    from rmqlab.protocol.namesrv import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.admin_bodies import ConsumerConnection, ConsumerRunningInfo, TopicOffset
+from rmqlab.protocol.bodies import ConsumerConnection, ConsumerRunningInfo, TopicOffset
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 

@@ -17,13 +17,12 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message import topics as names
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol import admin_bodies as bodies
 from rmqlab.protocol import admin_headers as headers
+from rmqlab.protocol import bodies
 from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import MessageModel
-from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
-from rmqlab.protocol.route import MASTER_ID, ClusterInfo, TopicList
+from rmqlab.protocol.namesrv import MASTER_ID, ClusterInfo, GetRouteInfoRequestHeader, TopicList
 from rmqlab.protocol.topic_config import (
     SubscriptionGroupWrapper,
     TopicConfig,

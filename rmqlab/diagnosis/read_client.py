@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Self
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.diagnosis.look import Cost, Look, LookOptions, Unanswered
 from rmqlab.errors import BadInput
-from rmqlab.protocol.admin_bodies import ConsumerRunningInfo
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
+from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError

@@ -12,8 +12,8 @@ from msgspec.structs import astuple
 
 from rmqlab.message.java import hash_map_order
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
-from rmqlab.protocol import namesrv_headers as headers
-from rmqlab.protocol.admin_bodies import KVTable
+from rmqlab.protocol import namesrv as headers
+from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.protocol.route import TopicRouteData
+    from rmqlab.protocol.namesrv import TopicRouteData
 
     Answer = Callable[[Channel, RemotingCommand, int], RemotingCommand]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.channel import Channel
-from rmqlab.protocol.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
+from rmqlab.protocol.namesrv import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import (
     PERM_WRITE,
     BrokerRegistration,

@@ -1,4 +1,7 @@
-"""JSON bodies between consumers and brokers (`org.apache.rocketmq.common.protocol.body`)."""
+"""JSON bodies of consumers, brokers and the admin tool (`org.apache.rocketmq.common.protocol.body` and `.admin`).
+
+Times are epoch ms; a `double` of Java is a float here.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import msgspec
 
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.header import NULL
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -61,3 +65,153 @@ class ResetOffsetBodyForC(RemotingSerializable):
     """RESET_CONSUMER_CLIENT_OFFSET 220 for a C++ client."""
 
     offset_table: list[MessageQueueForC] = msgspec.field(default_factory=list)
+
+
+class KVTable(RemotingSerializable):
+    """Names and values: answers to 28, 103 and 219."""
+
+    table: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class GroupList(RemotingSerializable):
+    """Answer to 300: groups that consume a topic."""
+
+    group_list: list[str] = msgspec.field(default_factory=list)
+
+
+class Connection(RemotingSerializable):
+    """One client of a group; `client_addr` is "ip:port"."""
+
+    client_id: str = NULL
+    client_addr: str = NULL
+    language: str | None = None
+    version: int = 0
+
+
+class ProducerConnection(RemotingSerializable):
+    """Answer to 204."""
+
+    connection_set: list[Connection] = msgspec.field(default_factory=list)
+
+
+class ConsumerConnection(RemotingSerializable):
+    """Answer to 203: the group's members and the subscriptions in force, by topic."""
+
+    connection_set: list[Connection] = msgspec.field(default_factory=list)
+    subscription_table: dict[str, SubscriptionData] = msgspec.field(default_factory=dict)
+    consume_type: ConsumeType = NULL
+    message_model: MessageModel = NULL
+    consume_from_where: ConsumeFromWhere = NULL
+
+
+class TopicOffset(RemotingSerializable):
+    """Lowest and next offset of a queue, and when it last grew."""
+
+    min_offset: int = 0
+    max_offset: int = 0
+    last_update_timestamp: int = 0
+
+
+class TopicStatsTable(RemotingSerializable):
+    """Answer to 202."""
+
+    offset_table: dict[MessageQueue, TopicOffset] = msgspec.field(default_factory=dict)
+
+
+class OffsetWrapper(RemotingSerializable):
+    """How far a group is in a queue; `last_timestamp` is the store time of the last message it consumed."""
+
+    broker_offset: int = 0
+    consumer_offset: int = 0
+    last_timestamp: int = 0
+
+
+class ConsumeStats(RemotingSerializable):
+    """Answer to 208."""
+
+    offset_table: dict[MessageQueue, OffsetWrapper] = msgspec.field(default_factory=dict)
+    consume_tps: float = 0.0
+
+
+class ConsumerOffsetSerializeWrapper(RemotingSerializable):
+    """Answer to 43: committed offsets by "topic@group" and queue."""
+
+    offset_table: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+
+
+class ProcessQueueInfo(RemotingSerializable):
+    """What a consumer holds of a queue."""
+
+    commit_offset: int = 0
+    cached_msg_min_offset: int = 0
+    cached_msg_max_offset: int = 0
+    cached_msg_count: int = 0
+    cached_msg_size_in_mi_b: int = msgspec.field(default=0, name="cachedMsgSizeInMiB")
+    transaction_msg_min_offset: int = 0
+    transaction_msg_max_offset: int = 0
+    transaction_msg_count: int = 0
+    locked: bool = False
+    try_unlock_times: int = 0
+    last_lock_timestamp: int = 0
+    droped: bool = False
+    last_pull_timestamp: int = 0
+    last_consume_timestamp: int = 0
+
+
+class ConsumeStatus(RemotingSerializable):
+    """A consumer's rates for a topic."""
+
+    pull_rt: float = msgspec.field(default=0.0, name="pullRT")
+    pull_tps: float = msgspec.field(default=0.0, name="pullTPS")
+    consume_rt: float = msgspec.field(default=0.0, name="consumeRT")
+    consume_ok_tps: float = msgspec.field(default=0.0, name="consumeOKTPS")
+    consume_failed_tps: float = msgspec.field(default=0.0, name="consumeFailedTPS")
+    consume_failed_msgs: int = 0
+
+
+class ConsumerRunningInfo(RemotingSerializable):
+    """Answer to 307, from a client; `subscription_set` is in the order of `SubscriptionData`."""
+
+    properties: dict[str, str] = msgspec.field(default_factory=dict)
+    subscription_set: list[SubscriptionData] = msgspec.field(default_factory=list)
+    mq_table: dict[MessageQueue, ProcessQueueInfo] = msgspec.field(default_factory=dict)
+    status_table: dict[str, ConsumeStatus] = msgspec.field(default_factory=dict)
+    jstack: str | None = None
+
+
+class ConsumeQueueData(RemotingSerializable):
+    """One consume queue entry as 321 shows it; `eval` and `msg` tell what the filter made of it."""
+
+    physic_offset: int = 0
+    physic_size: int = 0
+    tags_code: int = 0
+    extend_data_json: str | None = None
+    bit_map: str | None = None
+    eval: bool = False
+    msg: str | None = None
+
+
+class QueryConsumeQueueResponseBody(RemotingSerializable):
+    """Answer to 321."""
+
+    subscription_data: SubscriptionData | None = None
+    filter_data: str | None = None
+    queue_data: list[ConsumeQueueData] | None = None
+    max_queue_index: int = 0
+    min_queue_index: int = 0
+
+
+class BrokerStatsItem(RemotingSerializable):
+    """A statistic over a span: sum, a second, a time."""
+
+    sum: int = 0
+    tps: float = 0.0
+    avgpt: float = 0.0
+
+
+class BrokerStatsData(RemotingSerializable):
+    """Answer to 315."""
+
+    stats_minute: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
+    stats_hour: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
+    stats_day: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rmqlab.message.record import body_crc
 from rmqlab.namesrv.name_server import NAMESPACE_ORDER_TOPIC_CONFIG
-from rmqlab.protocol.admin_bodies import KVTable
+from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.namesrv_headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from rmqlab.protocol.namesrv import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from rmqlab.protocol.topic_config import RegisterBrokerBody, TopicConfigSerializeWrapper
 from rmqlab.runtime.runtime import RemotingError
 from rmqlab.runtime.system import epoch_ms

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from rmqlab.protocol.admin_bodies import ConsumerConnection, GroupList, ProducerConnection
 from rmqlab.protocol.admin_headers import (
     CreateTopicRequestHeader,
     DeleteSubscriptionGroupRequestHeader,
@@ -16,6 +15,7 @@ from rmqlab.protocol.admin_headers import (
     GetTopicStatsInfoRequestHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
+from rmqlab.protocol.bodies import ConsumerConnection, GroupList, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import (
     GetEarliestMsgStoretimeRequestHeader,

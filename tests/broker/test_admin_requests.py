@@ -8,18 +8,18 @@ import pytest
 
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.admin_bodies import (
-    ConsumerOffsetSerializeWrapper,
-    KVTable,
-    QueryConsumeQueueResponseBody,
-)
 from rmqlab.protocol.admin_headers import (
     DeleteTopicRequestHeader,
     GetConsumerRunningInfoRequestHeader,
     QueryConsumeQueueRequestHeader,
     ResetOffsetRequestHeader,
 )
-from rmqlab.protocol.bodies import ResetOffsetBody
+from rmqlab.protocol.bodies import (
+    ConsumerOffsetSerializeWrapper,
+    KVTable,
+    QueryConsumeQueueResponseBody,
+    ResetOffsetBody,
+)
 from rmqlab.protocol.codes import VERSIONS, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.broker.extra.broker_stats_manager import DAY, HOUR, MINUTE, BrokerStatsManager
-from rmqlab.protocol.admin_bodies import BrokerStatsData
 from rmqlab.protocol.admin_headers import ViewBrokerStatsDataRequestHeader
+from rmqlab.protocol.bodies import BrokerStatsData
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 START = 1_700_000_000_000

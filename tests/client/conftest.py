@@ -17,8 +17,7 @@ from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.message import Host
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
-from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.namesrv import BrokerData, GetRouteInfoRequestHeader, QueueData, TopicRouteData
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.virtual import VirtualTime

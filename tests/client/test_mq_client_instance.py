@@ -9,7 +9,7 @@ from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeType, HeartbeatData
-from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.namesrv import BrokerData, QueueData, TopicRouteData
 
 HEART_BEAT = RequestCode.HEART_BEAT
 

@@ -13,7 +13,7 @@ from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UN
 from rmqlab.message.record import encode_record
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
-from rmqlab.protocol.route import BrokerData, TopicRouteData
+from rmqlab.protocol.namesrv import BrokerData, TopicRouteData
 from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.proof.clients.filter_class import subscribe_class
 

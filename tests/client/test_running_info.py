@@ -8,10 +8,10 @@ import json
 from rmqlab.checkout import folder
 from rmqlab.client.extra.running_info import ClientAnswers
 from rmqlab.message.message import Message
-from rmqlab.protocol.admin_bodies import ConsumerRunningInfo
 from rmqlab.protocol.admin_headers import (
     GetConsumerRunningInfoRequestHeader,
 )
+from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 

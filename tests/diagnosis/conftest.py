@@ -10,7 +10,7 @@ from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, Passe
 from rmqlab.filter.filter_api import build
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.admin_bodies import Connection, ConsumerConnection, ConsumerRunningInfo, ProcessQueueInfo
+from rmqlab.protocol.bodies import Connection, ConsumerConnection, ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.subscription_data import SubscriptionData
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rmqlab.filter.filter_api import build
-from rmqlab.protocol.admin_bodies import ConsumerConnection, ConsumeStats
 from rmqlab.protocol.admin_headers import GetConsumerConnectionListRequestHeader, GetConsumeStatsRequestHeader
+from rmqlab.protocol.bodies import ConsumerConnection, ConsumeStats
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel

@@ -18,7 +18,7 @@ import pytest
 from rmqlab.java_runtime import find_java
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.namesrv_headers import GetRouteInfoRequestHeader
+from rmqlab.protocol.namesrv import GetRouteInfoRequestHeader
 from rmqlab.runtime.sockets import SocketRuntime
 from tests.proof.real.clusters import free_ports
 

@@ -5,11 +5,11 @@ import zlib
 import pytest
 
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.protocol import namesrv_headers as headers
-from rmqlab.protocol.admin_bodies import KVTable
+from rmqlab.protocol import namesrv as headers
+from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.route import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
+from rmqlab.protocol.namesrv import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import (
     BrokerRegistration,
     DataVersion,

@@ -9,7 +9,7 @@ import pytest
 from rmqlab.commands import VERBS
 from rmqlab.diagnosis.read_client import READ_CODES
 from rmqlab.lessons.checks_14 import recorded
-from rmqlab.protocol.admin_bodies import Connection
+from rmqlab.protocol.bodies import Connection
 from tests.diagnosis.scene import JAVA_4, JAVA_5, groups_at
 
 LESSON = "14_healthy"

@@ -10,7 +10,7 @@ from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, 
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
-from rmqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.namesrv import BrokerData, QueueData, TopicRouteData
 from rmqlab.protocol.serializable import message_queue_order
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import (

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmqlab.protocol import admin_bodies, bodies
+from rmqlab.protocol import bodies
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.route import ClusterInfo, TopicList, TopicRouteData
+from rmqlab.protocol.namesrv import ClusterInfo, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import RegisterBrokerBody, SubscriptionGroupConfig
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ REQUESTS = {
     220: bodies.ResetOffsetBody,
 }  # fmt: skip
 ANSWERS = {
-    28: admin_bodies.KVTable, 38: bodies.GetConsumerListByGroupResponseBody, 41: bodies.LockBatchResponseBody,
-    105: TopicRouteData, 106: ClusterInfo, 202: admin_bodies.TopicStatsTable, 203: admin_bodies.ConsumerConnection,
-    204: admin_bodies.ProducerConnection, 206: TopicList, 208: admin_bodies.ConsumeStats,
-    222: bodies.ResetOffsetBody, 300: admin_bodies.GroupList, 307: admin_bodies.ConsumerRunningInfo,
-    315: admin_bodies.BrokerStatsData, 321: admin_bodies.QueryConsumeQueueResponseBody,
+    28: bodies.KVTable, 38: bodies.GetConsumerListByGroupResponseBody, 41: bodies.LockBatchResponseBody,
+    105: TopicRouteData, 106: ClusterInfo, 202: bodies.TopicStatsTable, 203: bodies.ConsumerConnection,
+    204: bodies.ProducerConnection, 206: TopicList, 208: bodies.ConsumeStats,
+    222: bodies.ResetOffsetBody, 300: bodies.GroupList, 307: bodies.ConsumerRunningInfo,
+    315: bodies.BrokerStatsData, 321: bodies.QueryConsumeQueueResponseBody,
 }  # fmt: skip
 NOT_JSON = {11, 12, 25, 26, 310, 319}  # records, message bodies, name=value texts
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.processor import CALL_TIMEOUT_MS, success, system_error, with_header
 from rmqlab.message.java import hash_map_order, is_blank
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.admin_bodies import (
+from rmqlab.protocol.admin_headers import (
+    GetConsumerConnectionListRequestHeader,
+    GetConsumerRunningInfoRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
+from rmqlab.protocol.bodies import (
     Connection,
     ConsumerConnection,
     ConsumeStats,
@@ -16,14 +24,6 @@ from rmqlab.protocol.admin_bodies import (
     ProducerConnection,
     TopicOffset,
     TopicStatsTable,
-)
-from rmqlab.protocol.admin_headers import (
-    GetConsumerConnectionListRequestHeader,
-    GetConsumerRunningInfoRequestHeader,
-    GetConsumeStatsRequestHeader,
-    GetProducerConnectionListRequestHeader,
-    GetTopicStatsInfoRequestHeader,
-    QueryTopicConsumeByWhoRequestHeader,
 )
 from rmqlab.protocol.codes import V3_1_8_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.processor import success, system_error, with_header
-from rmqlab.protocol.admin_bodies import BrokerStatsData, BrokerStatsItem
 from rmqlab.protocol.admin_headers import ViewBrokerStatsDataRequestHeader
+from rmqlab.protocol.bodies import BrokerStatsData, BrokerStatsItem
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:

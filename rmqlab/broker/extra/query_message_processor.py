@@ -10,13 +10,13 @@ from rmqlab.broker.processor import NOT_SET, require, success, system_error, wit
 from rmqlab.filter.bloom import BitsArray
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.admin_bodies import ConsumeQueueData, QueryConsumeQueueResponseBody
 from rmqlab.protocol.admin_headers import (
     QueryConsumeQueueRequestHeader,
     QueryMessageRequestHeader,
     QueryMessageResponseHeader,
     ViewMessageRequestHeader,
 )
+from rmqlab.protocol.bodies import ConsumeQueueData, QueryConsumeQueueResponseBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.processor import success
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import SCHEDULE_TOPIC
-from rmqlab.protocol.admin_bodies import KVTable
+from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, version_desc
 from rmqlab.store.config import delay_level_to_queue_id
 

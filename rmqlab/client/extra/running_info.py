@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.protocol.admin_bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.admin_headers import (
     GetConsumerRunningInfoRequestHeader,
 )
+from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 

@@ -27,7 +27,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.replay.exchange import number_of
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG
-from rmqlab.protocol.admin_bodies import KVTable, ProducerConnection
+from rmqlab.protocol.bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.header import FrameError
 from rmqlab.rules import DEFAULT_RULES

@@ -13,7 +13,7 @@ import pyarrow as pa
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MIN, split
-from rmqlab.protocol.admin_bodies import ConsumerOffsetSerializeWrapper
+from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr

@@ -15,8 +15,8 @@ from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
 from rmqlab.filter.filter_api import build
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.admin_bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
+from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel

@@ -12,8 +12,8 @@ from typing import Final
 
 from rmqlab.filter.filter_api import build
 from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.admin_bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
+from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader

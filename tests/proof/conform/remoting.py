@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.message.java import from_utf8, hash_map_order, string_hash, to_utf8
-from rmqlab.protocol import admin_headers, consumer_headers, namesrv_headers, producer_headers
+from rmqlab.protocol import admin_headers, consumer_headers, namesrv, producer_headers
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.header import CommandHeader, FrameError, RemotingCommandException, header_from_ext_fields
 from rmqlab.protocol.heartbeat import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HEADERS: Final[dict[str, type[CommandHeader]]] = {
     name: member
-    for module in (consumer_headers, producer_headers, namesrv_headers, admin_headers)
+    for module in (consumer_headers, producer_headers, namesrv, admin_headers)
     for name, member in vars(module).items()
     if isinstance(member, type) and issubclass(member, CommandHeader) and member is not CommandHeader
 }
