@@ -26,7 +26,7 @@ PASSES_ON = True
 NOTEBOOKS = ["--nbval", "--nbval-current-env"]
 # Modules are shared out in the order of tests/conftest.py. Two processes more than cores, for a third of the time tests
 # wait for others' programs; each may start a Spark session, hence a bound.
-PROCESSES = min(os.cpu_count() or 1, 4) + 2
+PROCESSES = min(os.cpu_count() or 1, 4) + 3
 PARALLEL = ["--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 # Plugins by name: pytest rewrites the asserts of whole packages whose plugins it finds by itself, ours among them.
 PLUGINS = ["xdist.plugin", "_hypothesis_pytestplugin", "rmqlab.pytest_plugin"]
