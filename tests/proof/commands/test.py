@@ -24,7 +24,7 @@ PASSES_ON = True
 
 # Notebooks run on this interpreter; their outputs must be the committed ones. Never --nbdime: it crashes pytest 9.
 NOTEBOOKS = ["--nbval", "--nbval-current-env"]
-# Modules are shared out in the order of tests/conftest.py. Three processes more than cores, for a third of the time tests
+# Modules are shared out in the order of tests/conftest.py. Three processes more than cores: a third of the time tests
 # wait for others' programs; each may start a Spark session, hence a bound.
 PROCESSES = min(os.cpu_count() or 1, 4) + 3
 PARALLEL = ["--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
