@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.lab.evidence import line
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.recorded.store import RECORDED
+from rmqlab.lab.run_view import RunView
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import WRONG
 from rmqlab.rules import Rules
@@ -19,6 +21,14 @@ from rmqlab.show.figure import Picture
 
 if TYPE_CHECKING:
     from rmqlab.lab.results import LabResult
+    from rmqlab.lab.run import Run
+
+SHOWN = 3  # differences of two runs
+# Facts that say in a line what broker and clients do; of views and stored offsets there are more, for the recordings.
+TELLING = (
+    "heartbeat", "restamp", "subscription", "register", "unregister", "expired", "notify", "rebalance", "pull",
+    "filtered", "pull_result", "client_filtered", "correct_offset", "consume", "commit",
+)  # fmt: skip
 
 
 def needs_keys(answer: object, names: Iterable[str], form: str = "", *, rule: str = "") -> None:
@@ -120,6 +130,17 @@ def hunt_by_name(
         return right
 
     return hunt
+
+
+def differences(sound: Run, here: Run) -> list[str]:
+    """What differs first between a run on a sound broker and the same with a wrong rule."""
+    tables = []
+    for run in (sound, here):
+        reading = RunView(run)
+        tables.append({str(one): one.t for one in (line(fact, reading) for fact in reading.facts(*TELLING))})
+    told = [("only on a sound broker", one) for one in tables[0].items() if one[0] not in tables[1]]
+    told += [("only here", one) for one in tables[1].items() if one[0] not in tables[0]]
+    return [f"{where}  {text.strip()}" for where, (text, _) in sorted(told, key=lambda one: one[1][1])[:SHOWN]]
 
 
 class HuntExample(NamedTuple):

@@ -3,7 +3,7 @@
 If not, it helps in three steps. The first reply is a hint: what to think about. `show="rule"` adds the rule,
 `show="evidence"` what proves it. No step prints the answer, and nothing is raised for a wrong one: "Run All" goes on.
 
-A check runs the laboratory and judges by fates and by ``rmqlab.lessons.invariants``; no answer is written down.
+A check runs the laboratory and judges by what happens in it; no answer is written down.
 Inside, a check raises `CheckFailed`. What a task hints at, and its rule, are data (data/tasks/NN.toml).
 """
 

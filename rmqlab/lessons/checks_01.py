@@ -7,14 +7,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.evidence import line, lines, way_of
+from rmqlab.lab.evidence import lines, way_of
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
-from rmqlab.lessons.answers import hunt_by_name, needs_keys, needs_rules
+from rmqlab.lessons.answers import differences, hunt_by_name, needs_keys, needs_rules
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.lessons.invariants import violations
 from rmqlab.lessons.mutants import FUNCTIONS, broken
 from rmqlab.lessons.order_judge import must_be_like, must_hold_in_every_order
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -182,11 +181,10 @@ def hunted(rules: Rules = DEFAULT_RULES) -> Run:
     return EightMessages(client_ids={"A": f"{CLIENT_IP}@5307", "B": f"{CLIENT_IP}@4902"}, rules=rules).run()
 
 
-def _violation(name: str, said: str) -> CheckFailed:
-    """The first thing that a broken lab does and 4.8.0 never does."""
-    violation = next(iter(violations(reading := RunView(hunted(broken(name)))).values()))[0]
-    problem = f"{name} does not have a wrong {said}. Look here: {violation.text}."
-    return CheckFailed(problem=problem, lines=[line(fact, reading) for fact in violation.facts])
+def _difference(name: str, said: str) -> CheckFailed:
+    """The first thing that a broken lab does and 4.8.0 does not, or the other way round."""
+    problem = f"{name} does not have a wrong {said}. Look at what differs first."
+    return CheckFailed(problem=problem, lines=differences(hunted(), hunted(broken(name))))
 
 
 CHECKS: dict[str, Callable[[Any], str]] = {
@@ -194,5 +192,5 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     "01-steer": steer,
     "01-rule": rule,
     "01-protocol": protocol,
-    "01-bug-hunt": hunt_by_name(HUNTED, FUNCTIONS, _violation, f"You found all {len(HUNTED)} by what they do."),
+    "01-bug-hunt": hunt_by_name(HUNTED, FUNCTIONS, _difference, f"You found all {len(HUNTED)} by what they do."),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.answers import hunt_by_name, needs_rules
+from rmqlab.lessons.answers import differences, hunt_by_name, needs_rules
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import must_be_like
@@ -145,7 +145,7 @@ def _other_story(name: str, said: str) -> CheckFailed:
         f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
         rule=OF_TASK,
         problem=f"{name}: it is not {said}.",
-        lines=_difference(marks(sound), marks(lab)),
+        lines=differences(sound.finish().run, lab.finish().run),
         picture=clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000),
     )
 
@@ -158,15 +158,6 @@ def story(rules: Rules) -> Lab:
     lab.kill("A", silent=True)
     lab.run(seconds=280)
     return lab
-
-
-def _difference(sound: list[Row], found: list[Row]) -> list[str]:
-    """The first thing that one of two stories has and the other has not."""
-    for name, rows, others in (("only here", found, sound), ("only on a sound broker", sound, found)):
-        for who, t, what in rows:
-            if what != "heartbeat" and (who, t, what) not in others:
-                return [f"{name}  {t / 1_000:.1f} s  {who} {what}"]
-    return []
 
 
 CHECKS: dict[str, Callable[[Any], str]] = {

@@ -57,7 +57,7 @@ def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str])
     return list(mq_all[start : start - len(mq_all) // -len(cid_all)])
 
 
-# The rules that are replaced, by the name of what is broken; each up to ember breaks one invariant of its own.
+# The rules that are replaced, by the name of what is broken; those up to ember are lesson 01's.
 WRONG: Mapping[str, Mapping[str, Any]] = {
     "amber": {"client_keeps": lambda _, tag: tag is not None},
     "basalt": {"update_subscription": _older_version_wins},
