@@ -10,8 +10,7 @@ from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter, murmur3_128
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import needs_keys
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.lessons.rule_cases import Case, vectors
-from rmqlab.lessons.rule_judge import must_agree_in_cases
+from rmqlab.lessons.rule_judge import Case, must_agree_in_cases, vectors
 from rmqlab.message.java import to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
 

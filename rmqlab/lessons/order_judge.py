@@ -12,8 +12,7 @@ from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lessons.answers import in_a_sentence
 from rmqlab.lessons.check import THEIRS, CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS
-from rmqlab.lessons.rule_cases import in_words
-from rmqlab.lessons.rule_judge import kinds_of, must_agree_in_cases, rule_text
+from rmqlab.lessons.rule_judge import in_words, kinds_of, must_agree_in_cases, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.exploration import FoundOutcome
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning

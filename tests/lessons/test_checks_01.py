@@ -94,7 +94,13 @@ WRONG = [
     ),
     ("01-bug-hunt", lambda: {"amber": ""}, "Give a dict", "", ""),
     ("01-bug-hunt", lambda: BUGS | {"amber": "gravity"}, "amber: 'gravity' is none of", "", ""),
-    ("01-bug-hunt", lambda: BUGS | {"basalt": "is_latest"}, "Not all names are right", "source", "tagA, version 60.008 s (from A)"),
+    (
+        "01-bug-hunt",
+        lambda: BUGS | {"basalt": "is_latest"},
+        "Not all names are right",
+        "source",
+        "tagA, version 60.008 s (from A)",
+    ),
     (
         "01-bug-hunt",
         lambda: BUGS | {"ember": "is_latest"},

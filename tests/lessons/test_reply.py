@@ -6,8 +6,7 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lessons.check import CheckFailed, checks, explained
-from rmqlab.lessons.reply import STEPS, NotYet
+from rmqlab.lessons.check import STEPS, CheckFailed, NotYet, checks, explained
 from rmqlab.show.figure import Picture
 from rmqlab.show.tables import Table
 from tests.lessons.test_checks_01 import FATES

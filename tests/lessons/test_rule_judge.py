@@ -11,8 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lessons import order_judge, rule_cases, rule_judge
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.order_judge import must_hold_in_every_order
-from rmqlab.lessons.rule_cases import CASES, Case, vector_cases
-from rmqlab.lessons.rule_judge import must_agree_in_cases, rule_text
+from rmqlab.lessons.rule_judge import CASES, Case, must_agree_in_cases, rule_text, vector_cases
 from rmqlab.search.explorer.properties import no_loss
 
 RULES = rmqlab.RULES["4.8.0"]
