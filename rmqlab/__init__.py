@@ -53,62 +53,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab import show, spark
-    from rmqlab.auditing import audit
-    from rmqlab.diagnosis.doctor import doctor
-    from rmqlab.diagnosis.explained import explain
-    from rmqlab.lab.lab import Lab
-    from rmqlab.lessons.check import check
-    from rmqlab.lessons.guess import guess
-    from rmqlab.lessons.mutants import broken
-    from rmqlab.lessons.progress import progress
-    from rmqlab.lessons.quiz import quiz
-    from rmqlab.rules import RULES
-    from rmqlab.serving import serve
-    from rmqlab.spark import read_store
-    from rmqlab.verbs import explore, lint, plan, replay, reproduce, simulate, sql92, tags
-
-__all__ = [
-    "RULES",
-    "Lab",
-    "audit",
-    "broken",
-    "check",
-    "doctor",
-    "explain",
-    "explore",
-    "guess",
-    "lint",
-    "plan",
-    "progress",
-    "quiz",
-    "read_store",
-    "replay",
-    "reproduce",
-    "serve",
-    "show",
-    "simulate",
-    "spark",
-    "sql92",
-    "tags",
-]
-__version__ = "0.1.0"
+    from rmqlab import show as show
+    from rmqlab import spark as spark
+    from rmqlab.auditing import audit as audit
+    from rmqlab.diagnosis.doctor import doctor as doctor
+    from rmqlab.diagnosis.explained import explain as explain
+    from rmqlab.lab.lab import Lab as Lab
+    from rmqlab.lessons.check import check as check
+    from rmqlab.lessons.guess import guess as guess
+    from rmqlab.lessons.mutants import broken as broken
+    from rmqlab.lessons.progress import progress as progress
+    from rmqlab.lessons.quiz import quiz as quiz
+    from rmqlab.rules import RULES as RULES
+    from rmqlab.serving import serve as serve
+    from rmqlab.spark import read_store as read_store
+    from rmqlab.verbs import explore as explore
+    from rmqlab.verbs import lint as lint
+    from rmqlab.verbs import plan as plan
+    from rmqlab.verbs import replay as replay
+    from rmqlab.verbs import reproduce as reproduce
+    from rmqlab.verbs import simulate as simulate
+    from rmqlab.verbs import sql92 as sql92
+    from rmqlab.verbs import tags as tags
 
 _MODULES = {
-    "RULES": "rmqlab.rules",
-    "Lab": "rmqlab.lab.lab",
-    "audit": "rmqlab.auditing",
-    "broken": "rmqlab.lessons.mutants",
-    "check": "rmqlab.lessons.check",
-    "doctor": "rmqlab.diagnosis.doctor",
-    "explain": "rmqlab.diagnosis.explained",
-    "guess": "rmqlab.lessons.guess",
-    "progress": "rmqlab.lessons.progress",
-    "quiz": "rmqlab.lessons.quiz",
-    "read_store": "rmqlab.spark",
-    "serve": "rmqlab.serving",
-}
-
+    "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants", "check": "lessons.check",
+    "doctor": "diagnosis.doctor", "explain": "diagnosis.explained", "explore": "verbs", "guess": "lessons.guess",
+    "lint": "verbs", "plan": "verbs", "progress": "lessons.progress", "quiz": "lessons.quiz", "read_store": "spark",
+    "replay": "verbs", "reproduce": "verbs", "serve": "serving", "show": "show", "simulate": "verbs", "spark": "spark",
+    "sql92": "verbs", "tags": "verbs",
+}  # fmt: skip
+__all__ = list(_MODULES)
+__version__ = "0.1.0"
 
 if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
     import_module("rmqlab.lessons.shown_values").in_notebook()
@@ -116,10 +92,9 @@ if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
-    if name in ("show", "spark"):
-        return import_module(f"rmqlab.{name}")
-    if name in __all__:
-        globals()[name] = found = getattr(import_module(_MODULES.get(name, "rmqlab.verbs")), name)
+    if name in _MODULES:
+        module = import_module(f"rmqlab.{_MODULES[name]}")
+        globals()[name] = found = module if name == _MODULES[name] else getattr(module, name)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
