@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rmqlab.show.funnels import funnel as funnel
     from rmqlab.show.funnels import tag_checks as tag_checks
     from rmqlab.show.line_charts import lines as lines
-    from rmqlab.show.plans import plan_bars as plan_bars
-    from rmqlab.show.plans import plan_lanes as plan_lanes
     from rmqlab.show.ribbons import allotment_grid as allotment_grid
     from rmqlab.show.tables import table as table
     from rmqlab.show.widgets import controls as controls
@@ -37,7 +35,6 @@ _FORMS_OF = {
     "figure": ("stacked",),
     "funnels": ("funnel", "tag_checks"),
     "line_charts": ("lines",),
-    "plans": ("plan_bars", "plan_lanes"),
     "ribbons": ("allotment_grid",),
     "tables": ("table",),
     "widgets": ("controls", "live"),

@@ -83,10 +83,14 @@ def texts_of(source: str, *, raised: bool = False) -> list[Text]:
 
 
 def names_of(source: str) -> list[str]:
-    """The keys of a code cell's dicts that are names of three words and more, as a picture writes them."""
-    keys = [key for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Dict) for key in node.keys]
+    """What a picture of a code cell writes of names: keys of dicts of three words and more, and a heat map's value."""
+    nodes = list(ast.walk(ast.parse(source)))
+    keys = [key for node in nodes if isinstance(node, ast.Dict) for key in node.keys]
     names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
-    return [name.replace("_", " ") for name in names if re.fullmatch(r"(?!is_)[a-z]+(_[a-z]+){2,}", name)]
+    found = [name.replace("_", " ") for name in names if re.fullmatch(r"(?!is_)[a-z]+(_[a-z]+){2,}", name)]
+    maps = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("heat_map")]
+    values = [one.value for node in maps for one in node.keywords if one.arg == "value"]
+    return [*found, *(str(one.value) for one in values if isinstance(one, ast.Constant))]
 
 
 def is_text(text: str, *, shown: bool = False) -> bool:
