@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.look import GroupSeen
     from rmqlab.lab.lab import Lab
     from rmqlab.show.figure import Picture
+    from rmqlab.show.tables import Table
 
 _SHOWN = 8  # healthy groups named in a line
 
@@ -97,6 +98,10 @@ class Diagnosis:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
+        return self.table().html()
+
+    def table(self) -> Table:
+        """Every finding, the worst group first; a group without one has a line of its own."""
         told = [*((group.group, group.findings) for group in self.groups), ("(cluster)", self.cluster)]
         rows = [
             (name, str(one.state), one.kind, str(one.certainty), one.says, one.advice)
@@ -107,7 +112,7 @@ class Diagnosis:
         bad = {str(State.LOSING), str(State.AT_RISK)}
         headers = ("group", "state", "finding", "certainty", "what was seen", "what to do")
         caption = f"Groups at {self.look.namesrv} (marked: losing or at risk)"
-        return table(caption, rows, headers=headers, marked=lambda row: row["state"] in bad).html()
+        return table(caption, rows, headers=headers, marked=lambda row: row["state"] in bad)
 
 
 _OF_A_GROUP = (loss_findings, subscription_findings, expression_findings, member_findings, queue_findings)

@@ -6,7 +6,6 @@ The picture: who asks for what, what the brokers hold, what its queues pass and 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from html import escape
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.diagnosis.finding import State
@@ -16,13 +15,13 @@ from rmqlab.files import atomic_write
 from rmqlab.show.canvas import Canvas, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
-from rmqlab.show.tables import PAGE_STYLE, Table
+from rmqlab.show.tables import Table, page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.diagnosis.diagnosis import Diagnosis
-    from rmqlab.diagnosis.finding import Finding, GroupDiagnosis
+    from rmqlab.diagnosis.finding import GroupDiagnosis
     from rmqlab.diagnosis.look import Look, MemberSeen
     from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -173,7 +172,7 @@ def _table(title: str, members: list[tuple[str, str]], queues: list[_QueueRow]) 
 
 
 MAX_PICTURES: Final = 40
-"""Groups with a picture, the worst first; of the others, the findings of those that are not healthy."""
+"""Groups with a picture, the worst first; the findings of all are in the table."""
 
 
 def write_report(diagnosis: Diagnosis, folder: Path) -> Path:
@@ -185,58 +184,21 @@ def write_report(diagnosis: Diagnosis, folder: Path) -> Path:
 
 
 def report_page(diagnosis: Diagnosis) -> str:
-    """The page: a table of all groups, then each group with findings, advice and its picture. It loads nothing."""
+    """The page: a table of all findings, then a picture of each group, worst first. It loads nothing."""
     look = diagnosis.look
     at = datetime.fromtimestamp(look.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     bad = sum(group.state >= State.AT_RISK for group in diagnosis.groups)
     unknown = sum(group.state is State.UNKNOWN for group in diagnosis.groups)
     told = f"{bad} of {len(diagnosis.groups)} groups lose messages or are about to; too little is known of {unknown}."
-    title = f"Cluster at {escape(look.namesrv)}"
+    drawn = [one for one in diagnosis.groups if GroupCase(look, look.groups[one.group]).topics][:MAX_PICTURES]
     parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width'>",
-        f"<title>{title}</title><style>{PAGE_STYLE}</style></head><body>",
-        f"<h1>{title}</h1><p>Read at {at} in {look.took_ms / 1000:.1f} s.</p>",
-        f"<p class='{'no' if bad or unknown else 'yes'}'>{told}</p>",
-        *map(_finding, diagnosis.cluster),
-        _overview(diagnosis).html(),
+        f"<p>Read at {at} in {look.took_ms / 1000:.1f} s.</p>",
+        diagnosis.table().html(),
+        *(group_picture(look, group).html() for group in drawn),
     ]
-    shown = [group for group in diagnosis.groups if GroupCase(look, look.groups[group.group]).topics or group.findings]
-    for number, group in enumerate(shown):
-        if number < MAX_PICTURES or group.state > State.NOTE:
-            parts += _group(diagnosis, group, pictured=number < MAX_PICTURES)
     if look.unanswered:
         rows = [(one.addr, one.code, one.about, one.reason) for one in look.unanswered]
         parts.append(Table("Questions without an answer", ("server", "request", "about", "why"), rows).html())
     costs = [(addr, cost.requests, cost.sent_bytes, cost.received_bytes) for addr, cost in sorted(look.cost.items())]
     parts.append(Table("What this look asked", ("server", "requests", "bytes sent", "bytes received"), costs).html())
-    return "\n".join([*parts, "</body></html>\n"])
-
-
-def _overview(diagnosis: Diagnosis) -> Table:
-    rows = [
-        (
-            group.group,
-            str(group.state),
-            ", ".join(dict.fromkeys(one.kind.replace("_", " ") for one in group.findings if one.state is group.state)),
-            "not known" if group.lost is None else group.lost,
-            group.members,
-        )
-        for group in diagnosis.groups
-    ]
-    bad = frozenset(number for number, group in enumerate(diagnosis.groups) if group.state >= State.AT_RISK)
-    return Table("Groups, worst first", ("group", "state", "worst finding", "lost", "members"), rows, marked=bad)
-
-
-def _group(diagnosis: Diagnosis, group: GroupDiagnosis, *, pictured: bool) -> list[str]:
-    parts = [f"<h2>{escape(group.group)}: {group.state}</h2>", *map(_finding, group.findings)]
-    if pictured and GroupCase(diagnosis.look, diagnosis.look.groups[group.group]).topics:
-        parts.append(group_picture(diagnosis.look, group).html())
-    return parts
-
-
-def _finding(finding: Finding) -> str:
-    rows = f" <small>{escape(', '.join(finding.rows))}</small>" if finding.rows else ""
-    advice = f"<br>What to do: {escape(finding.advice)}" if finding.advice else ""
-    says = f"{escape(finding.says)} <em>({finding.certainty})</em>"
-    return f"<p class='{'no' if finding.state >= State.AT_RISK else ''}'>{says}{rows}{advice}</p>"
+    return page_of(f"Cluster at {look.namesrv}", told, parts, is_fine=not (bad or unknown))

@@ -119,6 +119,17 @@ def table(
     return Table(caption, columns, cells, stand_out, folded, names)
 
 
+def page_of(title: str, told: str, parts: Iterable[str], *, is_fine: bool) -> str:
+    """A page of its own that loads nothing: the title, what it comes to in a line, and parts in HTML."""
+    head = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width'>",
+        f"<title>{html.escape(title)}</title><style>{PAGE_STYLE}</style></head><body>",
+        f"<h1>{html.escape(title)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
+    ]
+    return "\n".join([*head, *parts, "</body></html>\n"])
+
+
 def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
     """Rows as dicts: of dicts, of a pandas frame, of the records of a lab, or of tuples with `headers`.
 

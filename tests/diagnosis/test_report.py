@@ -42,7 +42,7 @@ def test_the_page_has_every_group_and_loads_nothing(tmp_path):
     odd = "<script>alert(1)</script>"
     seen.groups[odd] = look([M("<b>")], group=odd).groups[odd]
     page = report_page(diagnose(seen))
-    assert "G: at risk" in page
+    assert "G, T: at risk" in page
     assert "<script" not in page
     assert "<b>" not in page
     assert not re.search(r"(src|href)=[\"']?http", page)

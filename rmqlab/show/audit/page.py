@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.lab.audit_report import CERTAINTIES, remarks
 from rmqlab.lab.fates import Fate
 from rmqlab.show.audit.pictures import fates_by_group, losses_over_time, moment_text
-from rmqlab.show.tables import PAGE_STYLE, Table
+from rmqlab.show.tables import Table, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,18 +35,13 @@ def audit_page(
         f"became of {unknown} is unknown; {len(damage)} damaged places in the log."
     )
     is_fine = not (lost or may or damage) and any(one["sent"] for _, _, one in rows)
-    parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        f"<title>Audit of {escape(name)}</title><style>{PAGE_STYLE}</style></head><body>",
-        f"<h1>Audit of {escape(name)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
-    ]
-    parts += [f"<p>{escape(one)}</p>" for one in remarks(summary)]
+    parts = [f"<p>{escape(one)}</p>" for one in remarks(summary)]
     parts += [picture.html() for picture in _pictures(rows, counts)]
     parts += [_groups(rows).html(), _stages(rows).html()]
     parts += [_cells(rows, "tag", "Lost by tag").html(), _cells(rows, "queue", "Lost by queue").html()]
     parts += ["<h2>Damage</h2>", _damage(damage)]
     parts += ["<h2>What to send again</h2>", "<p>Nothing here sends anything.</p>", _plan(plan).html()]
-    return "\n".join([*parts, "</body></html>\n"])
+    return page_of(f"Audit of {name}", told, parts, is_fine=is_fine)
 
 
 def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
