@@ -92,7 +92,7 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     Raises:
         BadInput: an expression that 4.8.0 refuses.
     """
-    from rmqlab.filter.filter_api import build
+    from rmqlab.protocol.subscription_data import build_subscription
     from rmqlab.search.lint.meaning import lint as compare
     from rmqlab.search.lint.members import LintGroup, LintMember
     from rmqlab.search.plan.change import parse_subscription
@@ -105,7 +105,9 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
         if not isinstance(wishes, Mapping):
             raise BadInput(f"lint: {who} subscribes {wishes!r}; right is client, topic and expression: {right}")
         asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
-        compared.hear(LintMember(who, {topic: build(topic, one.expr, one.type) for topic, one in asked.items()}))
+        compared.hear(
+            LintMember(who, {topic: build_subscription(topic, one.expr, one.type) for topic, one in asked.items()})
+        )
     return compare(compared)
 
 
@@ -171,10 +173,9 @@ def tags(expression: str) -> SubscriptionData:
     Raises:
         BadInput: nothing but separators.
     """
-    from rmqlab.filter.filter_api import build
-    from rmqlab.protocol.subscription_data import TAG
+    from rmqlab.protocol.subscription_data import TAG, build_subscription
 
-    return build(None, expression, TAG)
+    return build_subscription(None, expression, TAG)
 
 
 def reproduce(*only: str) -> list[Result]:

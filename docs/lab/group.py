@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from rmqlab import Lab
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import lets_pass, tell_apart
-from rmqlab.filter.filter_api import build, split_tags
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.link import pack, unpack
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription, split_tags
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.lint.findings import LintVerdict, lint_lines
 from rmqlab.search.lint.meaning import lint
@@ -244,11 +243,11 @@ def _kinds(state: Json) -> Iterator[tuple[str, dict[str, str]]]:
     """Messages that somebody asks for: one for each tag named, one for which a condition is true; by topic."""
     seen: list[tuple[str, dict[str, str]]] = []
     for one in state["members"]:
-        wanted = build(one["topic"], one["expression"], one["type"])
+        wanted = build_subscription(one["topic"], one["expression"], one["type"])
         if one["type"] == TAG and wanted.sub_string != SUB_ALL:
             found = [{PROPERTY_TAGS: tag} for tag in split_tags(one["expression"])]
         else:
-            nothing = build(one["topic"], " || ", TAG)
+            nothing = build_subscription(one["topic"], " || ", TAG)
             only = tell_apart(wanted, nothing).only_first
             found = [] if only is None or any(
                 topic == one["topic"] and lets_pass(wanted, kind) for topic, kind in seen) else [only]  # fmt: skip

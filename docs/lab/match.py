@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import Filter, twin_of
-from rmqlab.filter.filter_api import SubscriptionSplitError
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.link import pack, unpack
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionSplitError
 from rmqlab.show.expression_trees import expression_tree
 from rmqlab.show.funnels import tag_checks
 from rmqlab.verbs import sql92

@@ -10,10 +10,10 @@ from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import SUGGEST_TODO, Refused
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.errors import BadInput
-from rmqlab.filter import filter_api
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
 from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import is_readable
 from rmqlab.rules import Rules
 
@@ -91,7 +91,7 @@ def subscription_in_force(
 
 def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: int) -> Subscription:
     try:
-        subscription = filter_api.build(header.topic, header.subscription, header.expression_type, now)
+        subscription = build_subscription(header.topic, header.subscription, header.expression_type, now)
     except BadInput:
         remark = "parse the consumer's subscription failed"
         raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None

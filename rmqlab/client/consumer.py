@@ -13,7 +13,6 @@ from rmqlab.client.client_error import MQClientError, check_consumer_group, sugg
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.client.results import PullStatus
 from rmqlab.events import ClientFiltered, ListenerError
-from rmqlab.filter import filter_api
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
@@ -22,6 +21,7 @@ from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 from rmqlab.protocol.namesrv import MASTER_ID
+from rmqlab.protocol.subscription_data import EmptyExpressionError, SubscriptionSplitError, build_subscription
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ConsumerConfig
@@ -114,8 +114,8 @@ class MQConsumer(ABC):
     ) -> SubscriptionData:
         """Subscribe, stamped with the client's clock (row S-81); raises `MQClientError` if it cannot be read."""
         try:
-            built = filter_api.build(topic, expression, expression_type, self.instance.runtime.now())
-        except (filter_api.SubscriptionSplitError, filter_api.EmptyExpressionError) as error:
+            built = build_subscription(topic, expression, expression_type, self.instance.runtime.now())
+        except (SubscriptionSplitError, EmptyExpressionError) as error:
             raise MQClientError("subscription exception") from error
         self.subscription_inner[topic] = built
         return built

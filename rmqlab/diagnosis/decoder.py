@@ -17,7 +17,7 @@ import msgspec
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
-from rmqlab.filter.filter_api import build
+from rmqlab.protocol.subscription_data import build_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,7 @@ def _is_same(old: str | None, old_type: str | None, new: str | None, new_type: s
     if max(len(old or ""), len(new or "")) > LONGEST_COMPARED:
         return False
     try:
-        apart = tell_apart(build("T", old, old_type), build("T", new, new_type))
+        apart = tell_apart(build_subscription("T", old, old_type), build_subscription("T", new, new_type))
     except (BadInput, CannotTellError):
         return False
     return apart.proven and apart.only_first is None and apart.only_second is None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, Self
 
-from rmqlab.filter import filter_api
 from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SQL92
+from rmqlab.protocol.subscription_data import SQL92, build_subscription
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
@@ -93,8 +92,8 @@ class Filter:
     def of(
         cls, topic: str | None, expression: str | None, expression_type: str | None, rules: Rules = DEFAULT_RULES
     ) -> Self:
-        """The filter of a subscription's text; raises what `filter_api.build` raises."""
-        return cls(filter_api.build(topic, expression, expression_type), rules)
+        """The filter of a subscription's text; raises what `build` raises."""
+        return cls(build_subscription(topic, expression, expression_type), rules)
 
     @classmethod
     def heard(cls, subscription: SubscriptionData) -> Self:

@@ -1,23 +1,29 @@
 """Facts: the events of a run with the time and the source of each, in order; the one stream that all else is read from.
 
 Broker and clients tell theirs through an observer, the run recorder adds those that recordings have. Fates, pictures,
-checks and tables are read from facts, never from the inside of broker or client.
+checks and tables are read from facts, never from the inside of broker or client. Frames are recorded beside them: when
+each left, when it arrives, which request it answers.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict
 
 from rmqlab.events import Event
 from rmqlab.lab.recorded_events import Consumed, Recorded
-from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import ONEWAY, RESPONSE
+from rmqlab.runtime.network import C2S, S2C
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.runtime.network import Connection
 
 BROKER = "broker"
 SCENARIO = "scenario"
@@ -112,3 +118,52 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
             )
         case _:
             return f"{who}: {fact.kind} {', '.join(f'{name} {value}' for name, value in asdict(fact.event).items())}"
+
+
+REQUESTS = {int(code): code.name for code in RequestCode}
+RESPONSES = {int(code): code.name for code in ResponseCode}
+
+
+class FrameRecord(NamedTuple):
+    """A frame: when it left and when it arrives (ms), from whom to whom.
+
+    `request` names the code of the request, or of the one that is answered; `response` the code of an answer.
+    """
+
+    n: int
+    t: float
+    arrives: float
+    source: str
+    target: str
+    request: str | None
+    response: str | None
+    opaque: int
+
+    def in_words(self, began: float) -> str:
+        """Who sends what to whom, and when it is there (ms since `began`)."""
+        what = f"{self.response} to {self.request}" if self.request and self.response else self.response or self.request
+        return f"{self.source} -> {self.target}: {what}, there at {self.arrives - began:g} ms"
+
+
+class FrameLog:
+    """Listens to a network by `see`; `records` are its frames so far, in the order in which they left."""
+
+    def __init__(self) -> None:
+        self.records: list[FrameRecord] = []
+        self._asked: dict[tuple[int, str, int], str] = {}  # what waits for an answer, by connection and way
+
+    def see(self, connection: Connection, direction: str, command: RemotingCommand, sent_us: int, due_us: int) -> None:
+        """Note a frame."""
+        ends = connection.node.name, connection.server.name
+        source, target = ends if direction == C2S else ends[::-1]
+        answer = None
+        if command.flag & RESPONSE:
+            way = S2C if direction == C2S else C2S
+            request = self._asked.pop((connection.number, way, command.opaque), None)
+            answer = RESPONSES.get(command.code, f"code {command.code}")
+        else:
+            request = REQUESTS.get(command.code, f"code {command.code}")
+            if not command.flag & ONEWAY:
+                self._asked[connection.number, direction, command.opaque] = request
+        number, sent, due = len(self.records), sent_us / 1_000, due_us / 1_000
+        self.records.append(FrameRecord(number, sent, due, source, target, request, answer, command.opaque))

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
 from rmqlab.lab.cluster import changed_settings, cluster_of
-from rmqlab.lab.facts import SCENARIO, fact_in_words
-from rmqlab.lab.frame_log import FrameLog, FrameRecord
+from rmqlab.lab.facts import SCENARIO, FrameLog, FrameRecord, fact_in_words
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.recorded_events import GroupViewed

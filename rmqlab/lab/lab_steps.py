@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import PRODUCER
 from rmqlab.lab.scenario_inputs import checked
+from rmqlab.protocol.subscription_data import build_subscription_data
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import needs_function
 from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import replay_schedule
@@ -81,7 +81,7 @@ def harmless(answer: Any) -> str:
             raise CheckFailed(problem=problem, lines=shortest.blame(), picture=picture)
     if not any(one.outcome.consumed for one in found.outcomes):
         raise CheckFailed(problem="Nobody asks for anything, so nothing can be lost.")
-    apart = tell_apart(build("T", a, "TAG"), build("T", b, "TAG"))
+    apart = tell_apart(build_subscription("T", a, "TAG"), build_subscription("T", b, "TAG"))
     proof = " The two let the same messages pass." if apart.same else ""
     return f"{_schedules(found):,} schedules, and none loses a message.{proof}"
 

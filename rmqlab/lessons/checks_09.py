@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.filter.consistency import tell_apart
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.scenario import Start, Stop
 from rmqlab.lessons.answers import needs_function, needs_rules
 from rmqlab.lessons.check import CheckFailed
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def procedure(answer: Any) -> str:
 
 
 def _same(kind: str, text: str) -> bool:
-    return bool(tell_apart(build("T", text, kind), build("T", NEW, "TAG")).same)
+    return bool(tell_apart(build_subscription("T", text, kind), build_subscription("T", NEW, "TAG")).same)
 
 
 def safe_rules(answer: Any) -> str:

@@ -14,11 +14,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from rmqlab.checkout import ROOT, is_checkout
-from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.lessons.answers import in_a_sentence, needs_function
 from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 
 ENDS = "Does every way through it end in return?"

@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.extra.registration import register_extras
-from rmqlab.filter.filter_api import build
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode
@@ -29,6 +28,7 @@ from rmqlab.protocol.heartbeat import (
     MessageModel,
 )
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -114,7 +114,7 @@ class Bench:
     def subscribe(self, channel, group, topics, version=None, client="C", model=MessageModel.CLUSTERING, kind=None):
         """Send the heartbeat of a consumer; `topics` maps topic to expression."""
         version = self.now if version is None else version
-        subscriptions = [build(topic, text, kind, version) for topic, text in topics.items()]
+        subscriptions = [build_subscription(topic, text, kind, version) for topic, text in topics.items()]
         consumer = ConsumerData(
             group_name=group,
             consume_type=ConsumeType.CONSUME_PASSIVELY,

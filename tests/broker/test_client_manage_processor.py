@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.filter.filter_api import build
 from rmqlab.protocol.bodies import CheckClientRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
@@ -16,7 +15,7 @@ from rmqlab.protocol.heartbeat import (
     MessageModel,
     ProducerData,
 )
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
@@ -26,7 +25,7 @@ def consumer(group, **more):
         consume_type=ConsumeType.CONSUME_PASSIVELY,
         message_model=MessageModel.CLUSTERING,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-        subscription_data_set=[build("T", "*", None, 1)],
+        subscription_data_set=[build_subscription("T", "*", None, 1)],
         **more,
     )
 
@@ -107,8 +106,8 @@ def check(bench, subscription):
 
 def test_an_expression_is_checked_by_compiling_it(make_bench):
     bench = make_bench(config={"enable_property_filter": True})
-    assert check(bench, build("T", "a > 1", "SQL92")).code == ResponseCode.SUCCESS
-    refused = check(bench, build("T", "a between 3 and 1", "SQL92"))
+    assert check(bench, build_subscription("T", "a > 1", "SQL92")).code == ResponseCode.SUCCESS
+    refused = check(bench, build_subscription("T", "a between 3 and 1", "SQL92"))
     assert refused.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
     assert refused.remark == (
         "java.lang.RuntimeException: Illegal values of between, left value(3) must less than or equal to right value(1)"
@@ -120,9 +119,9 @@ def test_an_expression_is_checked_by_compiling_it(make_bench):
 
 
 def test_a_broker_without_property_filter_refuses_every_expression_but_tags(bench):
-    refused = check(bench, build("T", "a > 1", "SQL92"))
+    refused = check(bench, build_subscription("T", "a > 1", "SQL92"))
     assert refused.code == ResponseCode.SYSTEM_ERROR
     assert refused.remark == "The broker does not support consumer to filter message by SQL92"
-    assert check(bench, build("T", "||a", "TAG")).code == ResponseCode.SUCCESS
+    assert check(bench, build_subscription("T", "||a", "TAG")).code == ResponseCode.SUCCESS
     assert check(bench, None).code == ResponseCode.SUCCESS
     assert bench.ask(bench.channel(), RequestCode.CHECK_CLIENT_CONFIG).code == ResponseCode.SUCCESS

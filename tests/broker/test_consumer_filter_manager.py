@@ -11,8 +11,8 @@ from rmqlab.broker.config_manager import file_text
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager, decode_filter_data, filter_data_body
 from rmqlab.broker.processor import Timers
 from rmqlab.filter.bloom import BloomFilter
-from rmqlab.filter.filter_api import build
 from rmqlab.protocol.header import FrameError
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.store.config import MessageStoreConfig
 
 DAY_MS = 24 * 3_600_000
@@ -122,8 +122,8 @@ def test_a_group_that_leaves_is_dead_on_every_topic_and_not_forgotten():
 @pytest.mark.row("F-37", "F-44")
 def test_topics_that_vanish_from_the_subscriptions_die():
     made, timers = manager()
-    first, second = (build(topic, "a > 5", "SQL92", 1) for topic in ("T", "U"))
-    made.register("G", [first, second, build("W", "TagA", "TAG", 1)])
+    first, second = (build_subscription(topic, "a > 5", "SQL92", 1) for topic in ("T", "U"))
+    made.register("G", [first, second, build_subscription("W", "TagA", "TAG", 1)])
     timers.now = 2000
     made.register("G", [second])
     timers.now = 3000

@@ -8,8 +8,8 @@ import pytest
 
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.filter.filter_api import build
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 
 PUSH = ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
 PULL = ConsumeType.CONSUME_ACTIVELY, MessageModel.BROADCASTING, ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
@@ -25,7 +25,7 @@ def client(channel, name="A", now=1_000):
 
 
 def sub(topic, tags, version):
-    return build(topic, tags, "TAG", version)
+    return build_subscription(topic, tags, "TAG", version)
 
 
 @pytest.mark.row("S-76")

@@ -10,8 +10,8 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.processor import Broker2Client, BrokerHooks, Timers
-from rmqlab.filter.filter_api import build
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.store.config import MessageStoreConfig
 
 PORTS = count(50_000)
@@ -66,7 +66,9 @@ def test_without_a_list_nothing_happens(event):
 @pytest.mark.row("F-36", "F-37")
 def test_registering_and_unregistering_reach_the_filter_data():
     group = Group()
-    group.listener.handle(ConsumerGroupEvent.REGISTER, "G", subscriptions=[build("T", "a > 5", "SQL92", 1)])
+    group.listener.handle(
+        ConsumerGroupEvent.REGISTER, "G", subscriptions=[build_subscription("T", "a > 5", "SQL92", 1)]
+    )
     assert not group.filters.get("T", "G").is_dead()
     group.timers.now += 5
     group.listener.handle(ConsumerGroupEvent.UNREGISTER, "G")

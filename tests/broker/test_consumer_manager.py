@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.filter.filter_api import build
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
@@ -241,7 +241,7 @@ def test_groups_are_found_by_topic_and_members_by_client_id(bench):
     assert manager.find_channel("G", "A").channel is a
     assert manager.find_channel("G", "B") is None
     assert manager.find_channel("H", "A") is None
-    assert manager.find_subscription_data("G", "T") == build("T", "*", None, bench.now)
+    assert manager.find_subscription_data("G", "T") == build_subscription("T", "*", None, bench.now)
     assert manager.find_subscription_data("H", "T") is None
 
 

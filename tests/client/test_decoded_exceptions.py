@@ -8,8 +8,8 @@ from rmqlab.client.client_error import MQBrokerError, MQClientError
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.diagnosis.decoder import decode
 from rmqlab.errors import BadInput
-from rmqlab.filter import filter_api
 from rmqlab.filter.sql92.compiler import compile_sql92
+from rmqlab.protocol.subscription_data import build_subscription
 
 
 def started(world, *names, **settings):
@@ -36,8 +36,8 @@ RAISED = {
     "exception-group-created-before": two_of_a_process,
     "exception-listener-null": lambda world: world.do(DefaultMQPushConsumer("G", world.instance("A"), None).start()),
     "exception-subscription": lambda world: world.do(world.consumer("A").subscribe("T", "||")),
-    "exception-split-error": lambda _: filter_api.build("T", "||", "TAG"),
-    "exception-expression-null": lambda _: filter_api.build("T", "", "SQL92"),
+    "exception-split-error": lambda _: build_subscription("T", "||", "TAG"),
+    "exception-expression-null": lambda _: build_subscription("T", "", "SQL92"),
     "exception-cannot-be-compared": lambda _: compile_sql92("a > 'x'"),
     "exception-between-order": lambda _: compile_sql92("a BETWEEN 3 AND 1"),
 }

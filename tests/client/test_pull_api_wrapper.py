@@ -7,14 +7,13 @@ import pytest
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.consumer import PullAPIWrapper
 from rmqlab.client.results import PullResult, PullStatus
-from rmqlab.filter import filter_api
 from rmqlab.message.message import Host, MessageExt, MessageQueue
 from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import encode_record
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
 from rmqlab.protocol.namesrv import BrokerData, TopicRouteData
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription, build_subscription_data
 from tests.proof.clients.filter_class import subscribe_class
 
 QUEUE = MessageQueue("T", "broker-a", 1)
@@ -47,7 +46,7 @@ def kept(wrapper, subscription, *tags):
 
 @pytest.mark.row("F-95", "S-82")
 def test_the_second_check_keeps_only_the_own_tags(wrapper, world):
-    own = filter_api.build_subscription_data("G", "T", "tagA", now=77)
+    own = build_subscription_data("G", "T", "tagA", now=77)
     assert kept(wrapper, own, "tagA", "tagB", None, "Tag") == ["tagA"]
     _, kind, fields = world.facts[0]
     assert (kind, fields["who"], fields["tag"], fields["offset"], fields["version"]) == (
@@ -57,15 +56,15 @@ def test_the_second_check_keeps_only_the_own_tags(wrapper, world):
 
 @pytest.mark.row("F-95")
 def test_the_second_check_knows_a_tag_from_one_with_the_same_hash(wrapper):
-    assert kept(wrapper, filter_api.build_subscription_data("G", "T", "Aa"), "Aa", "BB") == ["Aa"]
+    assert kept(wrapper, build_subscription_data("G", "T", "Aa"), "Aa", "BB") == ["Aa"]
 
 
 @pytest.mark.row("F-95")
 @pytest.mark.parametrize("expression", ["*", "SQL92", "class"])
 def test_without_tags_of_its_own_everything_is_kept(wrapper, expression):
-    subscription = filter_api.build_subscription_data("G", "T", "*" if expression == "*" else "tagA")
+    subscription = build_subscription_data("G", "T", "*" if expression == "*" else "tagA")
     if expression == "SQL92":
-        subscription = filter_api.build("T", "TAGS = 'tagA'", "SQL92")
+        subscription = build_subscription("T", "TAGS = 'tagA'", "SQL92")
     subscription.class_filter_mode = expression == "class"
     assert kept(wrapper, subscription, "tagA", "tagB", None) == ["tagA", "tagB", None]
 
@@ -74,7 +73,7 @@ def test_without_tags_of_its_own_everything_is_kept(wrapper, expression):
 @pytest.mark.parametrize("status", [s for s in PullStatus if s is not PullStatus.FOUND])
 def test_only_what_was_found_is_decoded(wrapper, status):
     result = PullResult(status, 9, 3, 11, 0, record("tagA"))
-    subscription = filter_api.build_subscription_data("G", "T", "*")
+    subscription = build_subscription_data("G", "T", "*")
     assert wrapper.process_pull_result(QUEUE, result, subscription).msg_found_list == []
 
 
@@ -83,7 +82,7 @@ def test_fields_the_client_adds(wrapper):
     half = {PROPERTY_TRANSACTION_PREPARED: "TRUE", PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX: "ID"}
     result = found(record("tagA"), record("tagA", 1, **half))
     plain, prepared = wrapper.process_pull_result(
-        QUEUE, result, filter_api.build_subscription_data("G", "T", "tagA")
+        QUEUE, result, build_subscription_data("G", "T", "tagA")
     ).msg_found_list
     assert (plain.properties["MIN_OFFSET"], plain.properties["MAX_OFFSET"]) == ("3", "11")
     assert plain.broker_name == "broker-a"
@@ -101,7 +100,7 @@ def prepare(world, wrapper, queue=QUEUE, expression_type="TAG", sys_flag=3):
 def test_the_suggested_broker_is_remembered_whatever_the_status(world, wrapper, status):
     assert prepare(world, wrapper)[0] == "master:1"
     result = PullResult(status, 9, 3, 11, 1, b"")
-    wrapper.process_pull_result(QUEUE, result, filter_api.build_subscription_data("G", "T", "*"))
+    wrapper.process_pull_result(QUEUE, result, build_subscription_data("G", "T", "*"))
     addr, header = prepare(world, wrapper)
     assert addr == "slave:1"
     assert header.sys_flag == FLAG_SUSPEND  # a slave is not asked to commit

@@ -8,7 +8,6 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.cli import main
-from rmqlab.filter.filter_api import build
 from rmqlab.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,
@@ -16,6 +15,7 @@ from rmqlab.protocol.heartbeat import (
     HeartbeatData,
     MessageModel,
 )
+from rmqlab.protocol.subscription_data import build_subscription
 
 GOLDEN = folder("data") / "golden" / "broker-4.8.0"
 
@@ -57,7 +57,7 @@ def test_heartbeats_one_a_line_the_last_of_each_client_counts(capsys, tmp_path):
     for client, text in (("1@A", "old"), ("1@A", "a||b"), ("1@B", "b||a")):
         data = ConsumerData(
             "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-            [build("T", text, "TAG"), build("%RETRY%G", "*", "TAG")],
+            [build_subscription("T", text, "TAG"), build_subscription("%RETRY%G", "*", "TAG")],
         )  # fmt: skip
         beats.append(HeartbeatData(client, [], [data]).encode().decode())
     file = tmp_path / "beats.jsonl"

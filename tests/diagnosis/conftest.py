@@ -7,12 +7,11 @@ from itertools import cycle
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, PassedEntries, QueueSeen
-from rmqlab.filter.filter_api import build
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.bodies import Connection, ConsumerConnection, ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 
 NOW = 1_700_000_000_000
 STARTED = NOW - 3_600_000
@@ -23,7 +22,7 @@ def subscription(topic, wish, version=STARTED):
     if isinstance(wish, SubscriptionData):
         return replace(wish, topic=topic, sub_version=version)
     kind, _, text = wish.partition(":") if wish.startswith("SQL92:") else ("TAG", "", wish)
-    return build(topic, text, kind, version)
+    return build_subscription(topic, text, kind, version)
 
 
 @dataclass

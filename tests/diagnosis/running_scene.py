@@ -17,12 +17,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from rmqlab.filter.filter_api import build
 from rmqlab.protocol.admin_headers import GetConsumerConnectionListRequestHeader, GetConsumeStatsRequestHeader
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumeStats
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.runtime.sockets import SocketRuntime
 from tests.diagnosis.scene import CPP, GROUPS, HUNG, JAVA_4, JAVA_5, PERIOD_MS, RAW, TAGS, TOPICS
 
@@ -93,7 +93,7 @@ class RawMember:
     def __init__(self, member: Member, group: str, broker: str) -> None:
         now = time.time_ns() // 1_000_000
         wanted = [
-            build(topic, expression, kind, now + member.ahead_ms)
+            build_subscription(topic, expression, kind, now + member.ahead_ms)
             for topic, (kind, expression) in member.subscribe.items()
         ]
         consumer = ConsumerData(

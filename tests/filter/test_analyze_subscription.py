@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
-from rmqlab.filter.filter_api import build
+from rmqlab.protocol.subscription_data import build_subscription
 
 TWO_MINUTES = 120_000
 
 
 def member(*asked, push=True, started=0, version=0):
-    return RunningConsumer(push, started, [build(topic, text, "TAG", version) for topic, text in asked])
+    return RunningConsumer(push, started, [build_subscription(topic, text, "TAG", version) for topic, text in asked])
 
 
 A, B = member(("T", "tagA")), member(("T", "tagB"))

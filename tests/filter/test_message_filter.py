@@ -7,7 +7,6 @@ from typing import NamedTuple
 import pytest
 
 from rmqlab.filter.bloom import BitsArray, BitsError, BloomFilter, BloomFilterData
-from rmqlab.filter.filter_api import build
 from rmqlab.filter.message_filter import (
     ConsumerFilterData,
     ExpressionForRetryMessageFilter,
@@ -17,6 +16,7 @@ from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.filter.sql92.errors import JavaError
 from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.record import encode_record
+from rmqlab.protocol.subscription_data import build_subscription
 
 BLOOM = BloomFilter.create_by_fn(20, 32)
 NOTHING, EVERYTHING = bytes(14), b"\xff" * 14
@@ -53,7 +53,7 @@ def filter_data(text="a > 5", **changes):
 
 
 def sql(data, *, kind=ExpressionMessageFilter, manager=None):
-    return kind(build("T", "a > 5", "SQL92"), data, manager or Manager())
+    return kind(build_subscription("T", "a > 5", "SQL92"), data, manager or Manager())
 
 
 def record_of(properties):
@@ -71,7 +71,7 @@ def test_without_a_subscription_everything_passes():
 @pytest.mark.row("F-01", "F-55", "F-64")
 @pytest.mark.parametrize("kind", ["TAG", "SQL92"])
 def test_in_class_mode_everything_passes(kind):
-    subscription = build("T", "a > 5", kind)
+    subscription = build_subscription("T", "a > 5", kind)
     subscription.class_filter_mode = True
     asked = ExpressionMessageFilter(subscription, filter_data(), Manager())
     assert asked.is_matched_by_consume_queue(1, Unit(NOTHING))
@@ -84,12 +84,14 @@ def test_in_class_mode_everything_passes(kind):
     [("TagA", None, True), ("*", 5, True), ("TagA", 2598919, True), ("TagA", 0, False), (" || ", 0, False)],
 )
 def test_layer_one_by_tag(text, code, passes):
-    assert ExpressionMessageFilter(build("T", text, "TAG")).is_matched_by_consume_queue(code) is passes
+    assert ExpressionMessageFilter(build_subscription("T", text, "TAG")).is_matched_by_consume_queue(code) is passes
 
 
 @pytest.mark.row("F-53", "F-64")
 def test_layer_two_does_not_look_at_tags():
-    assert ExpressionMessageFilter(build("T", "TagA", "TAG")).is_matched_by_commit_log(None, {"TAGS": "other"})
+    assert ExpressionMessageFilter(build_subscription("T", "TagA", "TAG")).is_matched_by_commit_log(
+        None, {"TAGS": "other"}
+    )
 
 
 @pytest.mark.row("F-59")
@@ -186,7 +188,7 @@ class TestRetryTopics:
 
     @staticmethod
     def retry_filter(table):
-        subscription = build("%RETRY%G", "*", "TAG")
+        subscription = build_subscription("%RETRY%G", "*", "TAG")
         return ExpressionForRetryMessageFilter(subscription, None, Manager(table))
 
     @pytest.mark.row("F-66")
@@ -211,13 +213,13 @@ class TestRetryTopics:
     @pytest.mark.row("F-66")
     @pytest.mark.parametrize(("text", "kind", "passes"), [("TagA", "TAG", True), ("a > 5", "SQL92", False)])
     def test_an_ordinary_topic_is_filtered_as_ever(self, text, kind, passes):
-        asked = ExpressionForRetryMessageFilter(build("T", text, kind), filter_data(), Manager())
+        asked = ExpressionForRetryMessageFilter(build_subscription("T", text, kind), filter_data(), Manager())
         assert asked.is_matched_by_commit_log(None, {"a": "1"}) is passes
         assert asked.is_matched_by_commit_log(record_of({"a": "1"})) is passes
 
     @pytest.mark.row("F-66")
     def test_class_mode_and_no_subscription_pass(self):
-        subscription = build("%RETRY%G", "*", "TAG")
+        subscription = build_subscription("%RETRY%G", "*", "TAG")
         subscription.class_filter_mode = True
         for given in (None, subscription):
             assert ExpressionForRetryMessageFilter(given, None, Manager()).is_matched_by_commit_log(None, None)

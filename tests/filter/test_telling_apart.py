@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmqlab.filter.consistency import Apart, CannotTellError, lets_pass, tell_apart
-from rmqlab.filter.filter_api import build
+from rmqlab.protocol.subscription_data import build_subscription
 
 ODD_VALUES = (
     None,
@@ -31,11 +31,11 @@ ODD_VALUES = (
 
 
 def tag(text):
-    return build("T", text, "TAG")
+    return build_subscription("T", text, "TAG")
 
 
 def sql(text):
-    return build("T", text, "SQL92")
+    return build_subscription("T", text, "SQL92")
 
 
 @pytest.mark.row("S-07", "S-10")

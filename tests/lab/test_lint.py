@@ -9,13 +9,13 @@ import pytest
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import twin_of
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run import recorded_events
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import fate, lint, shares
 from rmqlab.search.lint.members import LintGroup, LintMember, group_of, read_groups
@@ -128,8 +128,8 @@ def test_in_a_broadcasting_group_each_member_loses_for_itself():
 
 def test_settings_that_differ_and_refused_conditions_are_noted():
     members = [
-        LintMember("A", {"T": build("T", "a >", "SQL92")}, {"messageModel": "CLUSTERING"}),
-        LintMember("B", {"T": build("T", "a", "TAG")}, {"messageModel": "BROADCASTING"}),
+        LintMember("A", {"T": build_subscription("T", "a >", "SQL92")}, {"messageModel": "CLUSTERING"}),
+        LintMember("B", {"T": build_subscription("T", "a", "TAG")}, {"messageModel": "BROADCASTING"}),
     ]
     found = lint(LintGroup("G", {one.client: one for one in members}))
     assert found.verdict is LintVerdict.INCONSISTENT
@@ -165,7 +165,7 @@ def test_arguments_that_say_nothing_are_refused(texts, problem):
 def test_the_highest_version_has_the_slot_whoever_was_heard_last():
     one = LintGroup("G")
     for client, text, version in (("A", "a", 9), ("B", "b", 5)):
-        one.hear(LintMember(client, {"T": build("T", text, "TAG", version)}))
+        one.hear(LintMember(client, {"T": build_subscription("T", text, "TAG", version)}))
     assert {witness.losses[0].holder for witness in lint(one).topics[0].witnesses} == {"A"}
 
 
@@ -220,7 +220,7 @@ def test_the_real_broker_did_what_is_predicted():
         first_sent = next(event["t"] for event in mine if event["ev"] == "sent")
         views = [event["view"]["subs"] for event in mine if event["ev"] == "broker" and event["t"] <= first_sent]
         kind, _, text = views[-1][topic].rpartition("@")[0].partition(":")
-        slot = build(topic, text, kind)
+        slot = build_subscription(topic, text, kind)
         part = shares(one.members, queues)
         owners = [client for client in part for _ in range(int(part[client] * queues))]
         predicted = set()

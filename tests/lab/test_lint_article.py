@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.filter.filter_api import build
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import LintGroup, LintMember
 
@@ -14,7 +14,7 @@ def compared(**members):
     group = LintGroup("G")
     for client, table in members.items():
         texts = {topic: (text, "TAG") if isinstance(text, str) else text for topic, text in table.items()}
-        group.hear(LintMember(client, {topic: build(topic, *text) for topic, text in texts.items()}))
+        group.hear(LintMember(client, {topic: build_subscription(topic, *text) for topic, text in texts.items()}))
     return lint(group)
 
 

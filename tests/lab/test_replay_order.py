@@ -9,7 +9,6 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import Tolerated
@@ -32,6 +31,7 @@ from rmqlab.protocol.consumer_headers import (
 from rmqlab.protocol.header import CommandHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rmqlab.protocol.subscription_data import build_subscription
 
 EPOCH = 1_700_000_000_000
 SETTINGS = "brokerName=broker-a\nbrokerIP1=127.0.0.1\nlistenPort=10911\nautoCreateTopicEnable=true\n"
@@ -80,7 +80,7 @@ class Tape:
             consume_type=ConsumeType.CONSUME_PASSIVELY,
             message_model=MessageModel.CLUSTERING,
             consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-            subscription_data_set=[build(topic, tags, None, version) for topic in topics],
+            subscription_data_set=[build_subscription(topic, tags, None, version) for topic in topics],
         )
         request = self.ask(t, conn, 34, None, HeartbeatData(client_id=client, consumer_data_set=[consumer]).encode())
         if answered is not None:

@@ -7,9 +7,9 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
-from rmqlab.filter.filter_api import build
 from rmqlab.lessons.check import CheckFailed, judge
 from rmqlab.lessons.checks_11 import HELD_MS, PLANNED, SEARCHED, _account, _ids, _lost, split_group
+from rmqlab.protocol.subscription_data import build_subscription
 from tests.proof.recorded_store import RecordedStore
 
 BOTH = "tagA || tagB"
@@ -69,7 +69,7 @@ def test_only_the_same_repairs():
             began = min(event["t"] for event in result.run.events if event["ev"] == "subscribed")
             sent = {event["body"]: event["t"] for event in result.run.events if event["ev"] == "sent"}
             late = [one for one in result.fates() if one.lost and sent[one.body] > began + HELD_MS]
-            same = tell_apart(build("order", a, "TAG"), build("order", b, "TAG")).same
+            same = tell_apart(build_subscription("order", a, "TAG"), build_subscription("order", b, "TAG")).same
             equal_here = {a, b} <= {"*", BOTH, "tagB||tagA"}  # no other tag is sent
             assert same <= equal_here
             assert (not late) == equal_here

@@ -9,10 +9,10 @@ from itertools import pairwise
 import pytest
 
 from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.cluster import settings_beside
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES
 from tests.lab.recorded_races import SETS as RACES
 from tests.lab.recorded_races import recorded_races
@@ -198,7 +198,9 @@ def test_the_tool(shown):
     assert "Same subscription in the same group of consumer" in shown["tool"]
     assert "A had run for 78 s" in shown["tool"]
     members = {
-        f"192.0.2.2@{who}": RunningConsumer(push=True, started=0, subscriptions=[build("T", f"tag{who}", "TAG", 0)])
+        f"192.0.2.2@{who}": RunningConsumer(
+            push=True, started=0, subscriptions=[build_subscription("T", f"tag{who}", "TAG", 0)]
+        )
         for who in "AB"
     }
     found = [analyze_subscription(members, ms) for ms in (0, 60_000, 78_000, 120_000, 120_001, 600_000)]

@@ -15,7 +15,6 @@ from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
 from rmqlab.filter.filter import Filter
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_TAGS, properties_to_string
 from rmqlab.message.record import decode_records
@@ -24,7 +23,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
-from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData
+from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.show.funnels import STAGES, Stage
 from rmqlab.store.config import MessageStoreConfig
@@ -199,7 +198,7 @@ class FilterBench:
         """Send the heartbeat of a group's one member. Without a ``version`` it is higher than all before."""
         version = max(self.now, self._last_version + 1) if version is None else version
         self._last_version = max(version, self._last_version)
-        subscription = build(self.topic, expression, kind, version)
+        subscription = build_subscription(self.topic, expression, kind, version)
         known = self._groups.get(group)
         self._groups[group] = _Group(subscription, known.channel if known else self._channel())
         self.beat(group)

@@ -17,12 +17,12 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.filter.filter_api import build
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
@@ -268,7 +268,7 @@ def beat(t, conn, client, expression, version):
         consumer_data_set=[
             ConsumerData(
                 "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING,
-                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET, [build("T", expression, "TAG", version)],
+                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET, [build_subscription("T", expression, "TAG", version)],
             )
         ],
     )  # fmt: skip

@@ -25,11 +25,11 @@ from rmqlab.filter.consistency import (
     tell_apart,
 )
 from rmqlab.filter.filter import Filter, compile_expression, twin_of
-from rmqlab.filter.filter_api import build
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.message.message import MessageQueue
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.findings import ExampleLoss, GroupLint, Loss, Properties, TopicLint, Wish, WishDifference
 from rmqlab.search.lint.members import SETTINGS
 
@@ -85,7 +85,11 @@ def _apart(first: Wish, second: Wish) -> Apart | None:
 def _any_message(wish: Wish) -> list[Properties]:
     """A message that somebody asks for, for the loss where others do not subscribe the topic."""
     try:
-        found = None if wish.data is None else tell_apart(wish.data, build(wish.data.topic, " || ", "TAG")).only_first
+        found = (
+            None
+            if wish.data is None
+            else tell_apart(wish.data, build_subscription(wish.data.topic, " || ", "TAG")).only_first
+        )
     except CannotTellError:
         found = None
     return [] if found is None else [found]

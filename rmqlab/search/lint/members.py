@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_lines, read_text
-from rmqlab.filter.filter_api import SubscriptionSplitError, build
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
@@ -25,7 +24,7 @@ from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.protocol.subscription_data import TAG, SubscriptionData
+from rmqlab.protocol.subscription_data import TAG, SubscriptionData, SubscriptionSplitError, build_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,7 +122,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
         mine = asked.setdefault(client, {})
         if topic in mine:
             raise BadInput(f"{text!r}: {client} has a subscription of {topic} already; a client has one a topic")
-        mine[topic] = build(topic, expression, kind)
+        mine[topic] = build_subscription(topic, expression, kind)
     group = LintGroup(name)
     for client, subscriptions in asked.items():
         group.hear(LintMember(client, subscriptions))
@@ -198,7 +197,7 @@ def _member(value: Any, where: str) -> LintMember:
             case _:
                 right = '{"type": "SQL92", "expr": "a > 3"}'
                 raise BadInput(f"{where}: subscribe.{topic} is {wanted!r}; it is a tag expression, or {right}")
-        subscriptions[topic] = build(topic, expression, kind, version)
+        subscriptions[topic] = build_subscription(topic, expression, kind, version)
     return LintMember(value["client"], subscriptions, {name: str(value[name]) for name in SETTINGS if name in value})
 
 
@@ -233,7 +232,7 @@ def as_meant(sent: SubscriptionData) -> SubscriptionData:
     if sent.class_filter_mode or not sent.is_tag:
         return replace(sent, tags_set=set(), code_set=set())
     try:
-        return build(sent.topic, sent.sub_string, sent.expression_type, sent.sub_version)
+        return build_subscription(sent.topic, sent.sub_string, sent.expression_type, sent.sub_version)
     except SubscriptionSplitError:  # nothing but separators: no tag is named
         return replace(sent, tags_set=set(), code_set=set())
 
@@ -247,7 +246,10 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
             case Start(who=who):
                 name = step.group if alone else f"{step.group}_{scenario.id}"
                 group = mine.setdefault(name, LintGroup(name, queues=dict(scenario.topics)))
-                asked = {topic: build(topic, one.expr, one.type, step.at) for topic, one in step.subscribe.items()}
+                asked = {
+                    topic: build_subscription(topic, one.expr, one.type, step.at)
+                    for topic, one in step.subscribe.items()
+                }
                 told = (
                     models[step.mode],
                     "CONSUME_PASSIVELY" if step.kind == "push" else "CONSUME_ACTIVELY",
@@ -255,7 +257,7 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
                 )
                 group.hear(LintMember(who, asked, dict(zip(SETTINGS, told, strict=True))))
             case Subscribe(who=who, topic=topic):
-                again = build(topic, step.expr, step.type, step.at)
+                again = build_subscription(topic, step.expr, step.type, step.at)
                 for group in mine.values():
                     member = group.heard.get(who)
                     if member is not None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rmqlab.errors import BadInput
-from rmqlab.filter import filter_api
 from rmqlab.filter.consistency import condition, lets_pass, tell_apart
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.doctor import looks_like_sql92
@@ -15,7 +14,15 @@ from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionData
+from rmqlab.protocol.subscription_data import (
+    SEPARATOR,
+    SQL92,
+    SUB_ALL,
+    TAG,
+    SubscriptionData,
+    build_subscription,
+    split_tags,
+)
 
 TOPIC = "T"
 _PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
@@ -52,7 +59,7 @@ def parse_subscription(text: str, what: str) -> Subscription:
 
 def data_of(one: Subscription) -> SubscriptionData:
     """What a client makes of a subscription."""
-    return filter_api.build(TOPIC, one.expr, one.type)
+    return build_subscription(TOPIC, one.expr, one.type)
 
 
 def text_of(one: Subscription) -> str:
@@ -113,8 +120,8 @@ def _union(old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Map
     if MessageKind.OLD not in kinds:
         return new
     if first.is_tag and second.is_tag:
-        names = dict.fromkeys([*filter_api.split_tags(old.expr), *filter_api.split_tags(new.expr)])
-        return Subscription(type=TAG, expr=filter_api.SEPARATOR.join(names))
+        names = dict.fromkeys([*split_tags(old.expr), *split_tags(new.expr)])
+        return Subscription(type=TAG, expr=SEPARATOR.join(names))
     texts = [_as_condition(one) for one in (old, new)]
     union = Subscription(type=SQL92, expr=" OR ".join(f"({text})" for text in texts))
     try:
@@ -128,5 +135,5 @@ def _union(old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Map
 def _as_condition(one: Subscription) -> str:
     if not data_of(one).is_tag:
         return one.expr
-    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(filter_api.split_tags(one.expr)))
+    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr)))
     return f"{PROPERTY_TAGS} IN ({tags})"

@@ -15,8 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.errors import BadInput
-from rmqlab.filter import filter_api
-from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription
 from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def wants(expression: str, kind: str = TAG, *, tags: str = "tags", properties: P
     """Tell for each message of a frame whether a consumer with this subscription gets it, as `rmqlab.spark.wants`."""
     if kind == SQL92:
         return _sql92(expression, properties)
-    data = filter_api.build("", expression, kind)
+    data = build_subscription("", expression, kind)
     if not data.is_tag:
         raise BadInput(f"type {kind!r} is neither {TAG} nor {SQL92}")
     if data.tags_set:

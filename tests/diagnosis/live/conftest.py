@@ -13,13 +13,13 @@ import rmqlab
 from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
-from rmqlab.filter.filter_api import build
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.runtime.sockets import SocketRuntime
 
 
@@ -53,8 +53,8 @@ class Member:
         assert answer.code == ResponseCode.SUCCESS
 
     def _subscriptions(self, group, subscriptions):
-        every = [build(topic, text, self.expression_type, 1) for topic, text in subscriptions.items()]
-        return [*every, build(f"%RETRY%{group}", "*", "TAG", 1)]
+        every = [build_subscription(topic, text, self.expression_type, 1) for topic, text in subscriptions.items()]
+        return [*every, build_subscription(f"%RETRY%{group}", "*", "TAG", 1)]
 
     def _answer(self, addr, request):
         if request.code != RequestCode.GET_CONSUMER_RUNNING_INFO or self.answers is None:

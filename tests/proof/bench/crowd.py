@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rmqlab.errors import BadInput
-from rmqlab.filter import filter_api
 from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.runtime.scheduler import US_PER_MS
 from tests.proof.virtual_clock import run_until_ms
 
@@ -148,7 +148,7 @@ class Crowd:
 
 
 def _consumer(group: str, stamp: int) -> ConsumerData:
-    subscriptions = [filter_api.build(topic, "*", None, stamp) for topic in (TOPIC, retry_topic(group))]
+    subscriptions = [build_subscription(topic, "*", None, stamp) for topic in (TOPIC, retry_topic(group))]
     return ConsumerData(
         group, ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
         subscriptions,

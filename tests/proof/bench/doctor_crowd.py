@@ -10,7 +10,6 @@ import asyncio
 import sys
 from typing import Final
 
-from rmqlab.filter.filter_api import build
 from rmqlab.message.message import MessageQueue
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
@@ -18,6 +17,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.system import epoch_ms
 
@@ -33,7 +33,7 @@ class CrowdMember:
 
     def __init__(self, broker: str, groups: int, number: int, members: int) -> None:
         self._broker = broker
-        self._subscription = build(TOPIC, "tagA", None, epoch_ms())
+        self._subscription = build_subscription(TOPIC, "tagA", None, epoch_ms())
         self._held = [MessageQueue(TOPIC, "broker-a", queue) for queue in range(number, QUEUES, members)]
         consumers = [
             ConsumerData(

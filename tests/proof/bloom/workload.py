@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
-from rmqlab.filter.filter_api import build
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import properties_to_string
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -21,7 +20,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
-from rmqlab.protocol.subscription_data import SQL92
+from rmqlab.protocol.subscription_data import SQL92, build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -211,7 +210,7 @@ class BloomBroker:
         return [record for record in found if record is not None]
 
     def _subscribe(self, group: str, text: str, channel: _Channel) -> None:
-        subscription = build(TOPIC, text, SQL92, EPOCH_MS)
+        subscription = build_subscription(TOPIC, text, SQL92, EPOCH_MS)
         self.subscriptions[group], self._channels[group] = subscription, channel
         consumer = ConsumerData(
             group_name=group,

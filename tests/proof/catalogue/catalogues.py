@@ -50,7 +50,7 @@ MODULES = (
     "filter/sql92/errors.py", "filter/sql92/parser.py", "filter/sql92/tokens.py",
     "lab/articles/experiments.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py",
     "lab/cluster.py",
-    "lab/evidence.py", "lab/facts.py", "lab/fault_steps.py", "lab/frame_log.py", "lab/lab.py", "lab/lab_steps.py",
+    "lab/evidence.py", "lab/facts.py", "lab/fault_steps.py", "lab/lab.py", "lab/lab_steps.py",
     "lab/link.py",
     "lab/ownership.py", "lab/quiescence.py", "lab/recorded/store.py", "lab/replay/replay.py", "lab/results.py",
     "lab/run.py", "lab/run_view.py", "lab/scenario.py", "lab/scenario_errors.py", "lab/scenario_inputs.py",

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.processor import Timers
-from rmqlab.filter.filter_api import build_subscription_data
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription_data
 from rmqlab.rules import tags_code
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue_ext import CqExtUnit

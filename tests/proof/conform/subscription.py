@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.filter.filter_api import EmptyExpressionError, SubscriptionSplitError, build, build_subscription_data
+from rmqlab.protocol.subscription_data import (
+    EmptyExpressionError,
+    SubscriptionSplitError,
+    build_subscription,
+    build_subscription_data,
+)
 from tests.proof.conform.vectors import BadVector, Kind, take
 
 if TYPE_CHECKING:
@@ -21,7 +26,7 @@ def _run(vector: Vector) -> dict[str, object]:
             case "buildSubscriptionData":
                 data = build_subscription_data(take(vector, "group", str | None), topic, text)
             case "build":
-                data = build(topic, text, take(vector, "type", str | None))
+                data = build_subscription(topic, text, take(vector, "type", str | None))
             case _:
                 raise BadVector("call", f"must be build or buildSubscriptionData, not {call!r}")
     except (EmptyExpressionError, SubscriptionSplitError) as error:

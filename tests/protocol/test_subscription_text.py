@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.filter.filter import both_steps
-from rmqlab.filter.filter_api import (
-    EmptyExpressionError,
-    SubscriptionSplitError,
-    build,
-    build_subscription_data,
-)
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import Message
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.subscription_data import (
+    EmptyExpressionError,
+    SubscriptionData,
+    SubscriptionSplitError,
+    build_subscription,
+    build_subscription_data,
+)
 
 THREE_TAGS = ("TagA", "TagB", "TagC")
 
@@ -69,7 +69,7 @@ def test_the_code_set_is_computed_when_the_subscription_is_built(tags):
 @pytest.mark.row("F-39")
 @pytest.mark.parametrize(("kind", "stored"), [(None, "TAG"), ("TAG", "TAG"), ("", ""), ("SQL92", "SQL92"), ("x", "x")])
 def test_only_a_null_type_and_tag_are_split_into_tags(kind, stored):
-    data = build("T", "a || b", kind)
+    data = build_subscription("T", "a || b", kind)
     assert data.expression_type == stored
     assert data.tags_set == ({"a", "b"} if stored == "TAG" else set())
 
@@ -77,16 +77,16 @@ def test_only_a_null_type_and_tag_are_split_into_tags(kind, stored):
 @pytest.mark.parametrize("text", [None, ""])
 def test_another_type_needs_an_expression(text):
     with pytest.raises(EmptyExpressionError, match=r"^Expression can't be null! SQL92$"):
-        build("T", text, "SQL92")
+        build_subscription("T", text, "SQL92")
 
 
 @pytest.mark.row("F-02", "F-03", "F-04", "F-05")
 @pytest.mark.parametrize(
     ("subscription", "received"),
     [
-        (build("T", "TagA || TagC", "TAG"), 40),
-        (build("T", "TagA||TagB||TagC", "TAG"), 60),
-        (build("T", "*", "TAG"), 60),
+        (build_subscription("T", "TagA || TagC", "TAG"), 40),
+        (build_subscription("T", "TagA||TagB||TagC", "TAG"), 60),
+        (build_subscription("T", "*", "TAG"), 60),
     ],
 )
 def test_sixty_messages_by_tag(subscription, received):
@@ -106,6 +106,6 @@ def test_subscriptions_compare_as_in_java():
     assert one != "T@a"
     assert SubscriptionData("T", "\uffff") > SubscriptionData("T", "\U0001f600")
     assert SubscriptionData(None, None) < SubscriptionData("o", None)
-    copied = build("T", "a", "TAG")
+    copied = build_subscription("T", "a", "TAG")
     copied.copy().tags_set.add("b")
     assert copied.tags_set == {"a"}
