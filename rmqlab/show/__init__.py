@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rmqlab.show.clock_lanes import clock_lane as clock_lane
     from rmqlab.show.clock_lanes import frame_flow as frame_flow
     from rmqlab.show.expression_trees import expression_tree as expression_tree
-    from rmqlab.show.expression_trees import truth_table as truth_table
     from rmqlab.show.figure import stacked as stacked
     from rmqlab.show.funnels import funnel as funnel
     from rmqlab.show.funnels import tag_checks as tag_checks
@@ -31,7 +30,7 @@ _FORMS_OF = {
     "bits": ("bit_array", "queue_entry"),
     "charts": ("bars", "heat_map"),
     "clock_lanes": ("clock_lane", "frame_flow"),
-    "expression_trees": ("expression_tree", "truth_table"),
+    "expression_trees": ("expression_tree",),
     "figure": ("stacked",),
     "funnels": ("funnel", "tag_checks"),
     "line_charts": ("lines",),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.show.canvas import Canvas, painted, text_width
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, WHITE, ink
+from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
 from rmqlab.show.tables import Table, as_rows, number_text
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def heat_map(
 ) -> Picture:
     """A cell for each pair of `x` (to the right) and `y` (downwards); the more `value`, the darker.
 
-    `colour` gives another ground for a value, `text` other letters. A pair without a row stays empty.
+    `colour` gives another ground for a value, `text` other letters. A pair without a row stays empty. Values can be
+    what conditions come to as well, "true", "false", "null" and "error": each has a mark and a colour.
 
     >>> cells = [{"queues": 4, "gap": 0, "lost": 6}, {"queues": 8, "gap": 0, "lost": 4}]
     >>> heat_map(cells, x="queues", y="gap", value="lost", title="Lost of eight").alt
@@ -116,11 +117,14 @@ def heat_map(
     if len(at) != len(found):
         raise BadInput(f"heat_map: {len(found)} rows for {len(at)} cells of {x} and {y}; give one row a cell")
     across, down = column_values(found, x), column_values(found, y)
-    least, most = min(at.values()), max(at.values())
+    numbers = [row[value] for row in found]
+    least, most = min(numbers), max(numbers)
 
-    def ground(number: float) -> str:
+    def ground(number: Any) -> str:
         if colour is not None:
             return colour(number)
+        if number in VERDICTS:
+            return VERDICTS[number][1]
         return RAMP[round((number - least) / ((most - least) or 1) * (len(RAMP) - 1))]
 
     left = MARGIN + max(text_width(f"{y} {number_text(one)}") for one in down) + 0.15
@@ -139,18 +143,26 @@ def heat_map(
                 if (over, under) not in at:
                     continue
                 number = at[over, under]
-                shown = number_text(number) if text is None else text(number)
+                shown = _cell_text(number) if text is None else text(number)
                 face = ground(number)
                 with canvas.saying(f"{x} {number_text(over)}, {y} {number_text(under)}: {shown}"):
                     canvas.block(left + column * cell, mid - CELL_HEIGHT / 2, cell, CELL_HEIGHT, face, edge=WHITE)
                     canvas.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
 
     svg = painted(WIDTH, top + len(down) * CELL_HEIGHT + FOOT, draw)
-    ends = [pick(found, key=lambda row: row[value]) for pick in (min, max)]
-    low, high = (f"{number_text(r[value])} ({x} {number_text(r[x])}, {y} {number_text(r[y])})" for r in ends)
+    said = [f"{number_text(row[value])} ({x} {number_text(row[x])}, {y} {number_text(row[y])})" for row in found]
+    if isinstance(least, str):
+        alt = f"{title}: {', '.join(said)}."
+    else:
+        low, high = (said[numbers.index(end)] for end in (least, most))
+        alt = f"{title}: from {low} to {high}."
     table_rows = [[under, *(at.get((over, under)) for over in across)] for under in down]
     table = Table(f"{title}: {value}", [y, *(f"{x} {number_text(over)}" for over in across)], table_rows)
-    return Picture(svg, title=title, alt=f"{title}: from {low} to {high}.", table=table)
+    return Picture(svg, title=title, alt=alt, table=table)
+
+
+def _cell_text(value: Any) -> str:
+    return f"{VERDICTS[value][0]} {value}" if value in VERDICTS else number_text(value)
 
 
 def checked(rows: object, *columns: str) -> list[Row]:

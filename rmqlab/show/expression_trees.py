@@ -1,4 +1,4 @@
-"""SQL92 in pictures: the tree of an expression with what every part came to for one message, and truth tables.
+"""SQL92 as a picture: the tree of an expression with what every part came to for one message.
 
 True, false, null and error have a mark and a colour each. A refused expression is a picture too: where reading stopped,
 and what was probably meant. The tree of boxes grows from left to right, and others draw theirs with it.
@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
 from rmqlab.show.canvas import MIN_TEXT, Canvas, cut, painted, text_width
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLACK, GREEN, GREY, PALE, PURPLE, SKY, VERMILLION, WHITE, ink
-from rmqlab.show.tables import Table, as_rows
+from rmqlab.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
+from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 # Inches.
 TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
-CELL, MIN_CELL = 0.34, 1.0  # of a truth table
 PAD, LEVEL, LINE, ROOM = 0.18, 0.3, 0.2, 0.1  # of a tree
 LETTER = 0.09  # of the expression's own line, at most
 CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
@@ -32,7 +30,6 @@ WIDEST = 34  # letters in a box
 LONGEST = 110  # letters in one line
 NOT_ASKED = "not asked"
 HOLD = "\N{NO-BREAK SPACE}"  # blanks at the start of an SVG text are lost
-KINDS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
 
 
 def expression_tree(answer: Sql92) -> Picture:
@@ -70,8 +67,8 @@ def expression_tree(answer: Sql92) -> Picture:
 def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
     if answer.value is None:
         return "", WHITE
-    kind = root.kind if root.kind in KINDS else "false"
-    mark, colour = KINDS[kind]
+    kind = root.kind if root.kind in VERDICTS else "false"
+    mark, colour = VERDICTS[kind]
     does = "returns" if answer.matches else "drops"
     return f"{mark} {root.came_to if kind == 'error' else kind}: the broker {does} the message", colour
 
@@ -81,8 +78,8 @@ def _branch(part: ExpressionPart) -> Branch:
     children = [_branch(one) for one in part.parts]
     if part.kind == NOT_ASKED:
         return Branch(title, (NOT_ASKED,), WHITE, faint=True, children=children)
-    if part.kind in KINDS:
-        mark, colour = KINDS[part.kind]
+    if part.kind in VERDICTS:
+        mark, colour = VERDICTS[part.kind]
         return Branch(title, (f"{mark} {told}",), colour, children=children)
     is_literal = not part.kind or part.name.startswith(told)
     return Branch(title, () if is_literal else (f"= {told}",), PALE, children=children)
@@ -140,56 +137,6 @@ def _shown(properties: Mapping[str, str]) -> str:
 
 def _cut(text: str) -> str:
     return cut(text.replace("\n", " "), WIDEST)
-
-
-def truth_table(rows: object, *, title: str = "Truth table", side: str | None = None) -> Picture:
-    """A row for each of `rows`; cells that are "true", "false", "null" or "error" are coloured, the others are text.
-
-    True, False and None count as such words. `side` names a column that heads its row.
-
-    >>> truth_table([{"left": "true", "left AND null": "null"}]).alt
-    'Truth table: left true, left AND null null.'
-
-    Raises:
-        BadInput: there are no rows.
-    """
-    found = as_rows(rows)
-    if not found:
-        raise BadInput("truth_table: no rows")
-    columns = list(found[0])
-    cells = [[_word(row[name]) for name in columns] for row in found]
-    widths = [
-        max(MIN_CELL, *(text_width(text) + 0.45 for text in (str(name), *(row[at] for row in cells))))
-        for at, name in enumerate(columns)
-    ]
-    lefts = [MARGIN + sum(widths[:at]) for at in range(len(columns))]
-
-    def draw(canvas: Canvas) -> None:
-        canvas.heading(title)
-        for at, name in enumerate(columns):
-            canvas.text(lefts[at] + widths[at] / 2, 1.5 * CELL, str(name), colour=GREY, monospace=True)
-        for number, row in enumerate(cells):
-            y = CELL * (2 + number)
-            for at, word in enumerate(row):
-                middle = lefts[at] + widths[at] / 2
-                if word not in KINDS or columns[at] == side:
-                    canvas.text(middle, y + CELL / 2, word, bold=columns[at] == side)
-                    continue
-                mark, colour = KINDS[word]
-                with canvas.saying(f"{columns[at]}: {word}"):
-                    canvas.block(lefts[at], y, widths[at], CELL, colour, edge=WHITE, edge_width=1.5)
-                    canvas.text(middle, y + CELL / 2, f"{mark} {word}", colour=ink(colour))
-
-    svg = painted(max(WIDTH, sum(widths) + 2 * MARGIN), CELL * (2 + len(cells)) + 0.1, draw)
-    lines = ("; ".join(", ".join(f"{name} {word}" for name, word in zip(columns, row, strict=True)) for row in cells),)
-    table = Table(title, list(map(str, columns)), cells)
-    return Picture(svg, title=title, alt=f"{title}: {lines[0]}.", table=table)
-
-
-def _word(value: Any) -> str:
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(slots=True)

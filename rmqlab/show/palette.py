@@ -24,6 +24,8 @@ WHITE, GREY, PALE = "#FFFFFF", "#6E6E6E", "#F2F2F2"
 
 # Tags in order of appearance. Green, vermillion and purple are left to the fates.
 TAG_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
+# What a condition comes to: its mark and colour.
+VERDICTS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
 
 
 class FateStyle(NamedTuple):

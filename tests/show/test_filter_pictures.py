@@ -171,14 +171,12 @@ def test_truth_tables_have_three_values_and_errors():
     assert [value(text), value(text, a="50", b="1"), value(text, a="101", b="1")] == ["true", "false", "true"]
 
 
-def test_a_truth_table_colours_its_words():
-    picture = rmqlab.show.truth_table(
-        [{"left": "true", "NOT": False, "AND null": None, "says": "x"}], side="left", title="One"
-    )
-    assert cells(picture) == [("true", "false", "null", "x")]
-    assert {"true", "✗ false", "? null", "x"} <= set(words(picture))
-    with pytest.raises(BadInput, match="no rows"):
-        rmqlab.show.truth_table([])
+def test_a_map_of_verdicts_colours_its_words():
+    rows = [{"left": "true", "right": "NOT", "is": "false"}, {"left": "true", "right": "AND null", "is": "null"}]
+    picture = rmqlab.show.heat_map(rows, x="right", y="left", value="is", title="One")
+    assert cells(picture) == [("true", "false", "null")]
+    assert {"✗ false", "? null", "left true"} <= set(words(picture))
+    assert picture.alt == "One: false (right NOT, left true), null (right AND null, left true)."
 
 
 # ---- entries and tags
