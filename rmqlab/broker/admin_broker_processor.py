@@ -14,7 +14,7 @@ from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import NOT_SET, Broker2Client, require, success, system_error, with_header
 from rmqlab.broker.topic_config_manager import TopicConfigManager
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import (
     LockBatchRequestBody,
@@ -34,7 +34,6 @@ from rmqlab.protocol.consumer_headers import (
     SearchOffsetRequestHeader,
 )
 from rmqlab.protocol.header import WithOffset
-from rmqlab.protocol.serializable import message_queue_order
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.message_store import MessageStore
 

@@ -12,7 +12,7 @@ from rmqlab.broker.pull_check import PullParts, check_permissions, subscription_
 from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHoldService
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
-from rmqlab.message.message import Host, MessageExtBrokerInner, MessageQueue
+from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_DELAY_TIME_LEVEL,
     PROPERTY_KEYS,
@@ -20,7 +20,7 @@ from rmqlab.message.properties import (
     in_hash_map_order,
     properties_to_string,
 )
-from rmqlab.message.topics import OFFSET_MOVED_EVENT
+from rmqlab.message.topics import OFFSET_MOVED_EVENT, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.processor import Handler
     from rmqlab.events import Stage
     from rmqlab.protocol.channel import Channel
-    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.heartbeat import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
     from rmqlab.store.queue_reader import GetMessageResult
 

@@ -13,7 +13,7 @@ from rmqlab.rules import DEFAULT_RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
     from rmqlab.rules import Rules
 
     Queues = Sequence[MessageQueue] | None

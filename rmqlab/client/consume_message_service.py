@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from rmqlab.client.listener import MessageListener
     from rmqlab.client.process_queue import ProcessQueue
     from rmqlab.client.rebalance_impl import RebalanceImpl
-    from rmqlab.message.message import MessageExt, MessageQueue
+    from rmqlab.message.message import MessageExt
+    from rmqlab.message.topics import MessageQueue
 
 TRY_AGAIN_LATER = 5_000
 FIRST_DELAY_LEVEL = 3

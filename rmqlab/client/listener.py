@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from rmqlab.message.message import MessageExt, MessageQueue
+from rmqlab.message.message import MessageExt
+from rmqlab.message.topics import MessageQueue
 
 ALL_ACKNOWLEDGED = 0x7FFFFFFF
 

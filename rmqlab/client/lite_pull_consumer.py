@@ -17,10 +17,10 @@ from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.process_queue import ProcessQueue
 from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
 from rmqlab.client.results import PullStatus
-from rmqlab.message.message import MessageExt, MessageQueue
+from rmqlab.message.message import MessageExt
+from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
-from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError, check_not_system_topic, check_topic
 from rmqlab.client.results import DEFAULT_REGION, PullResult, PullStatus, SendResult, SendStatus
-from rmqlab.message.message import MessageQueue
 from rmqlab.message.properties import PROPERTY_MESSAGE_TYPE, PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol import consumer_headers as consumer
 from rmqlab.protocol import producer_headers as producer
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.client.topic_routes import TopicRoutes
     from rmqlab.message.message import Message, MessageExt
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.heartbeat import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
 ADMIN_TIMEOUT = 6_000

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError
 from rmqlab.events import OffsetPersist
+from rmqlab.message.topics import message_queue_order
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
-from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
 
 OFFSET_TIMEOUT = 5_000
 NO_OFFSET = -1

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.client.executor import Lock
-from rmqlab.message.message import MessageExt, MessageQueue
+from rmqlab.message.message import MessageExt
+from rmqlab.message.topics import MessageQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.results import SendResult
-    from rmqlab.message.message import Message, MessageQueue
+    from rmqlab.message.message import Message
+    from rmqlab.message.topics import MessageQueue
 
     Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.client.results import PullResult
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.heartbeat import SubscriptionData
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 PULL_TIME_DELAY_WHEN_SUSPEND = 1_000

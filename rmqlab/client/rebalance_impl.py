@@ -15,16 +15,15 @@ from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
 from rmqlab.message.java import hash_map_order, utf16_key
-from rmqlab.message.topics import is_retry_topic
+from rmqlab.message.topics import is_retry_topic, message_queue_order
 from rmqlab.protocol.heartbeat import MessageModel
-from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.client_config import PushConsumerConfig
     from rmqlab.client.consumer import MQConsumer
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
 
 LOCK_TIMEOUT = 1_000
 UNLOCK_DELAY_TIME = 20_000

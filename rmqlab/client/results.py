@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rmqlab.message.message import MessageExt, MessageQueue
+from rmqlab.message.message import MessageExt
+from rmqlab.message.topics import MessageQueue
 
 DEFAULT_REGION = "DefaultRegion"
 

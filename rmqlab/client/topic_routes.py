@@ -14,7 +14,7 @@ from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientE
 from rmqlab.client.executor import Lock
 from rmqlab.client.mq_client_api import MQClientAPI
 from rmqlab.message.java import hash_map_order
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.results import SendResult
     from rmqlab.message.message import Message
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
     from rmqlab.protocol.namesrv import TopicRouteData
-    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.diagnosis.look import MemberSeen
-    from rmqlab.message.message import MessageQueue
-    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.message.topics import MessageQueue
+    from rmqlab.protocol.heartbeat import SubscriptionData
     from rmqlab.search.lint.findings import GroupLint
 
 PROPERTIES = ("messageModel", "PROP_CONSUME_TYPE", "consumeFromWhere")  # as 307 names lint's SETTINGS

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumerRunningInfo, TopicOffset
-from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.heartbeat import SubscriptionData
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 

@@ -20,7 +20,7 @@ import msgspec
 from rmqlab.diagnosis.look import Look
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, read_text
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from rmqlab.diagnosis.read_client import ServerGone, is_about_access, why
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message import topics as names
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol import admin_headers as headers
 from rmqlab.protocol import bodies
 from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc

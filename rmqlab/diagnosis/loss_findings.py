@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import same_text, text_key, unique
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.members import as_meant
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.finding import Finding
     from rmqlab.diagnosis.group_case import GroupCase
     from rmqlab.diagnosis.look import PassedEntries
-    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.heartbeat import SubscriptionData
 
 BY_BROKER: Final = "dropped by the broker"
 BY_OWNER: Final = "dropped by the owner"

@@ -14,15 +14,15 @@ from rmqlab.protocol.admin_headers import QueryConsumeQueueRequestHeader, ViewMe
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import GetMinOffsetRequestHeader
 from rmqlab.protocol.header import FrameError, WithOffset
+from rmqlab.protocol.heartbeat import SubscriptionData
 from rmqlab.protocol.serializable import from_json
-from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import is_matched_by_consume_queue
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from rmqlab.diagnosis.look import GroupSeen, QueueSeen
     from rmqlab.diagnosis.read_client import ReadClient
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
 
 _FAILURES = (MQBrokerError, RemotingError, FrameError, msgspec.MsgspecError)
 

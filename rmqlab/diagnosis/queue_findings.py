@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rmqlab.diagnosis.finding import Finding
     from rmqlab.diagnosis.group_case import GroupCase
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
 
 PULL_IDLE_MS = 120_000
 """A member gives a queue back that it has not pulled for so long: `ProcessQueue.PULL_MAX_IDLE_TIME`."""

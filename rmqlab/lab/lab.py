@@ -16,11 +16,10 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
 from rmqlab.lab.cluster import changed_settings, cluster_of
 from rmqlab.lab.facts import SCENARIO, FrameLog, FrameRecord, fact_in_words
-from rmqlab.lab.lab_steps import LabSteps
+from rmqlab.lab.lab_steps import LabSteps, checked
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.recorded_events import GroupViewed
 from rmqlab.lab.results import LabResult, Records
-from rmqlab.lab.scenario_inputs import checked
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
 

@@ -13,9 +13,8 @@ from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.run import Run
-from rmqlab.lab.scenario import PRODUCER
-from rmqlab.lab.scenario_inputs import checked
-from rmqlab.protocol.subscription_data import build_subscription_data
+from rmqlab.lab.scenario import PRODUCER, Scenario, convert_scenario, refusal_of
+from rmqlab.protocol.heartbeat import build_subscription_data
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from rmqlab.lab.records import MessageRecord
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
+
+_WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
 
 
 class LabSteps(LabTables):
@@ -203,6 +204,18 @@ class LabSteps(LabTables):
                     raise BadInput(f"{kind} {who}: {error}: {message}")
                 case StepFailed(error=error, message=message) if kind != "send":
                     raise BadInput(f"{kind} {PRODUCER}: {error}: {message}")
+
+
+def checked(fields: dict[str, Any]) -> Scenario:
+    """A scenario from the dicts of its JSON form; the error of a bad call names the argument, not a place in a file."""
+    try:
+        scenario = convert_scenario(fields, "lab")
+    except BadInput as error:
+        raise BadInput(_WHERE.sub("", str(error))) from None
+    refusal = refusal_of(scenario)
+    if refusal is not None:
+        raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
+    return scenario
 
 
 def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:

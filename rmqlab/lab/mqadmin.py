@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
-from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from rmqlab.client.lite_pull_consumer import NOT_SET, DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.message.java import utf16_key
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import MessageModel

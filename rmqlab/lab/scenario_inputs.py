@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,26 +10,12 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.files import lines_of, read_text
 from rmqlab.lab.cluster import ClusterConfig, cluster_of, settings_beside
-from rmqlab.lab.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario, refusal_of
+from rmqlab.lab.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-_WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
-
-
-def checked(fields: dict[str, Any]) -> Scenario:
-    """A scenario from the dicts of its JSON form; the error of a bad call names the argument, not a place in a file."""
-    try:
-        scenario = convert_scenario(fields, "lab")
-    except BadInput as error:
-        raise BadInput(_WHERE.sub("", str(error))) from None
-    refusal = refusal_of(scenario)
-    if refusal is not None:
-        raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
-    return scenario
 
 
 def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenario]:

@@ -49,7 +49,8 @@ from rmqlab.lab.scenario import (
 )
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import to_utf8
-from rmqlab.message.message import Message, MessageQueue, UserPropertyError
+from rmqlab.message.message import Message, UserPropertyError
+from rmqlab.message.topics import MessageQueue
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:

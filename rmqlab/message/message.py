@@ -114,18 +114,6 @@ def _ip(address: bytes) -> str:
 NO_HOST = Host("0.0.0.0", 0)  # noqa: S104 - nothing is bound to it; it stands for "not known yet"
 
 
-class MessageQueue(NamedTuple):
-    """One queue of a topic on one broker. The order is that of Java's `compareTo`: topic, broker name, number."""
-
-    topic: str
-    broker_name: str
-    queue_id: int
-
-    def __str__(self) -> str:
-        """Return the queue as Java prints it."""
-        return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
-
-
 @dataclass(slots=True)
 class Message:
     """What a producer sends: a topic, a body (bytes), a flag that RocketMQ does not read, and text properties."""

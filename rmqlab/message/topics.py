@@ -1,10 +1,15 @@
-"""Topic names with a meaning of their own, and the checks of names and messages (`TopicValidator`, `MixAll`)."""
+"""Topics and their queues: names with a meaning, checks of names, the order of queues (`TopicValidator`, `MixAll`)."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.message.java import is_blank, utf16_length
+from rmqlab.message.java import hash_set_order, is_blank, string_hash, to_int32, utf16_length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RETRY_GROUP_TOPIC_PREFIX = "%RETRY%"
 DLQ_GROUP_TOPIC_PREFIX = "%DLQ%"
@@ -108,3 +113,31 @@ def validate_not_system_topic(topic: str) -> str | None:
 def validate_send_topic(topic: str) -> str | None:
     """Return the remark with which a broker forbids sending to `topic` (code NO_PERMISSION), or None."""
     return f"Sending message to topic[{topic}] is forbidden." if topic in NOT_ALLOWED_SEND_TOPICS else None
+
+
+class MessageQueue(NamedTuple):
+    """One queue of a topic on one broker. The order is that of Java's `compareTo`: topic, broker name, number."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        """Return the queue as Java prints it."""
+        return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
+
+
+def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
+    """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
+    return list(_queue_order(tuple(queues), capacity))
+
+
+@lru_cache(maxsize=1024)
+def _queue_order(queues: tuple[MessageQueue, ...], capacity: int) -> tuple[MessageQueue, ...]:
+    return tuple(hash_set_order(queues, _message_queue_hash, capacity))
+
+
+@lru_cache(maxsize=65536)
+def _message_queue_hash(queue: MessageQueue) -> int:
+    broker = 31 + string_hash(queue.broker_name)
+    return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic))

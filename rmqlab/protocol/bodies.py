@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.header import NULL
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
 from rmqlab.protocol.serializable import RemotingSerializable
-from rmqlab.protocol.subscription_data import SubscriptionData
 
 
 class GetConsumerListByGroupResponseBody(RemotingSerializable):

@@ -7,19 +7,13 @@ import types
 import typing
 from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
-from rmqlab.message.java import camel_case, hash_map_order, hash_set_order, string_hash, to_int32
+from rmqlab.message.java import camel_case, hash_map_order, hash_set_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rmqlab.message.message import MessageQueue
 
 T = TypeVar("T")
 Read = Callable[[Any], Any]
@@ -79,22 +73,6 @@ def to_json(value: Any) -> object:
 
 def _key(key: Any) -> Any:
     return tuple(to_json(key).items()) if isinstance(key, tuple) else key  # type: ignore[attr-defined]
-
-
-def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
-    """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
-    return list(_queue_order(tuple(queues), capacity))
-
-
-@lru_cache(maxsize=1024)
-def _queue_order(queues: tuple[MessageQueue, ...], capacity: int) -> tuple[MessageQueue, ...]:
-    return tuple(hash_set_order(queues, _message_queue_hash, capacity))
-
-
-@lru_cache(maxsize=65536)
-def _message_queue_hash(queue: MessageQueue) -> int:
-    broker = 31 + string_hash(queue.broker_name)
-    return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic))
 
 
 def _set_order(items: set[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_headers import (
     DeleteTopicRequestHeader,

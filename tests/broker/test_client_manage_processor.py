@@ -14,8 +14,9 @@ from rmqlab.protocol.heartbeat import (
     HeartbeatData,
     MessageModel,
     ProducerData,
+    SubscriptionData,
+    build_subscription,
 )
-from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 

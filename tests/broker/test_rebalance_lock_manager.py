@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 

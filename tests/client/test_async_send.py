@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.runtime import RemotingError
 from tests.proof.clients.async_send import send_async

@@ -5,8 +5,9 @@ import pytest
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.extra.running_info import ClientAnswers
-from rmqlab.message.message import Host, Message, MessageExt, MessageQueue
+from rmqlab.message.message import Host, Message, MessageExt
 from rmqlab.message.record import encode_record
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode

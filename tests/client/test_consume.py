@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import MessageModel
 from tests.proof.clients.batch_send import send_batch

@@ -4,8 +4,7 @@ import pytest
 
 from rmqlab.client.executor import Lock, ScheduledExecutor
 from rmqlab.message.java import hash_map_order
-from rmqlab.message.message import MessageQueue
-from rmqlab.protocol.serializable import message_queue_order
+from rmqlab.message.topics import MessageQueue, message_queue_order
 
 
 @pytest.fixture

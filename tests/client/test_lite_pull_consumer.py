@@ -5,7 +5,8 @@ import pytest
 from rmqlab.client.client_config import LitePullConsumerConfig
 from rmqlab.client.client_error import IllegalStateError, MQClientError
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeType
 

@@ -6,7 +6,7 @@ from rmqlab.client.client_config import ClientConfig, ServiceState
 from rmqlab.client.client_error import IllegalStateError, MQClientError
 from rmqlab.client.executor import ThreadPool
 from rmqlab.client.producer import DefaultMQProducer
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeType, HeartbeatData
 from rmqlab.protocol.namesrv import BrokerData, QueueData, TopicRouteData

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 
 A, B = MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1)

@@ -7,8 +7,8 @@ import pytest
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import ClientErrorCode, MQBrokerError, MQClientError
 from rmqlab.client.results import SendStatus
-from rmqlab.message.message import Message, MessageQueue
-from rmqlab.message.topics import VALID_NAME_PATTERN
+from rmqlab.message.message import Message
+from rmqlab.message.topics import VALID_NAME_PATTERN, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageResponseHeader

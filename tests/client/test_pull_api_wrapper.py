@@ -7,13 +7,14 @@ import pytest
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.consumer import PullAPIWrapper
 from rmqlab.client.results import PullResult, PullStatus
-from rmqlab.message.message import Host, MessageExt, MessageQueue
+from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import encode_record
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
+from rmqlab.protocol.heartbeat import SubscriptionData, build_subscription, build_subscription_data
 from rmqlab.protocol.namesrv import BrokerData, TopicRouteData
-from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription, build_subscription_data
 from tests.proof.clients.filter_class import subscribe_class
 
 QUEUE = MessageQueue("T", "broker-a", 1)

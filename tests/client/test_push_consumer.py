@@ -6,7 +6,8 @@ from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageResponseHeader

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragelyByCircle
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.runtime.schedule import SeededChooser, Timing

@@ -14,8 +14,8 @@ from rmqlab.protocol.heartbeat import (
     ConsumeType,
     HeartbeatData,
     MessageModel,
+    build_subscription,
 )
-from rmqlab.protocol.subscription_data import build_subscription
 
 GOLDEN = folder("data") / "golden" / "broker-4.8.0"
 

@@ -6,7 +6,7 @@ import json
 
 from rmqlab.diagnosis.look import Cost, MessageSeen, Unanswered
 from rmqlab.diagnosis.look_json import look_from_json, look_to_json
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from tests.diagnosis.conftest import M, look, passed
 from tests.diagnosis.recorded_looks import text_of, without_traces
 

@@ -9,7 +9,7 @@ import pytest
 from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
 from rmqlab.diagnosis.look import QueueSeen
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 from tests.diagnosis.conftest import NOW, M, finding, kinds, look, passed
 

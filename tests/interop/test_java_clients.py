@@ -10,7 +10,8 @@ import pytest
 import rmqlab
 from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from tests.proof.clients.batch_send import send_batch
 from tests.proof.clients.socket_clients import SocketClients

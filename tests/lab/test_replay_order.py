@@ -12,8 +12,9 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import Tolerated
-from rmqlab.message.message import Host, MessageExt, MessageQueue
+from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.record import body_crc, encode_record
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.bodies import (
     GetConsumerListByGroupResponseBody,
@@ -29,9 +30,15 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageResponseHeader,
 )
 from rmqlab.protocol.header import CommandHeader
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.heartbeat import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    build_subscription,
+)
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
-from rmqlab.protocol.subscription_data import build_subscription
 
 EPOCH = 1_700_000_000_000
 SETTINGS = "brokerName=broker-a\nbrokerIP1=127.0.0.1\nlistenPort=10911\nautoCreateTopicEnable=true\n"

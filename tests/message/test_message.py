@@ -5,15 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.message.java import NumberFormatError
-from rmqlab.message.message import (
-    Host,
-    HostError,
-    Message,
-    MessageExt,
-    MessageQueue,
-    UserPropertyError,
-)
+from rmqlab.message.message import Host, HostError, Message, MessageExt, UserPropertyError
 from rmqlab.message.properties import SYSTEM_PROPERTIES
+from rmqlab.message.topics import MessageQueue
 from rmqlab.rules import tags_code
 
 # the two lines that ConsumerForTagB printed (experiment E1), and what differs between them

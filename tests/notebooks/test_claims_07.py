@@ -11,7 +11,7 @@ import rmqlab
 from rmqlab.broker.admin_broker_processor import RebalanceLockManager
 from rmqlab.client import allocate as strategies
 from rmqlab.lessons.checks_07 import FAIR, FAIR_FROM, GROUPS, IDS, MIN_MOVES, QUEUES, story
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 from rmqlab.rules import RULES
 from tests.proof.conform import strategies as more_strategies

@@ -4,15 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol import fastjson, serializable
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.heartbeat import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    SubscriptionData,
+)
 from rmqlab.protocol.namesrv import BrokerData, QueueData, TopicRouteData
-from rmqlab.protocol.serializable import message_queue_order
-from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import (
     DataVersion,
     RegisterBrokerBody,

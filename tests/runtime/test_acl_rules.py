@@ -10,7 +10,8 @@ import yaml
 import rmqlab
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.errors import BadInput
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.acl import AclClientRPCHook
 from rmqlab.runtime.configuration_files import read_rules
 from tests.proof.clients.socket_clients import SocketClients

@@ -10,7 +10,8 @@ import pytest
 from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.results import SendStatus
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.runtime.serve_config import Endpoint

@@ -18,7 +18,8 @@ from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.errors import BadInput
 from rmqlab.lab.replay.replay import replay
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.heartbeat import ConsumeFromWhere

@@ -18,7 +18,8 @@ from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.accounts import tap_account
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.message.message import Message, MessageQueue
+from rmqlab.message.message import Message
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig

@@ -138,7 +138,7 @@ def free_port():
 
 CLIENT = """
 import json, sys
-from rmqlab.protocol.subscription_data import build_subscription_data
+from rmqlab.protocol.heartbeat import build_subscription_data
 from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare

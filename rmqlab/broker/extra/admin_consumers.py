@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import CALL_TIMEOUT_MS, success, system_error, with_header
 from rmqlab.message.java import hash_map_order, is_blank
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.admin_headers import (
     GetConsumerConnectionListRequestHeader,
     GetConsumerRunningInfoRequestHeader,
@@ -27,7 +27,6 @@ from rmqlab.protocol.bodies import (
 )
 from rmqlab.protocol.codes import V3_1_8_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.serializable import message_queue_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
 
 if TYPE_CHECKING:

@@ -13,13 +13,19 @@ import rmqlab
 from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
-from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.protocol.heartbeat import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    build_subscription,
+)
 from rmqlab.runtime.sockets import SocketRuntime
 
 

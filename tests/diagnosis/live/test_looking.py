@@ -10,7 +10,7 @@ import rmqlab
 from rmqlab.diagnosis.read_client import _running_info
 from rmqlab.errors import BadInput
 from rmqlab.message.java import string_hash
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from tests.diagnosis.live.conftest import commit_at, look_at
 
 TAG_A, TAG_B = string_hash("tagA"), string_hash("tagB")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rmqlab.client.producer import DefaultMQProducer
     from rmqlab.client.results import SendResult
     from rmqlab.client.topic_routes import TopicPublishInfo
-    from rmqlab.message.message import Message, MessageQueue
+    from rmqlab.message.message import Message
+    from rmqlab.message.topics import MessageQueue
     from tests.proof.clients.picked_send import MessageQueueSelector
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rmqlab.client.producer import DefaultMQProducer
     from rmqlab.client.results import SendResult
     from rmqlab.client.topic_routes import TopicPublishInfo
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
 
 
 class UnsupportedBatch(BadInput, ValueError):

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rmqlab.client.producer import DefaultMQProducer
     from rmqlab.client.results import SendResult
     from rmqlab.client.topic_routes import TopicPublishInfo
-    from rmqlab.message.message import Message, MessageQueue
+    from rmqlab.message.message import Message
+    from rmqlab.message.topics import MessageQueue
 
     MessageQueueSelector = Callable[[Sequence[MessageQueue], Message, object], MessageQueue | None]
 

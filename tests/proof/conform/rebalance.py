@@ -10,7 +10,7 @@ from rmqlab.client.allocate import (
     AllocateMessageQueueAveragelyByCircle,
     AllocateMessageQueueConsistentHash,
 )
-from rmqlab.message.message import MessageQueue
+from rmqlab.message.topics import MessageQueue
 from tests.proof.conform.strategies import (
     AllocateMachineRoomNearby,
     AllocateMessageQueueByConfig,

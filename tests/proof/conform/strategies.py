@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from rmqlab.client.allocate import AllocateMessageQueueStrategy, ClientIds, Queues
-    from rmqlab.message.message import MessageQueue
+    from rmqlab.message.topics import MessageQueue
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.protocol.subscription_data import (
+from rmqlab.protocol.heartbeat import (
     EmptyExpressionError,
     SubscriptionSplitError,
     build_subscription,
