@@ -7,7 +7,7 @@ import json
 import os
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from rmqlab.errors import BadInput
 
@@ -18,27 +18,36 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 20  # bytes looked at together
 
 
-def read_text(path: Path, wanted: str) -> str:
-    """Return the text of a UTF-8 file; one whose name ends in .gz is unpacked.
+@contextmanager
+def opened(path: Path, wanted: str) -> Iterator[IO[bytes]]:
+    """A file to read, unpacked if its name ends in .gz or it begins as gzip does.
 
-    A file that is not there, cannot be read or is no text raises `BadInput`; `wanted` says what would be right.
+    A file that is not there or cannot be read raises `BadInput`; `wanted` says what would be right.
     """
-    problem: str
-    cause: Exception
     try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+        with path.open("rb") as raw:
+            if path.suffix == ".gz" or raw.peek(2)[:2] == b"\x1f\x8b":
+                with gzip.open(raw) as stream:
+                    yield cast("IO[bytes]", stream)
+            else:
+                yield raw
     except FileNotFoundError as error:
-        problem, cause = "there is no such file", error
+        raise BadInput(f"{path}: there is no such file; give {wanted}") from error
     except gzip.BadGzipFile as error:
-        problem, cause = "its name ends in .gz, and it is not packed so", error
+        raise BadInput(f"{path}: its name ends in .gz, and it is not packed so; give {wanted}") from error
     except (EOFError, zlib.error) as error:
-        problem, cause = f"cannot be unpacked ({error})", error
+        raise BadInput(f"{path}: cannot be unpacked to its end ({error}); give {wanted}") from error
     except OSError as error:
-        problem, cause = f"cannot be read ({error.strerror})", error
+        raise BadInput(f"{path}: cannot be read ({error.strerror or error}); give {wanted}") from error
+
+
+def read_text(path: Path, wanted: str) -> str:
+    """Return the text of a UTF-8 file, unpacked if need be; errors are those of `opened`."""
+    try:
+        with opened(path, wanted) as stream:
+            return stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem, cause = f"this is no UTF-8 text (byte {error.start})", error
-    raise BadInput(f"{path}: {problem}; give {wanted}") from cause
+        raise BadInput(f"{path}: this is no UTF-8 text (byte {error.start}); give {wanted}") from error
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import textwrap
-import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -16,6 +13,7 @@ import msgspec
 from rmqlab.diagnosis.decoder import EFFECTS, SURE, Effect, Entry, coded, decode, entries, template
 from rmqlab.diagnosis.finding import counted
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.files import opened
 from rmqlab.language import ENGLISH, language, translate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
@@ -155,7 +153,7 @@ def explain(what: int | str | Path) -> Explained:
     """
     text = str(what).strip()
     if isinstance(what, Path) or (not isinstance(what, int) and text and "\n" not in text and _is_file(text)):
-        with _opened(Path(text)) as stream:
+        with opened(Path(text), "a log, plain or .gz") as stream:
             return explain_lines(_lines(stream), text)
     if not text:
         raise BadInput(
@@ -226,28 +224,7 @@ def _near(line: str) -> tuple[str, ...]:
     return tuple(text for text in best if shares[text] >= NEAR)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """A log to read, unpacked when it begins as gzip does; what cannot be read is a `BadInput` that says why."""
-    try:
-        with path.open("rb") as raw:
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            if packed:
-                with gzip.open(raw) as stream:
-                    yield stream
-            else:
-                yield raw
-    except FileNotFoundError as error:
-        raise BadInput(f"{path}: there is no such file; give a log, plain or .gz") from error
-    except (EOFError, zlib.error) as error:
-        raise BadInput(
-            f"{path}: cannot be unpacked to its end ({error}); give a whole .gz file, or unpack it first"
-        ) from error
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror or error}); give a log, plain or .gz") from error
-
-
-def _lines(stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
+def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Yield the lines of a stream, of each at most so much as is looked at."""
     while line := stream.readline(LONGEST):
         rest = line

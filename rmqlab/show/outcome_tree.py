@@ -1,4 +1,4 @@
-"""The tree of outcomes: which choices move the odds, and the shares at its end beside what real brokers did."""
+"""The tree of outcomes: which choices move the odds, and the shares at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YEL
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rmqlab.search.explorer.choice_graph import Decision
     from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
@@ -33,11 +33,8 @@ _ASKS = {
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)")
 
 
-def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:
-    """Each outcome's share, however it is counted, and below it the tree of choices, when the space was exhausted.
-
-    ``beside``: other counts, by their names, a share (0..1) for each outcome in the order of ``explored.outcomes``.
-    """
+def outcome_tree(explored: Exploration) -> Picture:
+    """Each outcome's share, however it is counted, and below it the tree of choices, when the space was exhausted."""
     shown = explored.outcomes[:MAX_SHOWN]
     texts = [found.words for found in shown]
     winners = _winners(explored)
@@ -51,7 +48,6 @@ def outcome_tree(explored: Exploration, beside: Mapping[str, Sequence[float]] | 
     if explored.sampled:
         name = f"{explored.sampled} runs with times as on a network"
         counts[name] = [found.sampled / explored.sampled for found in shown]
-    counts |= {name: list(shares) for name, shares in (beside or {}).items()}
     block = ROW * (len(counts) + 1) + GAP
     total = max(width, NAME + BAR + NUMBER) + 2 * MARGIN
     top = MARGIN + GAP + block * len(shown)

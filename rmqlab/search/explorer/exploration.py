@@ -15,7 +15,7 @@ from rmqlab.search.explorer.explanation import blame
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from rmqlab.runtime.schedule import Schedule
     from rmqlab.show.figure import Picture
@@ -155,14 +155,11 @@ class Exploration:
         """What the verb prints."""
         return "\n".join(exploration_lines(self))
 
-    def tree(self, beside: Mapping[str, Sequence[float]] | None = None) -> Picture:
-        """The outcomes with their shares, and below them which choices move the odds, if the search came to its end.
-
-        `beside`: other counts by name, a share (0 to 1) for each of `outcomes`.
-        """
+    def tree(self) -> Picture:
+        """The outcomes with their shares, and below them which choices move the odds, if the search came to its end."""
         from rmqlab.show.outcome_tree import outcome_tree
 
-        return outcome_tree(self, beside)
+        return outcome_tree(self)
 
     @property
     def not_shortened(self) -> int:

@@ -40,7 +40,7 @@ OF_CHECKOUT = (
 # The modules whose texts a lesson or a verb shows, besides all of lessons/ and show/; of the rest of a verb, its help
 # for one, only what it refuses is translated.
 MODULES = (
-    "auditing.py", "checkout.py", "errors.py", "extras.py", "language.py", "verbs.py",
+    "auditing.py", "checkout.py", "errors.py", "extras.py", "files.py", "language.py", "verbs.py",
     "diagnosis/broker_findings.py", "diagnosis/decoder.py", "diagnosis/diagnosis.py", "diagnosis/doctor.py",
     "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py", "diagnosis/look.py",
     "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
