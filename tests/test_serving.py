@@ -138,7 +138,11 @@ def started(*arguments):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_verb(tmp_path, number):
     conf = tmp_path / "broker.conf"
-    conf.write_text("brokerName=broker-x\n# a comment\nbrokerClusterName = C\\\n  1\nlistenPrt=1\n", encoding="utf-8")
+    conf.write_text(
+        "brokerName=broker-x\n# a comment\nbrokerClusterName = C\\\n  1\nlistenPrt=1\n"
+        "useTLS=true\nhighSpeedMode=false\nserverChannelMaxIdleTimeSeconds=60\ntransientStorePoolEnable=true\n",
+        encoding="utf-8",
+    )
     ready = tmp_path / "ready.json"
     process = started(
         "-c", str(conf), "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0", "--json", str(ready)
@@ -163,6 +167,7 @@ def test_the_verb(tmp_path, number):
     assert (process.returncode, out) == (0, "")
     assert err == (
         "rmqlab serve: no setting of a 4.8.0 broker is called listenPrt; it has no effect; did you mean listenPort?\n"
+        "rmqlab serve: kept and shown to who asks, without effect here: useTLS, transientStorePoolEnable\n"
     )
 
 

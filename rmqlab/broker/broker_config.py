@@ -55,7 +55,7 @@ INERT = {
     "haTransferBatchSize": "32768", "haSlaveFallbehindMax": "268435456", "warmMapedFileEnable": "false",
     "debugLockEnable": "false", "duplicationEnable": "false", "osPageCacheBusyTimeOutMills": "1000",
     "transientStorePoolSize": "5", "fastFailIfNoBufferInStorePool": "false", "enableDLegerCommitLog": "false",
-    "isEnableBatchPush": "false",
+    "isEnableBatchPush": "false", "transientStorePoolEnable": "false", "commitIntervalCommitLog": "200",
 }  # fmt: skip
 INERT |= OF_MACHINE
 # The same, for those that are null unless told.
@@ -129,6 +129,15 @@ class BrokerConfig(Settings):
     def inert_properties(self) -> dict[str, str]:
         """Return the settings that have no effect here under their 4.8.0 names."""
         return INERT | self.inert
+
+    def set_without_effect(self) -> list[str]:
+        """Return what was set to another value than 4.8.0's own and has no effect here.
+
+        >>> config = BrokerConfig.from_properties({"useTLS": "true", "highSpeedMode": "false", "brokerName": "b"})
+        >>> config.set_without_effect()
+        ['useTLS']
+        """
+        return [name for name, value in self.inert.items() if INERT.get(name) != value]
 
     @property
     def broker_addr(self) -> str:

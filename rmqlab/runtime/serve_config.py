@@ -16,6 +16,7 @@ from rmqlab.runtime.system import LOOPBACK
 from rmqlab.store.config import MessageStoreConfig
 
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
+IDLE_SETTING = "serverChannelMaxIdleTimeSeconds"  # the one setting of Netty that has an effect here
 
 
 @dataclass(slots=True)
@@ -97,7 +98,7 @@ class ServeConfig:
             Endpoint(port=broker.listen_port if "listenPort" in properties else BROKER_PORT),
             Endpoint(port=NAMESRV_PORT),
             advertise="brokerIP1" in properties,
-            idle_seconds=_idle_seconds(properties.get("serverChannelMaxIdleTimeSeconds"), where),
+            idle_seconds=_idle_seconds(properties.get(IDLE_SETTING), where),
             unknown=unknown_keys(properties),
         )
         config.others = {name: properties[name] for name in config.unknown}
@@ -147,5 +148,5 @@ def _idle_seconds(text: str | None, where: str) -> int:
     if text is None:
         return IDLE_SECONDS
     if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1 << 31):
-        raise BadInput(f"{where}: serverChannelMaxIdleTimeSeconds must be a number of seconds above 0, not {text!r}")
+        raise BadInput(f"{where}: {IDLE_SETTING} must be a number of seconds above 0, not {text!r}")
     return int(text)

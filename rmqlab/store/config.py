@@ -126,7 +126,6 @@ class MessageStoreConfig(Settings):
     mapped_file_size_consume_queue_ext: int = 48 * 1024 * 1024
     bit_map_length_consume_queue_ext: int = 64
     flush_interval_commit_log: int = 500
-    commit_interval_commit_log: int = 200
     flush_interval_consume_queue: int = 1000
     clean_resource_interval: int = 10_000
     delete_when: str = "04"
@@ -156,7 +155,6 @@ class MessageStoreConfig(Settings):
     offset_check_in_slave: bool = False
     disk_fall_recorded: bool = True
     default_query_max_num: int = 32
-    transient_store_pool_enable: bool = False
     async_dispatch: bool = field(default=False, metadata={"name": None})
 
     @property
