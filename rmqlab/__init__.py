@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.explained import explain as explain
     from rmqlab.lab.lab import Lab as Lab
     from rmqlab.lessons.check import check as check
-    from rmqlab.lessons.guess import guess as guess
     from rmqlab.lessons.mutants import broken as broken
+    from rmqlab.lessons.progress import guess as guess
     from rmqlab.lessons.progress import progress as progress
     from rmqlab.lessons.quiz import quiz as quiz
     from rmqlab.rules import RULES as RULES
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants", "check": "lessons.check",
-    "doctor": "diagnosis.doctor", "explain": "diagnosis.explained", "explore": "verbs", "guess": "lessons.guess",
+    "doctor": "diagnosis.doctor", "explain": "diagnosis.explained", "explore": "verbs", "guess": "lessons.progress",
     "lint": "verbs", "plan": "verbs", "progress": "lessons.progress", "quiz": "lessons.quiz", "read_store": "spark",
     "replay": "verbs", "reproduce": "verbs", "serve": "serving", "show": "show", "simulate": "verbs", "spark": "spark",
     "sql92": "verbs", "tags": "verbs",

@@ -30,7 +30,7 @@ DOCUMENTED = (
     "rmqlab.lab.lab_steps",
     "rmqlab.lab.results",
     "rmqlab.lessons.check",
-    "rmqlab.lessons.guess",
+    "rmqlab.lessons.progress",
     "rmqlab.lessons.mutants",
     "rmqlab.lessons.quiz",
     "rmqlab.verbs",

@@ -26,20 +26,13 @@ if TYPE_CHECKING:
     from rmqlab.show.widgets import controls as controls
     from rmqlab.show.widgets import live as live
 
-_FORMS_OF = {
-    "bits": ("bit_array", "queue_entry"),
-    "charts": ("bars", "heat_map"),
-    "clock_lanes": ("clock_lane", "frame_flow"),
-    "expression_trees": ("expression_tree",),
-    "figure": ("stacked",),
-    "funnels": ("funnel", "tag_checks"),
-    "line_charts": ("lines",),
-    "ribbons": ("allotment_grid",),
-    "tables": ("table",),
-    "widgets": ("controls", "live"),
-}
 # Where each form is. (A form must not have the name of a module of this folder.)
-FORMS = {form: module for module, forms in _FORMS_OF.items() for form in forms}
+FORMS = {
+    "allotment_grid": "ribbons", "bars": "charts", "bit_array": "bits", "clock_lane": "clock_lanes",
+    "controls": "widgets", "expression_tree": "expression_trees", "frame_flow": "clock_lanes", "funnel": "funnels",
+    "heat_map": "charts", "lines": "line_charts", "live": "widgets", "queue_entry": "bits", "stacked": "figure",
+    "table": "tables", "tag_checks": "funnels",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

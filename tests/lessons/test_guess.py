@@ -7,7 +7,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lessons.guess import GuessFirst
+from rmqlab.lessons.progress import GuessFirst
 from tests.proof.notebook_files import execute
 
 

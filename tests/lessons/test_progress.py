@@ -12,7 +12,7 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lessons import progress as module
-from rmqlab.lessons.guess import GuessFirst
+from rmqlab.lessons.progress import GuessFirst
 
 
 @pytest.fixture

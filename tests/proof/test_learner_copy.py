@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.checkout import ROOT
-from rmqlab.lessons.guess import GuessFirst
+from rmqlab.lessons.progress import GuessFirst
 from tests.proof import learner_copy
 from tests.proof.learner_copy import INDEX, folder_in, index_lesson, install_kernels, learners, make_copy, open_guess
 from tests.proof.notebook_files import execute, read, tags, write
