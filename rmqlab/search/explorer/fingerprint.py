@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import marshal
 import re
-from collections import Counter
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -22,18 +21,11 @@ from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.processor import Timers
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.client.client_config import LitePullConsumerConfig, ProducerConfig, PushConsumerConfig
-from rmqlab.events import (
-    ClientFiltered,
-    Commit,
-    Filtered,
-    PullAnswered,
-)
 from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92 import CompiledSql92
 from rmqlab.lab.cluster import Cluster
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fault_steps import FaultStep, SetClock
-from rmqlab.lab.recorded_events import Consumed, OffsetAsked
 from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.simulate import Simulation
 from rmqlab.message.ids import UniqueIdMaker
@@ -48,15 +40,13 @@ from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.scheduler import Scheduler, VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual import VirtualNode, VirtualTime
 from rmqlab.runtime.virtual_server import LateReput, VirtualServer
+from rmqlab.search.explorer.run_past import RunPast
 from rmqlab.search.explorer.state_walk import Canonical, Reader, Walk
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from rmqlab.lab.facts import Fact
-    from rmqlab.store.dispatch_request import DispatchRequest
 
 
 # Beyond this many ms idle channels close (120 s), stuck queues are taken back (120 s) and locks end (30 s): then the
@@ -106,7 +96,7 @@ class Fingerprint:
         steps = simulation.scenario.steps
         self._simulation = simulation
         self._world = simulation.world
-        self._history = History(simulation)
+        self._past = RunPast(simulation)
         self._clocks = bool(steps) and (
             steps[-1].at > SHORT_MS
             or not simulation.scenario.ends_with_question
@@ -131,7 +121,7 @@ class Fingerprint:
             walk.of(cluster.namesrv),
             tuple(self._entry(walk, *entry) for entry in world.scheduler.live()),
             () if lanes is None else self._under_way(walk, lanes),
-            self._history.state(),
+            self._past.state(),
             tuple((one.address, one.up, one.skew_ms, walk.of(one.hold)) for one in world.servers.values()),
             tuple((name, file_text(body)) for name, body in sorted(cluster.on_disk.items())),
         )
@@ -281,74 +271,3 @@ _HANDLERS: dict[type, Callable[[Any, Any], Canonical]] = dict.fromkeys(FIXED, _n
 @cache
 def _reader(*, clocks: bool) -> Reader:
     return Reader(_HANDLERS, LEFT_OUT if clocks else LEFT_OUT | WITH_CLOCKS)
-
-
-OWN_NAMES = frozenset({"UNIQ_KEY"})  # names a message by the clock, and nothing depends on it
-
-
-class History:
-    """Reads a simulation's past bit by bit: each look goes on where the one before ended."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._store = simulation.cluster.broker.message_store
-        self._facts_read = 0
-        self._consumed: Counter[tuple[Any, ...]] = Counter()
-        self._dropped: dict[tuple[Any, ...], dict[Any, Any]] = {}
-        self._furthest: dict[tuple[Any, ...], int] = {}
-        self._asked: dict[tuple[Any, ...], int] = {}
-        self._looked_at: list[tuple[Any, ...]] = []
-        self._arrived: list[DispatchRequest] = []
-        self._stored: list[tuple[Any, ...]] = []
-        self._store.dispatchers.append(self._arrived.append)
-
-    def state(self) -> Canonical:
-        """All of it up to now."""
-        facts = self._simulation.cluster.facts
-        for index in range(self._facts_read, len(facts)):
-            self._read(facts[index])
-        self._facts_read = len(facts)
-        return (
-            tuple(sorted(self._consumed.items())),
-            tuple(sorted((message, tuple(by.items())) for message, by in self._dropped.items())),
-            tuple(sorted(self._furthest.items())),
-            tuple(sorted(self._asked.items())),
-            tuple(self._looked_at),
-            self._messages(),
-            tuple(
-                (member.who, member.until is None, len(member.asked), member.asked[-1][0])
-                for member in self._simulation.members
-            ),
-        )
-
-    def _read(self, fact: Fact) -> None:
-        match event := fact.event:
-            case Consumed():
-                self._consumed[
-                    fact.source, event.group, event.topic, event.queue, event.offset, event.body, event.success
-                ] += 1
-            case Filtered() | ClientFiltered():
-                by = self._dropped.setdefault((event.group, event.topic, event.queue, event.offset), {})
-                who, stage = (event.client, event.stage) if isinstance(event, Filtered) else (fact.source, None)
-                by.pop(who, None)  # the last to drop it comes last
-                by[who] = (event.kind, stage)
-            case Commit():
-                queue = (event.group, event.topic, event.queue)
-                self._furthest[queue] = max(self._furthest.get(queue, -1), event.offset)
-            case PullAnswered():
-                self._asked[fact.source, event.topic, event.queue] = event.next
-            case OffsetAsked():
-                self._looked_at.append((event.group, event.topic, event.queue, event.committed))
-            case _:
-                pass
-
-    def _messages(self) -> Canonical:
-        for request in self._arrived[len(self._stored) :]:
-            message = self._store.look_message_by_offset(request.commit_log_offset, request.msg_size)
-            properties = {} if message is None else message.properties
-            self._stored.append((
-                request.topic, request.queue_id, request.consume_queue_offset, request.tags_code,
-                b"" if message is None else message.body or b"",
-                tuple((name, text) for name, text in sorted(properties.items()) if name not in OWN_NAMES),
-            ))  # fmt: skip
-        return tuple(self._stored)
