@@ -223,12 +223,6 @@ def story_picture(told: ReplayedSchedule, title: str, *, step: int | None = None
     return swimlane(told.run, group=group, topic=topic, deviations=told.deviations, step=step, title=title)
 
 
-def moments_of(told: ReplayedSchedule) -> int:
-    """How many moments the story of a schedule has."""
-    reading = RunView(told.run, *subject(told.run))
-    return sum(len(scene.moments) for scene in scenes(reading, told.deviations))
-
-
 def story_text(told: ReplayedSchedule, title: str) -> str:
     """The same story in lines: what is unusual, who is to blame, every moment, and the schedule that repeats it."""
     from rmqlab.search.explorer.explanation import blame

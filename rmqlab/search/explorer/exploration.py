@@ -69,9 +69,7 @@ class FoundOutcome:
     @property
     def moments(self) -> int:
         """How many moments its story has."""
-        from rmqlab.show.swimlane import moments_of
-
-        return moments_of(self.replayed())
+        return len(self.story().table.rows)
 
     def story(self, title: str | None = None, *, step: int | None = None) -> Picture:
         """What happens in the shortest schedule, moment by moment; with `step` only the first so many moments."""
