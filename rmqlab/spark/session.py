@@ -7,6 +7,7 @@ when a session is asked for, not when this module is imported.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import signal
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 SETTING: Final = "RMQLAB_SPARK"
 DEFAULT: Final = "local[*]"
+CACHE: Final = "RMQLAB_CACHE"
+QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Set by spark-submit for the program it starts: the master is the one it was given, and it has shipped the package.
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 # What Spark needs of Python, and what only Connect needs.
@@ -181,10 +184,43 @@ def _uninterrupted() -> Iterator[None]:
 def notebook_session(address: str | None = None) -> SparkSession:
     """`open_session` for a notebook: one JVM with a small heap and the quick compiler, which starts sooner.
 
-    That is right for stores and sweeps of a lesson, not for big ones.
+    It takes Spark's classes from their archive, if `./lab` has made one. On this machine each query has one plan, which
+    Spark does not make anew while it runs. That is right for stores and sweeps of a lesson, not for big ones.
     """
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    return open_session(address, {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": quick})
+    local = set_address(address).startswith("local")
+    options = [QUICK]
+    if local:
+        require_modules(MODULES)
+        options += archive_options(provide_java(os.environ))
+    told = " ".join(options)
+    quick = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": told}
+    if local:
+        quick |= {"spark.executor.extraJavaOptions": told, "spark.sql.adaptive.enabled": "false"}
+    return open_session(address, quick)
+
+
+def archive_path(java: Path) -> Path:
+    """Where the archive of the classes (Java's CDS) of the installed Spark for this Java is, or would be.
+
+    It goes with the virtual environment that has this Spark, or lies in RMQLAB_CACHE.
+    """
+    import pyspark
+
+    jars, modules = Path(pyspark.__file__).parent / "jars", java / "lib" / "modules"
+    told = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
+    if modules.is_file():
+        told += [modules.stat().st_mtime_ns, modules.stat().st_size]
+    digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
+    home = Path(sys.prefix, "share") if sys.prefix != sys.base_prefix else Path.home() / ".cache"
+    folder = Path(os.environ.get(CACHE) or home / "rmqlab")
+    return folder / f"spark-classes-{digest}.jsa"
+
+
+def archive_options(java: Path) -> list[str]:
+    """The options that let a JVM of this home use the archive; one that is missing is passed over without a word."""
+    path = archive_path(java)
+    # An option is split at spaces
+    return [] if " " in str(path) else [f"-XX:SharedArchiveFile={path}", "-Xlog:cds*=off"]
 
 
 def say_what_is_waited_for(address: str | None = None) -> None:

@@ -23,8 +23,16 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.spark.files.commit_log_files import LogRange, LogReader, log_end, log_files, log_ranges, store_directory
-from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, TYPES, RecordFilter
+from rmqlab.spark.files.commit_log_files import (
+    PROPERTY_PREFIX,
+    TYPES,
+    LogRange,
+    RecordFilter,
+    log_files,
+    log_ranges,
+    store_directory,
+    together,
+)
 from rmqlab.spark.files.store_tables import SCHEMAS, pieces, read_piece
 from rmqlab.spark.tasks import freeze_loaded
 
@@ -39,6 +47,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+    from rmqlab.spark.files.commit_log_files import LogFile
+    from rmqlab.spark.files.log_reader import LogReader
 
 FORMAT: Final = "rocketmq"
 COMMIT_LOG: Final = "commitlog"
@@ -87,10 +98,16 @@ class RocketMQStore(DataSource):
         return LogStream(options)
 
 
-def _partitions(parts: Sequence[LogRange] | Sequence[tuple[str, ...]]) -> list[InputPartition]:
-    """One for each part: a range of the commit log, or files of another table."""
+def _partitions(parts: Sequence[tuple[LogRange, ...]] | Sequence[tuple[str, ...]]) -> list[InputPartition]:
+    """One for each part: ranges of the commit log, or files of another table."""
     # Without any, Spark would call `read` with a partition of its own.
     return [InputPartition(part) for part in parts] or [InputPartition(None)]
+
+
+def _rows(options: Options, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    for part in partition.value or ():
+        yield from options.log_reader().read(part)
+    freeze_loaded()
 
 
 class LogTable(DataSourceReader):
@@ -103,13 +120,11 @@ class LogTable(DataSourceReader):
         """Return the ranges to read."""
         files = log_files(self._options.root)
         split = self._options.split_size(sum(file.size for file in files))
-        return _partitions(log_ranges(files, split, self._options.low, self._options.high))
+        return _partitions(together(log_ranges(files, split, self._options.low, self._options.high), split))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one range."""
-        if partition.value is not None:
-            yield from self._options.log_reader().read(partition.value)
-        freeze_loaded()
+        """Yield the rows of one task's ranges."""
+        yield from _rows(self._options, partition)
 
 
 class PlainTable(DataSourceReader):
@@ -129,6 +144,12 @@ class PlainTable(DataSourceReader):
             yield batch.select(list(options.columns))
 
 
+def _log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
+    from rmqlab.spark.files.log_reader import log_end
+
+    return log_end(files, begin, until)
+
+
 class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the commit log of a running broker as it grows; offsets are places where a record begins."""
 
@@ -143,7 +164,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = files[0].base if files else 0
         if self._options.starting == "earliest":
             return {"offset": first}
-        end = log_end(files, first, None if self._options.starting == "latest" else int(self._options.starting))
+        end = _log_end(files, first, None if self._options.starting == "latest" else int(self._options.starting))
         return {"offset": end}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
@@ -152,7 +173,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note the end as it is now."""
-        self._target = log_end(log_files(self._options.root), self.initialOffset()["offset"])
+        self._target = _log_end(log_files(self._options.root), self.initialOffset()["offset"])
 
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
         """Return the end of what has been written whole. A record that is still being written is left for later."""
@@ -161,7 +182,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = start["offset"]
         most = self._options.max_bytes if limit is None else getattr(limit, "max_bytes", None)
         until = min((one for one in (self._target, begin + most if most else None) if one is not None), default=None)
-        self._reached = max(begin, log_end(log_files(self._options.root), begin, until))
+        self._reached = max(begin, _log_end(log_files(self._options.root), begin, until))
         return {"offset": self._reached}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
@@ -174,13 +195,11 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = min(files[0].base if files else until, until)
         gone = [LogRange(None, begin, first)] if begin < first else []
         found = gone + log_ranges(files, 1 << 62, begin, until)
-        return _partitions([part._replace(begin=part.low) if part.file else part for part in found])
+        return _partitions([(part._replace(begin=part.low) if part.file else part,) for part in found])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one range."""
-        if partition.value is not None:
-            yield from self._options.log_reader().read(partition.value)
-        freeze_loaded()
+        """Yield the rows of one task's ranges."""
+        yield from _rows(self._options, partition)
 
 
 class Options:
@@ -240,7 +259,12 @@ class Options:
         return self.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
 
     def log_reader(self) -> LogReader:
-        """Return what reads the commit log."""
+        """Return what reads the commit log.
+
+        Only the tasks need it, and what it loads: Spark asks for a schema and for partitions in processes of their own.
+        """
+        from rmqlab.spark.files.log_reader import LogReader
+
         return LogReader(self.columns, self.wanted, self.check_crc)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rmqlab.spark.files.commit_log_files import LogRange
 
 PROGRESS_S: Final = 0.5
+TASK_BYTES: Final = 16 << 20
+"""Ranges that have no more in all are one task: a second worker starts for longer than they take."""
 _frozen = False
 
 
@@ -25,15 +27,18 @@ def over_ranges(
     work: Callable[[LogRange], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
 ) -> DataFrame:
-    """Run `work` on every range, each in a task of its own."""
+    """Run `work` on every range, in a task of its own unless it is small."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    parts = list(ranges)
+    from rmqlab.spark.files.commit_log_files import together
+
+    parts = together(ranges, TASK_BYTES)
 
     def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from work(parts[number])
+                for part in parts[number]:
+                    yield from work(part)
         freeze_loaded()
 
     numbers = session.range(0, len(parts), 1, max(1, len(parts)))

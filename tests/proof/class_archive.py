@@ -1,60 +1,32 @@
 """Spark's classes, read and checked once for all JVMs: an archive (Java's CDS) that each of them maps when it starts.
 
 A driver needs some eight thousand classes before its first job and spends half of its start on them. The archive is for
-one Java and one Spark: some 200 MB in the virtual environment that has this Spark, so that they go together (without
-one, or if RMQLAB_CACHE is set, where the real broker's jars are kept). `./lab test` and the benchmark of the notebooks
-make it. Every JVM that Spark's launcher starts uses it where SPARK_SUBMIT_OPTS says so: `use_archive` sets it, and
-`python -m tests.proof.class_archive` makes the archive and prints what to set.
+one Java and one Spark: some 200 MB, where `rmqlab.spark.session.archive_path` says. `./lab notebook`, `./lab test` and
+the benchmark of the notebooks make it. The sessions of lessons use it. Every other JVM that Spark's launcher starts
+does where SPARK_SUBMIT_OPTS says so: `use_archive` sets it, and `python -m tests.proof.class_archive` makes the archive
+and prints what to set.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
 from rmqlab.java_runtime import find_java, home_from_wheel
-from rmqlab.spark.session import PACKAGE, notebook_session, provide_java
-from tests.proof.real.filter import cache_folder
+from rmqlab.spark.session import PACKAGE, QUICK, archive_options, archive_path, open_session, provide_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
 MAKE: Final = "--make"  # the argument of the process that makes it
 SETTING: Final = "SPARK_SUBMIT_OPTS"
-_QUIET: Final = "-Xlog:cds*=off"  # what does not fit, or is not there yet, is passed over without a word
 _LONGEST_S: Final = 300
-
-
-def archive_path(java: Path) -> Path:
-    """Where the archive for this Java and the installed Spark is, or would be."""
-    import pyspark
-
-    jars = Path(pyspark.__file__).parent / "jars"
-    modules = java / "lib" / "modules"
-    told = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
-    if modules.is_file():
-        told += [modules.stat().st_mtime_ns, modules.stat().st_size]
-    digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
-    return _folder() / f"spark-classes-{digest}.jsa"
-
-
-def _folder() -> Path:
-    virtual = sys.prefix != sys.base_prefix and "RMQLAB_CACHE" not in os.environ
-    return Path(sys.prefix) / "share" / "rmqlab" if virtual else cache_folder()
-
-
-def archive_options(java: Path) -> list[str]:
-    """The options that let a JVM of this home use the archive, if there is one when it starts."""
-    path = archive_path(java)
-    # An option is split at spaces
-    return [] if " " in str(path) else [f"-XX:SharedArchiveFile={path}", _QUIET]
 
 
 def with_archive(options: str) -> str:
@@ -86,6 +58,22 @@ def make_archive() -> Path | None:
     return path if path.is_file() else None
 
 
+@contextmanager
+def made_meanwhile(*names: str) -> Iterator[None]:
+    """Make what Spark sessions use beside what goes on: `class_archive`, and the `compiled_loops` of the reader."""
+    nowhere = subprocess.DEVNULL
+    makers = [
+        subprocess.Popen([sys.executable, "-m", f"tests.proof.{name}"], stdout=nowhere, stderr=nowhere)  # noqa: S603
+        for name in names
+    ]
+    try:
+        yield
+    finally:
+        for maker in makers:
+            maker.terminate()
+            maker.wait()
+
+
 def _each(batches: Iterator[Any]) -> Iterator[Any]:
     yield from batches
 
@@ -94,7 +82,8 @@ def _train() -> None:
     """Do what audits, sweeps and views do, small, so that their classes are loaded; wait until the JVM has ended."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    spark = notebook_session("local[2]")
+    # As in `notebook_session`, but without an archive: a JVM that has one makes none.
+    spark = open_session("local[2]", {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": QUICK})
     gateway = spark.sparkContext._gateway  # noqa: SLF001
     numbers = spark.range(0, 8, 1, 2)
     rows = numbers.mapInArrow(_each, "id long").withColumn("name", F.concat(F.lit("n"), F.col("id"))).persist()

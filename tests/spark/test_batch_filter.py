@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rmqlab.filter.filter import Filter
 from rmqlab.spark.audit.batch import Batch, BatchFilter
-from rmqlab.spark.files.record_columns import PROPERTY_PREFIX
+from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab.spark.sweeps import reduced_group
 
 TAGS = ["AaAa", "BBBB", "TagA", "五", "", None]

@@ -12,7 +12,8 @@ from rmqlab.spark.audit.auditing import Audit, AuditOptions
 from rmqlab.spark.audit.subscriptions import Asked, Subscriptions
 from rmqlab.spark.files import record_columns
 from rmqlab.spark.files import record_kernel as kernel
-from rmqlab.spark.files.commit_log_files import LogReader, log_end, log_files, log_ranges
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.log_reader import LogReader, log_end
 from tests.proof.log_maker import LogMaker
 
 

@@ -13,7 +13,8 @@ from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import GONE
 from rmqlab.spark.audit.scan import DAMAGE, Scan
-from rmqlab.spark.files.commit_log_files import LogReader, log_files, log_ranges
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.log_reader import LogReader
 
 COLUMNS = ("physicalOffset", "size", "topic", "queueId", "queueOffset", "tags")
 

@@ -34,7 +34,8 @@ from rmqlab.spark.audit.log_extent import (
 )
 from rmqlab.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab.spark.audit.totals import totals
-from rmqlab.spark.files.commit_log_files import log_end, log_files, log_ranges
+from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.spark.files.log_reader import log_end
 from rmqlab.spark.files.store_tables import StoreConfig
 from rmqlab.spark.tasks import over_ranges
 

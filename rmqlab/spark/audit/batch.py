@@ -13,7 +13,7 @@ from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.rules import tags_code
 from rmqlab.spark.audit.owners import HELD_MS
-from rmqlab.spark.files.record_columns import PROPERTY_PREFIX
+from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREF
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
 from rmqlab.spark.audit.subscriptions import json_lines, reason
-from rmqlab.spark.files.commit_log_files import LogReader
-from rmqlab.spark.files.record_columns import RecordFilter
+from rmqlab.spark.files.commit_log_files import RecordFilter
+from rmqlab.spark.files.log_reader import LogReader
 from rmqlab.spark.tasks import over_ranges
 
 if TYPE_CHECKING:
@@ -183,14 +183,12 @@ class DeliveryEvidence:
         from pyspark.sql import functions as F  # noqa: N812
 
         topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
-        frame = over_ranges(
-            self._session(),
-            self._ranges if topics else [],
-            lambda part: read_evidence(part, topics, trace_topic, retried),
-            SCHEMA,
-        )
-        for given in self._logs:
-            frame = frame.unionByName(self._session().createDataFrame(given))
+        frame = self._session().createDataFrame(pa.concat_tables([SCHEMA.empty_table(), *self._logs]))
+        if topics:
+            told = over_ranges(
+                self._session(), self._ranges, lambda part: read_evidence(part, topics, trace_topic, retried), SCHEMA
+            )
+            frame = frame.unionByName(told)
         found = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
         return found.persist(StorageLevel.DISK_ONLY)
 

@@ -18,8 +18,8 @@ from rmqlab.spark.audit.batch import Batch
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
 from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import QueueCheck
-from rmqlab.spark.files.commit_log_files import LogReader
-from rmqlab.spark.files.record_columns import PROPERTY_PREFIX, RecordFilter
+from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX, RecordFilter
+from rmqlab.spark.files.log_reader import LogReader
 from rmqlab.spark.files.store_tables import filled
 
 if TYPE_CHECKING:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.message.java import LONG_MAX, LONG_MIN, from_utf8
+from rmqlab.message.java import from_utf8
 from rmqlab.message.message import Host
 from rmqlab.message.properties import (
     NAME_VALUE_SEPARATOR,
@@ -20,6 +19,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, CompressionError, uncompress
 from rmqlab.spark.files import record_kernel as kernel
+from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab.spark.files.wide_bytes import CRC_TABLES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rmqlab.spark.files.commit_log_files import LogRange
+    from rmqlab.spark.files.commit_log_files import LogRange, RecordFilter
 
 BATCH_ROWS: Final = 32_768
 _TEXT_A_ROW: Final = 64
@@ -42,51 +42,6 @@ _OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId"})
 _HEX: Final = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _RARE: Final = frozenset({"flag", "reconsumeTimes", "bodyCrc", "bornTimestamp", "preparedTransactionOffset"})
 _MAP: Final = pa.map_(pa.string(), pa.string())
-
-TYPES: Final[dict[str, pa.DataType]] = {
-    "physicalOffset": pa.int64(),
-    "size": pa.int32(),
-    "topic": pa.string(),
-    "queueId": pa.int32(),
-    "queueOffset": pa.int64(),
-    "tags": pa.string(),
-    "keys": pa.string(),
-    "uniqKey": pa.string(),
-    "offsetMsgId": pa.string(),
-    "storeTimestamp": pa.int64(),
-    "bornTimestamp": pa.int64(),
-    "storeHost": pa.string(),
-    "bornHost": pa.string(),
-    "flag": pa.int32(),
-    "sysFlag": pa.int32(),
-    "transaction": pa.string(),
-    "compressed": pa.bool_(),
-    "reconsumeTimes": pa.int32(),
-    "preparedTransactionOffset": pa.int64(),
-    "bodyCrc": pa.int32(),
-    "bodyLength": pa.int32(),
-    "body": pa.binary(),
-    "properties": _MAP,
-    "propertiesText": pa.string(),
-    "corrupt": pa.string(),
-}
-"""Every column of a record. Times are epoch ms, sizes bytes; `bodyLength` is as stored, `body` restored if compressed.
-
-`corrupt` is NULL for a sound record. A damaged part of the log is a row with its `physicalOffset`, its `size` and what
-is wrong; a record whose body does not fit its checksum has its columns and says so.
-"""
-PROPERTY_PREFIX: Final = "property:"
-"""A column of this prefix is the property of that exact name."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordFilter:
-    """Which records are wanted: topics and queues (empty: all), store times in epoch ms, both ends included."""
-
-    topics: tuple[str, ...] = ()
-    queues: tuple[int, ...] = ()
-    since: int = LONG_MIN
-    until: int = LONG_MAX
 
 
 class RecordWalk:

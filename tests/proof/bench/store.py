@@ -171,7 +171,7 @@ def scan_sums(part: LogRange) -> tuple[int, int]:
     """Decode a range into eight columns; return the number of records and the checksum that `LogScan` has."""
     import pyarrow.compute as pc
 
-    from rmqlab.spark.files.commit_log_files import LogReader
+    from rmqlab.spark.files.log_reader import LogReader
 
     records = total = 0
     for batch in LogReader(_COLUMNS).read(part):

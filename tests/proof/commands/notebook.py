@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from rmqlab.checkout import folder
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.language import LANGUAGES, SETTING, language
-from tests.proof.class_archive import use_archive
+from tests.proof.class_archive import made_meanwhile
 from tests.proof.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
 
 if TYPE_CHECKING:
@@ -56,9 +57,8 @@ def run(args: Namespace) -> int:
         f"--LabApp.default_url=/lab/tree/{opened.relative_to(root).as_posix()}", *args.rest,
     ]  # fmt: skip
     os.environ.pop(SETTING, None)  # each copy's kernel knows its language
-    if find_spec("pyspark") is not None:
-        use_archive(os.environ)
-    status = subprocess.call(command)  # noqa: S603 - our own interpreter, arguments of the person at the terminal
+    with made_meanwhile("class_archive") if find_spec("pyspark") else nullcontext():
+        status = subprocess.call(command)  # noqa: S603 - our own interpreter, arguments of the person at the terminal
     write_json({"command": command[1:], "status": status}, args.json)
     return status
 

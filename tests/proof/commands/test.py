@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections import Counter
-from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
 from rmqlab.commands.output import write_json
-from tests.proof.class_archive import use_archive
+from tests.proof.class_archive import made_meanwhile, use_archive
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
 
     import pytest
 
@@ -78,26 +75,9 @@ def run(args: Namespace) -> int:
     if find_spec("pyspark") is not None and not args.fast:
         use_archive(os.environ)
     tally = Tally()
-    with _made_meanwhile(wanted=not (args.rest or args.fast)):
+    # Dozens of Spark sessions use them; they are made beside the collection.
+    made = [] if args.rest or args.fast or find_spec("pyspark") is None else ["compiled_loops", "class_archive"]
+    with made_meanwhile(*made):
         status = int(pytest.main(chosen, plugins=[tally]))
     write_json({**tally.counts, "status": status}, args.json)
     return status
-
-
-@contextmanager
-def _made_meanwhile(*, wanted: bool) -> Iterator[None]:
-    """Make beside the collection what dozens of Spark sessions use: compiled loops, and the archive of classes."""
-    if not wanted or find_spec("pyspark") is None:
-        yield
-        return
-    nowhere = subprocess.DEVNULL
-    makers = [
-        subprocess.Popen([sys.executable, "-m", f"tests.proof.{name}"], stdout=nowhere, stderr=nowhere)  # noqa: S603
-        for name in ("compiled_loops", "class_archive")
-    ]
-    try:
-        yield
-    finally:
-        for maker in makers:
-            maker.terminate()
-            maker.wait()
