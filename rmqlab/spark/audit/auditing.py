@@ -37,7 +37,7 @@ from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab.spark.files.log_reader import log_end
 from rmqlab.spark.files.store_tables import StoreConfig
-from rmqlab.spark.tasks import over_ranges
+from rmqlab.spark.tasks import TASK_BYTES, over_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from rmqlab.spark.audit.subscriptions import Key
 
 _SPLIT: Final = 256 << 20
-_MIN_SPLIT: Final = 1 << 20
 NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
 
 
@@ -103,7 +102,7 @@ class Audit:
         self._telling = evidence_topics(self._known_topics, self.options.trace_topic)
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
-        split = self.options.split_bytes or max(_MIN_SPLIT, min(_SPLIT * 4, -(-total // 8)))
+        split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT * 4, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
         retried = {
             (topic, queue): offset
