@@ -8,6 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.spark.files.commit_log_files import LogRange, together
 from rmqlab.spark.files.store_tables import StoreConfig
 from tests.proof.log_maker import LogMaker
 
@@ -151,13 +152,20 @@ def test_options_leave_out_what_is_not_wanted(mixed, options, numbers):
         assert found == [log.offsets[number] for number in numbers]
 
 
+def test_small_ranges_are_one_task_and_no_task_has_more_than_it_may():
+    ranges = [LogRange(None, 0, size) for size in (4, 4, 2, 12, 3, 8, 0)]
+    assert [[one.high for one in some] for some in together(ranges, 10)] == [[4, 4, 2], [12], [3], [8, 0]]
+    assert together([], 10) == []
+
+
 def test_offsets_as_options_cut_what_tasks_read(mixed):
     store, log = mixed
     given = {"path": str(store), "columns": "physicalOffset", "fromOffset": str(log.offsets[10] - 1)}
     options = Options({**given, "untilOffset": str(log.offsets[20])})
     table = LogTable(options)
     parts = table.partitions()
-    assert sum(part.value.high - part.value.low for part in parts) == log.offsets[20] - log.offsets[10] + 2
+    ranges = [one for part in parts for one in part.value]
+    assert sum(one.high - one.low for one in ranges) == log.offsets[20] - log.offsets[10] + 2
     found = [row["physicalOffset"] for part in parts for batch in table.read(part) for row in batch.to_pylist()]
     assert found == log.offsets[10:21]
     with pytest.raises(BadInput, match="a stream begins at startingOffset"):
