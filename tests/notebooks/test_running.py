@@ -55,7 +55,7 @@ OTHERS = {
     "14_healthy": ({"mode": "static", "each": 1, "group": "Wider"}, "Wider, Orders: losing"),
     "09_changing_a_tag": (
         {"mode": "static", "new": "tagA||tagB", "schedules": 1},
-        "one-by-one, producers keep sending: loses",
+        "the worst loss found: stop-all 0, one-by-one 3",
     ),
     "07_rebalance": (
         {"mode": "static", "queues": 4, "way": "B is killed", "largest": 4},
