@@ -44,6 +44,7 @@ _BRACKET = re.compile(r"(.+) \(([^()]+)\)")
 _NAMED = re.compile(r"(\S+) (.+)")
 _COUNTED = re.compile(r"(.+) (\(\d+\)) (.+)")
 _NAMES = re.compile(r"[A-Z]\w*( and [A-Z]\w*)+")
+_OWNERS = re.compile(r"[^\s,]+'s(, [^\s,]+'s)*")  # names alone: Chinese says by other words that something is theirs
 
 
 class Template(NamedTuple):
@@ -173,6 +174,7 @@ class Words:
     def _values(self, found: re.Match[str], barred: re.Pattern[str] | None) -> dict[str, str] | None:
         """What stands in the gaps, translated; None if something that is barred is left there."""
         values = {name: self.of(value) for name, value in found.groupdict().items()}
+        values = {name: one.replace("'s", "") if _OWNERS.fullmatch(one) else one for name, one in values.items()}
         if barred and any(barred.search(one) and not _is_sql(one, barred) for one in values.values()):
             return None
         return values
@@ -205,12 +207,12 @@ class Words:
             return f"{found[1]}{self.of(found[2])}{found[3]}"
         found = _NAMED.fullmatch(text)
         if found and found[2] in self._entries:
-            return f"{found[1]} {self.of(found[2])}"
+            return f"{self._entries.get(found[1], found[1])} {self.of(found[2])}"
         found = _COUNTED.fullmatch(text)
         if found:
             return f"{self.of(found[1])} {found[2]} {self.of(found[3])}"
         found = _BRACKET.fullmatch(text)
-        if found and self.of(found[1]) != found[1]:
+        if found and (self.of(found[1]) != found[1] or found[2] in self._entries):
             return f"{self.of(found[1])}（{self.of(found[2])}）"
         return None
 
@@ -247,17 +249,23 @@ def _group(name: str) -> str:
     return name.replace(".", "__")
 
 
-def _gap(before: str, after: str, *, few: bool, whole: bool) -> str:
-    """What a value may be made of; a list with semicolons stands behind a colon, opens a sentence, or ends the text."""
+def _gap(before: str, after: str, said: str, *, few: bool, whole: bool) -> str:
+    """What a value may be made of; a list with semicolons stands behind a colon, opens a sentence, or ends the text.
+
+    In a gap of a template of `few` words its own longest words `said` do not come again: that is a list of such texts.
+    """
     if whole or before.endswith((": ", ". ")) or after in {"", "."} or after.startswith(": "):
         return ".*?"
-    return r"(?:(?!; |, \d).)*?(?<!:)" if few else "(?:(?!; ).)*?"
+    again = f"|{re.escape(said)}" if len(said) > 1 else ""
+    return rf"(?:(?!; |, \d{again}).)*?(?<!:)" if few else "(?:(?!; ).)*?"
 
 
 def _template(text: str, translated: str) -> Template:
     parts = PLACEHOLDER.split(text)  # literal, name, literal, name, ..., literal
     said = _WORD.findall(" ".join(parts[::2]))
     few = len(said) < STRONG and ": {" not in text
+    literal = max(parts[::2], key=len)
+    longest = literal if _WORD.search(literal) else ""
     seen: set[str] = set()
     pattern = ""
     for number, part in enumerate(parts):
@@ -267,13 +275,12 @@ def _template(text: str, translated: str) -> Template:
             gap = (
                 r"\S+"
                 if part in ONE_WORD
-                else _gap(parts[number - 1], "".join(parts[number + 1 :]), few=few, whole="; " in text)
+                else _gap(parts[number - 1], "".join(parts[number + 1 :]), longest, few=few, whole="; " in text)
             )
             pattern += f"(?P={_group(part)})" if part in seen else f"(?P<{_group(part)}>{gap})"
             seen.add(part)
     patterns = tuple(re.compile(one) for one in dict.fromkeys((pattern, pattern.replace("*?", "*"))))
     barred = _TWO_WORDS if len("".join(said)) <= FAINT else _PROSE if few else None
-    literal = max(parts[::2], key=len)
     # a word that stands alone in the text too: not beside a gap
     inside = [found[0] for found in _WORD.finditer(literal) if found.start() > 0 and found.end() < len(literal)]
     word, breaks = max(inside, key=len, default=""), len(_BREAK.findall(text))

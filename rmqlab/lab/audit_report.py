@@ -45,7 +45,7 @@ def kind_of(row: dict[str, Any]) -> str:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The table of groups and topics as text, and the remarks below it."""
-    lines = [f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7} {'unknown':>7}  fates"]
+    lines = [f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7} {'unknown':>7}  {'fates'}"]
     for group, topics in summary.items():
         for topic, row in topics.items():
             fates = ", ".join(

@@ -241,8 +241,8 @@ def _told(one: WishDifference) -> str:
         wider, narrower, missing = first, second, apart.only_second is None
     else:
         wider, narrower, missing = second, first, apart.only_first is None
-    sure = "" if apart.proven or not missing else " (nothing the other way round was found)"
-    return f"{wider} lets more pass than {narrower}{sure}"
+    told = f"{wider} lets more pass than {narrower}"
+    return told if apart.proven or not missing else f"{told} (nothing the other way round was found)"
 
 
 def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
@@ -253,10 +253,11 @@ def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
     for fates, losses in by_fates.items():
         holders = ", ".join(f"{one.holder}'s" for one in losses)
         told = ", ".join(f"{client} {fate}" for client, fate in fates)
-        unasked = f"; not asked for by {', '.join(losses[0].unasked)}" if losses[0].unasked else ""
         lost, stuck = losses[0].lost, losses[0].stuck
         waits = f", waits in {_share(stuck, topic.queues)}" if stuck else ""
-        yield f"       slot {holders}: lost in {_share(lost, topic.queues)}{waits}: {told}{unasked}"
+        line = f"slot {holders}: lost in {_share(lost, topic.queues)}{waits}: {told}"
+        unasked = [f"not asked for by {', '.join(losses[0].unasked)}"] if losses[0].unasked else []
+        yield "       " + "; ".join([line, *unasked])
 
 
 def _share(part: Fraction, queues: int | None) -> str:

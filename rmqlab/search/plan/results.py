@@ -205,14 +205,12 @@ def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None) -> Iterator
 def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iterator[str]:
     best, median, worst = one.spread()
     what = "loses nothing" if one.lossless else f"LOSES up to {worst} (at best {best}, median {median})"
-    how = "every schedule" if one.exhausted else f"{one.runs} schedules tried"
-    yield (
-        f"  {one.procedure.name:18} {what}: {how}"
-        + (f" ({one.runs} runs)" if one.exhausted else "")
-        + "; "
-        + f"takes {one.usual.takes_ms} ms, longest wait {one.usual.longest_wait_ms} ms,"
+    how = f"every schedule ({one.runs} runs)" if one.exhausted else f"{one.runs} schedules tried"
+    cost = (
+        f"takes {one.usual.takes_ms} ms, longest wait {one.usual.longest_wait_ms} ms,"
         f" up to {one.duplicates} taken twice"
     )
+    yield f"  {one.procedure.name:18} {what}: {how}; {cost}"
     if one.lossless and one.conditions:
         yield f"    only if: {' '.join(one.conditions)}"
     if one.lost:

@@ -43,7 +43,8 @@ _SHOWN = {"headers", "title", "caption", "label", "labels", "text", "heading", "
 _SHOWN_NAMES = {"headers", "heads"}
 # Single words of sentences and pictures that are no ids.
 _WORDS = {
-    "all", "answers", "arrives", "beats", "bitmap", "commit", "commits", "dropped", "drops", "empty", "entry", "fault",
+    "all", "answers", "arrives", "beats", "bitmap", "commit", "commits", "dropped", "drops", "empty", "entry", "fates",
+    "fault",
     "forgotten", "healthy", "heartbeat", "inconsistent", "joins", "leaves", "losing", "message", "minute", "never",
     "no", "nobody", "Nobody",
     "none", "note", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned",
