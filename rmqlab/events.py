@@ -13,7 +13,8 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from rmqlab.message.message import MessageExt
-from rmqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.subscription_data import SubscriptionData
 
 Stage = Literal["tags_code", "bitmap", "sql"]
 

@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message.java import string_hash, to_int32
-from rmqlab.protocol.heartbeat import SUB_ALL, SubscriptionData
+from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 
 T = TypeVar("T")
 Topic = str | None  # 4.8.0 takes a heartbeat with a null for a topic

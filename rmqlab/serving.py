@@ -18,7 +18,8 @@ from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.lab.loss_watch import LossWatch
 from rmqlab.lab.served_topics import ServeError, check_whole, ends_of, make_topic, message_of, messages_of, put_message
-from rmqlab.protocol.heartbeat import SQL92, TAG, MessageModel
+from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.runtime.socket_consumers import SocketConsumers

@@ -207,7 +207,7 @@ class Words:
             return f"{found[1]}{self.of(found[2])}{found[3]}"
         found = _NAMED.fullmatch(text)
         if found and found[2] in self._entries:
-            return f"{self._entries.get(found[1], found[1])} {self.of(found[2])}"
+            return f"{found[1]} {self.of(found[2])}"
         found = _COUNTED.fullmatch(text)
         if found:
             return f"{self.of(found[1])} {found[2]} {self.of(found[3])}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.articles.experiments import Result
     from rmqlab.lab.replay.replay import ReplayResult
     from rmqlab.lab.scenario import Scenario
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.schedule import Schedule
     from rmqlab.search.explorer.exploration import Exploration
     from rmqlab.search.lint.findings import GroupLint
@@ -92,7 +92,7 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     Raises:
         BadInput: an expression that 4.8.0 refuses.
     """
-    from rmqlab.protocol.heartbeat import build_subscription
+    from rmqlab.protocol.subscription_data import build_subscription
     from rmqlab.search.lint.meaning import lint as compare
     from rmqlab.search.lint.members import LintGroup, LintMember
     from rmqlab.search.plan.change import parse_subscription
@@ -173,7 +173,7 @@ def tags(expression: str) -> SubscriptionData:
     Raises:
         BadInput: nothing but separators.
     """
-    from rmqlab.protocol.heartbeat import TAG, build_subscription
+    from rmqlab.protocol.subscription_data import TAG, build_subscription
 
     return build_subscription(None, expression, TAG)
 

@@ -19,7 +19,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.link import pack, unpack
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import SQL92, SUB_ALL, TAG, build_subscription, split_tags
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription, split_tags
 from rmqlab.search.explorer.explore import Explorer
 from rmqlab.search.lint.findings import LintVerdict, lint_lines
 from rmqlab.search.lint.meaning import lint

@@ -15,7 +15,7 @@ from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.link import pack, unpack
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import SQL92, SUB_ALL, TAG, SubscriptionSplitError
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionSplitError
 from rmqlab.show.expression_trees import expression_tree
 from rmqlab.show.funnels import tag_checks
 from rmqlab.verbs import sql92

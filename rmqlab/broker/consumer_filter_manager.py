@@ -13,8 +13,8 @@ from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.heartbeat import TAG, is_tag_type
 from rmqlab.protocol.serializable import RemotingSerializable, to_json
+from rmqlab.protocol.subscription_data import TAG, is_tag_type
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.processor import Timers
     from rmqlab.filter.filter import CompiledExpression
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.protocol.channel import Channel
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:

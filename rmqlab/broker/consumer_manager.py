@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.consumer_group_info import SubscriptionChange
     from rmqlab.broker.processor import Broker2Client, BrokerHooks
     from rmqlab.protocol.channel import Channel
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
 

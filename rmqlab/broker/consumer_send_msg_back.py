@@ -30,8 +30,8 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
+from rmqlab.store.dispatch_request import PutMessageStatus
 from rmqlab.store.message_store import MessageStore
-from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.message.message import MessageExt

@@ -12,7 +12,8 @@ from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicCo
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
-from rmqlab.protocol.heartbeat import MessageModel, build_subscription
+from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import is_readable
 from rmqlab.rules import Rules
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
     Subscription = tuple[SubscriptionData, ConsumerFilterData | None]

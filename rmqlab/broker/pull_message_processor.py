@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.processor import Handler
     from rmqlab.events import Stage
     from rmqlab.protocol.channel import Channel
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
     from rmqlab.store.queue_reader import GetMessageResult
 

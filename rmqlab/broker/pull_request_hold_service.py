@@ -8,7 +8,7 @@ from rmqlab.events import Wake
 from rmqlab.filter.message_filter import MessageFilter
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.store.consume_queue_ext import CqExtUnit
 
 if TYPE_CHECKING:

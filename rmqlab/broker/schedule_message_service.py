@@ -18,7 +18,7 @@ from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
-from rmqlab.store.store_status import PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageStatus
 
 if TYPE_CHECKING:
     from rmqlab.broker.processor import Timers

@@ -28,7 +28,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageResponseHeader,
 )
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_FLAG, UNIT_SUB_FLAG, is_writeable
-from rmqlab.store.store_status import PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
-    from rmqlab.store.store_status import AppendMessageResult, PutMessageResult
+    from rmqlab.store.dispatch_request import AppendMessageResult, PutMessageResult
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 

@@ -19,14 +19,9 @@ from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, 
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
-from rmqlab.protocol.heartbeat import (
-    ConsumeType,
-    EmptyExpressionError,
-    MessageModel,
-    SubscriptionSplitError,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 from rmqlab.protocol.namesrv import MASTER_ID
+from rmqlab.protocol.subscription_data import EmptyExpressionError, SubscriptionSplitError, build_subscription
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ConsumerConfig
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.client.results import PullResult
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 
 HALF_AN_HOUR = 30 * 60 * 1_000

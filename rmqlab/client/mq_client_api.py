@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.client.topic_routes import TopicRoutes
     from rmqlab.message.message import Message, MessageExt
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
 ADMIN_TIMEOUT = 6_000

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.results import SendResult
     from rmqlab.message.message import Message
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.namesrv import TopicRouteData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
-from rmqlab.protocol.heartbeat import SQL92, TAG
+from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.search.lint.findings import LintVerdict, lint_lines
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import group_of, read_groups

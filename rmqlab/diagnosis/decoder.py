@@ -17,7 +17,7 @@ import msgspec
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

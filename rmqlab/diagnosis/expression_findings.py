@@ -13,7 +13,7 @@ from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.doctor import examine, hint
 from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
-from rmqlab.protocol.heartbeat import SUB_ALL, SubscriptionData
+from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.members import as_meant
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rmqlab.diagnosis.look import MemberSeen
     from rmqlab.message.topics import MessageQueue
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.search.lint.findings import GroupLint
 
 PROPERTIES = ("messageModel", "PROP_CONSUME_TYPE", "consumeFromWhere")  # as 307 names lint's SETTINGS

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumerRunningInfo, TopicOffset
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.finding import Finding
     from rmqlab.diagnosis.group_case import GroupCase
     from rmqlab.diagnosis.look import PassedEntries
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 BY_BROKER: Final = "dropped by the broker"
 BY_OWNER: Final = "dropped by the owner"

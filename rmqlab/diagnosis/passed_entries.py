@@ -14,8 +14,8 @@ from rmqlab.protocol.admin_headers import QueryConsumeQueueRequestHeader, ViewMe
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import GetMinOffsetRequestHeader
 from rmqlab.protocol.header import FrameError, WithOffset
-from rmqlab.protocol.heartbeat import SubscriptionData
 from rmqlab.protocol.serializable import from_json
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import is_matched_by_consume_queue
 from rmqlab.runtime.runtime import RemotingError
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.diagnosis.look import GroupSeen, Look
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 BETWEEN_STARTS_S: Final = 60
 """Members start so far apart: each has sent its heartbeat, and the queues are shared out, before the next."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.finding import GroupDiagnosis
     from rmqlab.diagnosis.look import Look, MemberSeen
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 MAX_MEMBERS: Final = 8
 MAX_QUEUES: Final = 16

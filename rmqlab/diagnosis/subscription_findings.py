@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rmqlab.diagnosis.finding import Finding
     from rmqlab.diagnosis.group_case import GroupCase
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.search.lint.findings import ExampleLoss
 
 PLAN_MEMBERS, PLAN_QUEUES = 16, 64  # as many as `rmqlab plan` takes

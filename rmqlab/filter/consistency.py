@@ -17,7 +17,7 @@ from rmqlab.filter.sql92.nodes import NOWHERE, Constant, In, Node, Or, Property,
 from rmqlab.filter.sql92.satisfiability import BUDGET, NOT_TRUE, Can, Found, Search
 from rmqlab.message.java import utf16_key
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import SUB_ALL, SubscriptionData
+from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,14 +8,14 @@ from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import SQL92, build_subscription
+from rmqlab.protocol.subscription_data import SQL92, build_subscription
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.events import Stage
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
 # One cache serves the whole process, as in Java; results do not depend on it.

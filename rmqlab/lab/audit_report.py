@@ -45,7 +45,7 @@ def kind_of(row: dict[str, Any]) -> str:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The table of groups and topics as text, and the remarks below it."""
-    lines = [f"{'group':<24} {'topic':<24} {'sent':>8} {'delivered':>9} {'lost':>7} {'unknown':>7}  {'fates'}"]
+    lines = [f"{'group':<24} {'topic':<24} {'sent':>8}  {'delivered':>9}  {'lost':>7}  {'unknown':>7}  {'fates'}"]
     for group, topics in summary.items():
         for topic, row in topics.items():
             fates = ", ".join(
@@ -53,7 +53,7 @@ def summary_lines(summary: Summary) -> list[str]:
                 for certainty in CERTAINTIES
                 for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
             )
-            counts = f"{row['sent']:>8} {row['delivered']:>9} {row['lost']:>7} {row['unknown']:>7}"
+            counts = f"{row['sent']:>8}  {row['delivered']:>9}  {row['lost']:>7}  {row['unknown']:>7}"
             lines.append(f"{group:<24} {topic:<24} {counts}  {fates}")
     return lines + remarks(summary)
 

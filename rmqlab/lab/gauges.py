@@ -21,7 +21,7 @@ from rmqlab.events import SubscriptionChanged
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.mqadmin import consume_stats
 from rmqlab.lab.recorded_events import Gauge
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import PRODUCER, Scenario, convert_scenario, refusal_of
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer

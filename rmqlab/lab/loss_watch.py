@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.events import Event
     from rmqlab.message.message import MessageExt
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 _Queue = tuple[str, str, int]  # group, topic, queue id
 

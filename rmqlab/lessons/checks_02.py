@@ -13,7 +13,7 @@ from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.order_judge import must_be_like
 from rmqlab.message.java import string_hash, trim
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.show.funnels import tag_checks
 

@@ -17,7 +17,7 @@ from rmqlab.lessons.answers import HuntExample, hunt_by_example, in_a_sentence, 
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
 from rmqlab.lessons.rule_judge import vectors
-from rmqlab.protocol.heartbeat import SQL92
+from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
 from rmqlab.show.expression_trees import expression_tree
 

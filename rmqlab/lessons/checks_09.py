@@ -10,7 +10,7 @@ from rmqlab.lab.lab import Lab
 from rmqlab.lab.scenario import Start, Stop
 from rmqlab.lessons.answers import needs_function, needs_rules
 from rmqlab.lessons.check import CheckFailed
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:

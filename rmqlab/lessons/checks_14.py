@@ -10,7 +10,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lessons.answers import needs_function, needs_number
 from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import LintGroup, LintMember

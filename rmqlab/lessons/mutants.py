@@ -14,7 +14,7 @@ from rmqlab.rules import DEFAULT_RULES, is_notified
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Held, Rules, Table
 
 SOUND = DEFAULT_RULES

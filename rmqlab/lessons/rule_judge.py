@@ -17,7 +17,7 @@ from rmqlab.checkout import ROOT, is_checkout
 from rmqlab.lessons.answers import in_a_sentence, needs_function
 from rmqlab.lessons.check import OPEN, CheckFailed
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.heartbeat import SubscriptionData, build_subscription_data
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 
 ENDS = "Does every way through it end in return?"

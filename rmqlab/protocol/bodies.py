@@ -9,8 +9,9 @@ import msgspec
 
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.header import NULL
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.serializable import RemotingSerializable
+from rmqlab.protocol.subscription_data import SubscriptionData
 
 
 class GetConsumerListByGroupResponseBody(RemotingSerializable):

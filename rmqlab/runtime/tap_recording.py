@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 
 FRAMES, SETTINGS = "frames.jsonl", "broker.conf"

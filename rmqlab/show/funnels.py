@@ -14,7 +14,7 @@ from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table, as_rows
 
 if TYPE_CHECKING:
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 # Inches.
 LEFT, COLUMN, BAR, LANE, TOP, GAP, MIN_INSIDE = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.consume_queue import ConsumeQueue
-    from rmqlab.store.store_status import RunningFlags
+    from rmqlab.store.dispatch_request import RunningFlags
 
 DELETE_FILES_BATCH_MAX = 10
 DISK_SPACE_WARNING_LEVEL_RATIO = 0.90

@@ -34,14 +34,14 @@ from rmqlab.message.sysflag import (
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import delay_level_to_queue_id
-from rmqlab.store.dispatch_request import check_message_and_return_size
-from rmqlab.store.mapped_file_queue import MappedFileQueue
-from rmqlab.store.store_status import (
+from rmqlab.store.dispatch_request import (
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
     PutMessageStatus,
+    check_message_and_return_size,
 )
+from rmqlab.store.mapped_file_queue import MappedFileQueue
 
 if TYPE_CHECKING:
     from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from rmqlab.store.commit_log import CommitLog
-    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.dispatch_request import DispatchRequest, RunningFlags
     from rmqlab.store.mapped_file_queue import MappedFile
-    from rmqlab.store.store_status import RunningFlags
 
 _MIN_CHUNK = 4 * 1024 * 1024
 

@@ -16,12 +16,17 @@ from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
-from rmqlab.store.dispatch_request import request_of_put
+from rmqlab.store.dispatch_request import (
+    PutMessageResult,
+    PutMessageStatus,
+    RunningFlags,
+    StoreStatsService,
+    request_of_put,
+)
 from rmqlab.store.index_service import query_log, query_message
 from rmqlab.store.log_walk import ReputMessageService
 from rmqlab.store.mapped_file_queue import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.queue_reader import QueueReader
-from rmqlab.store.store_status import PutMessageResult, PutMessageStatus, RunningFlags, StoreStatsService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,12 +35,11 @@ if TYPE_CHECKING:
     from rmqlab.message.message import MessageExt
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
-    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.dispatch_request import AppendMessageResult, DispatchRequest
     from rmqlab.store.index_file import FileIndexService
     from rmqlab.store.index_service import QueryMessageResult
     from rmqlab.store.mapped_file_queue import SegmentFactory
     from rmqlab.store.queue_reader import GetMessageResult
-    from rmqlab.store.store_status import AppendMessageResult
 
     CommitLogDispatcher = Callable[[DispatchRequest], None]
 

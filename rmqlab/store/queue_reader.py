@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.consume_queue import ConsumeQueue
-    from rmqlab.store.store_status import StoreStatsService
+    from rmqlab.store.dispatch_request import StoreStatsService
 
     OnFiltered = Callable[[int, str], None]
 

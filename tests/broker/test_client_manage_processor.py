@@ -14,9 +14,8 @@ from rmqlab.protocol.heartbeat import (
     HeartbeatData,
     MessageModel,
     ProducerData,
-    SubscriptionData,
-    build_subscription,
 )
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 

@@ -12,7 +12,7 @@ from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager, decode_
 from rmqlab.broker.processor import Timers
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.store.config import MessageStoreConfig
 
 DAY_MS = 24 * 3_600_000

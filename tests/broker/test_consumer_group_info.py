@@ -8,7 +8,8 @@ import pytest
 
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, build_subscription
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 
 PUSH = ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
 PULL = ConsumeType.CONSUME_ACTIVELY, MessageModel.BROADCASTING, ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET

@@ -11,7 +11,7 @@ from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.processor import Broker2Client, BrokerHooks, Timers
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.store.config import MessageStoreConfig
 
 PORTS = count(50_000)

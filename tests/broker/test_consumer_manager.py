@@ -7,7 +7,7 @@ import pytest
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 

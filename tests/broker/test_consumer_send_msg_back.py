@@ -9,7 +9,7 @@ from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
-from rmqlab.store.store_status import PutMessageResult, PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"

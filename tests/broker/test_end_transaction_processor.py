@@ -11,7 +11,7 @@ from rmqlab.message.topics import TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
 from rmqlab.store.config import BrokerRole
-from rmqlab.store.store_status import PutMessageResult, PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 
 
 def stored(bench, topic, queue=0):

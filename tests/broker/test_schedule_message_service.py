@@ -10,7 +10,7 @@ from rmqlab.broker.schedule_message_service import message_time_up
 from rmqlab.message.message import MessageExt
 from rmqlab.message.record import decode_records
 from rmqlab.store.config import BrokerRole
-from rmqlab.store.store_status import PutMessageResult, PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 LEVELS_MS = [

@@ -10,7 +10,7 @@ from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
-from rmqlab.store.store_status import PutMessageResult, PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."

@@ -9,7 +9,7 @@ from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.diagnosis.decoder import decode
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92.compiler import compile_sql92
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 
 
 def started(world, *names, **settings):

@@ -13,8 +13,8 @@ from rmqlab.message.record import encode_record
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_SUSPEND
-from rmqlab.protocol.heartbeat import SubscriptionData, build_subscription, build_subscription_data
 from rmqlab.protocol.namesrv import BrokerData, TopicRouteData
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription, build_subscription_data
 from tests.proof.clients.filter_class import subscribe_class
 
 QUEUE = MessageQueue("T", "broker-a", 1)

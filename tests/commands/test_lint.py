@@ -8,14 +8,8 @@ import pytest
 
 from rmqlab.checkout import folder
 from rmqlab.cli import main
-from rmqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 
 GOLDEN = folder("data") / "golden" / "broker-4.8.0"
 

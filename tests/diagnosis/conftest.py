@@ -10,7 +10,8 @@ from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, Passe
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import Connection, ConsumerConnection, ConsumerRunningInfo, ProcessQueueInfo
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData, build_subscription
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 
 NOW = 1_700_000_000_000
 STARTED = NOW - 3_600_000

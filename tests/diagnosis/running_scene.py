@@ -21,14 +21,8 @@ from rmqlab.protocol.admin_headers import GetConsumerConnectionListRequestHeader
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumeStats
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.runtime.sockets import SocketRuntime
 from tests.diagnosis.scene import CPP, GROUPS, HUNG, JAVA_4, JAVA_5, PERIOD_MS, RAW, TAGS, TOPICS
 

@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.finding import Certainty, State
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.diagnosis.conftest import M, finding, kinds, look, passed, subscription
 
 ON = {"enablePropertyFilter": "true"}

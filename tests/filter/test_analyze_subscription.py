@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 
 TWO_MINUTES = 120_000
 

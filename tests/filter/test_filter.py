@@ -4,7 +4,7 @@ import pytest
 
 from rmqlab.filter.filter import EXPRESSION_TYPES, Filter
 from rmqlab.filter.sql92.errors import ExpressionRefused
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import RULES, tags_code
 
 

@@ -16,7 +16,7 @@ from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.filter.sql92.errors import JavaError
 from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.record import encode_record
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 
 BLOOM = BloomFilter.create_by_fn(20, 32)
 NOTHING, EVERYTHING = bytes(14), b"\xff" * 14

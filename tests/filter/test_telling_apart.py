@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmqlab.filter.consistency import Apart, CannotTellError, lets_pass, tell_apart
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 
 ODD_VALUES = (
     None,

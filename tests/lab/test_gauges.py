@@ -13,7 +13,7 @@ from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.gauges import Flips, gauges
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import Simulation
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.proof.virtual_clock import run_until_ms
 
 SETTLE = 2_504

@@ -15,7 +15,7 @@ from rmqlab.lab.run import recorded_events
 from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import fate, lint, shares
 from rmqlab.search.lint.members import LintGroup, LintMember, group_of, read_groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import LintGroup, LintMember
 

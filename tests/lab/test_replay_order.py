@@ -30,15 +30,9 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageResponseHeader,
 )
 from rmqlab.protocol.header import CommandHeader
-from rmqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rmqlab.protocol.subscription_data import build_subscription
 
 EPOCH = 1_700_000_000_000
 SETTINGS = "brokerName=broker-a\nbrokerIP1=127.0.0.1\nlistenPort=10911\nautoCreateTopicEnable=true\n"

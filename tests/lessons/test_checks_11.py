@@ -9,7 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.lessons.check import CheckFailed, judge
 from rmqlab.lessons.checks_11 import HELD_MS, PLANNED, SEARCHED, _account, _ids, _lost, split_group
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from tests.proof.recorded_store import RecordedStore
 
 BOTH = "tagA || tagB"

@@ -12,7 +12,7 @@ from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
 from rmqlab.lab.cluster import settings_beside
 from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES
 from tests.lab.recorded_races import SETS as RACES
 from tests.lab.recorded_races import recorded_races

@@ -21,18 +21,9 @@ from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
-from rmqlab.protocol.heartbeat import (
-    SQL92,
-    TAG,
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    SubscriptionData,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
+from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.show.funnels import STAGES, Stage
 from rmqlab.store.config import MessageStoreConfig

@@ -9,15 +9,9 @@ from rmqlab.protocol import fastjson, serializable
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    SubscriptionData,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.namesrv import BrokerData, QueueData, TopicRouteData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import (
     DataVersion,
     RegisterBrokerBody,

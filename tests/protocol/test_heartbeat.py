@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import (
-    SUB_ALL,
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,
     HeartbeatData,
     MessageModel,
     ProducerData,
-    SubscriptionData,
 )
+from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 TAGS = st.sets(TEXT, max_size=20)

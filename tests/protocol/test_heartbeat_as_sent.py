@@ -12,8 +12,8 @@ from rmqlab.protocol.heartbeat import (
     HeartbeatData,
     MessageModel,
     ProducerData,
-    SubscriptionData,
 )
+from rmqlab.protocol.subscription_data import SubscriptionData
 
 NAMES = st.text(max_size=8) | st.sampled_from(["\ud800", "\udc00\ud800", "é\u2028\x00", ""])
 SUBSCRIPTIONS = st.builds(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rmqlab.filter.filter import both_steps
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import Message
-from rmqlab.protocol.heartbeat import (
+from rmqlab.protocol.subscription_data import (
     EmptyExpressionError,
     SubscriptionData,
     SubscriptionSplitError,

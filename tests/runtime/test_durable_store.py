@@ -24,8 +24,8 @@ from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store import recovery
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
+from rmqlab.store.dispatch_request import PutMessageStatus
 from rmqlab.store.message_store import MessageStore
-from rmqlab.store.store_status import PutMessageStatus
 
 NOW = 1_700_000_000_000
 SIZES = {

@@ -21,14 +21,8 @@ from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan

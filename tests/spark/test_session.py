@@ -123,7 +123,7 @@ def test_workers_get_the_package(tmp_path):
         names = archive.namelist()
     assert "rmqlab/__init__.py" in names
     assert "rmqlab/spark/filters/sql92_dictionary.py" in names
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import rmqlab.message.java as it; print(it.__file__)"
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import rmqlab.filter.sql92 as it; print(it.__file__)"
     told = subprocess.run(
         [sys.executable, "-S", "-P", "-c", code, path], capture_output=True, text=True, check=True, cwd=tmp_path
     )
@@ -138,7 +138,7 @@ def free_port():
 
 CLIENT = """
 import json, sys
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare

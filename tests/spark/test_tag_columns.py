@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rmqlab.filter.filter import both_steps
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 from rmqlab.spark.filters.subscription_columns import client_keeps, wants
 from tests.proof.agree.adversarial import row
 from tests.proof.agree.spark_columns import broker_keeps

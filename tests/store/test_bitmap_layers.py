@@ -11,7 +11,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.processor import Timers
 from rmqlab.filter.message_filter import ExpressionMessageFilter
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.store.consume_queue_ext import CqExtUnit
 
 NOW = 1_609_459_200_000

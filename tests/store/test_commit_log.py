@@ -18,8 +18,8 @@ from rmqlab.message.sysflag import (
     TRANSACTION_PREPARED_TYPE,
     TRANSACTION_ROLLBACK_TYPE,
 )
+from rmqlab.store.dispatch_request import PutMessageStatus
 from rmqlab.store.log_walk import LogScan
-from rmqlab.store.store_status import PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000

@@ -13,7 +13,7 @@ from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED_TYPE
 from rmqlab.store.config import BrokerRole, FlushDiskType
-from rmqlab.store.store_status import PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.store.store_status import StoreStatsService
+    from rmqlab.store.dispatch_request import StoreStatsService
 
 SAMPLE_MS = 1_000
 DAY_MS = 86_400_000

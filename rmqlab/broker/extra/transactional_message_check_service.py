@@ -31,8 +31,8 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
+from rmqlab.store.dispatch_request import PutMessageStatus
 from rmqlab.store.queue_reader import GetMessageStatus
-from rmqlab.store.store_status import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

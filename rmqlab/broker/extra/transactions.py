@@ -30,15 +30,15 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
 from rmqlab.store.config import BrokerRole
-from rmqlab.store.store_status import PutMessageStatus
+from rmqlab.store.dispatch_request import PutMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rmqlab.broker.processor import Handler
     from rmqlab.message.message import Host, MessageExt
+    from rmqlab.store.dispatch_request import PutMessageResult
     from rmqlab.store.message_store import MessageStore
-    from rmqlab.store.store_status import PutMessageResult
 
 REMOVE_TAG = "d"
 _LIMITS = (

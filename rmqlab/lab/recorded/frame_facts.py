@@ -31,7 +31,8 @@ from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
-from rmqlab.protocol.heartbeat import TAG, HeartbeatData, MessageModel, SubscriptionData
+from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import TAG, SubscriptionData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

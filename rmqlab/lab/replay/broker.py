@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.protocol.channel import Channel
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
-    from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.store_status import PutMessageResult
+    from rmqlab.store.dispatch_request import DispatchRequest, PutMessageResult
 
 # Services whose hour the recording tells.
 _DRIVEN = "hold service", "client housekeeping"

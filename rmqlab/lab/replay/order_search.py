@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import Recording
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
 PASSES = 12

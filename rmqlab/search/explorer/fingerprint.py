@@ -32,8 +32,8 @@ from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-from rmqlab.protocol.heartbeat import SubscriptionData
 from rmqlab.protocol.namesrv import TopicRouteData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.runtime.lanes import Lanes
 from rmqlab.runtime.network import Connection
 from rmqlab.runtime.schedule import Timing

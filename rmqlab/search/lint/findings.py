@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.filter.consistency import Apart
 from rmqlab.lab.fates import Fate
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

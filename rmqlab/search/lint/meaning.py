@@ -29,14 +29,14 @@ from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.message.topics import MessageQueue
-from rmqlab.protocol.heartbeat import build_subscription
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.findings import ExampleLoss, GroupLint, Loss, Properties, TopicLint, Wish, WishDifference
 from rmqlab.search.lint.members import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.search.lint.members import LintGroup, LintMember
 
 

@@ -23,7 +23,8 @@ from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenar
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
-from rmqlab.protocol.heartbeat import TAG, HeartbeatData, SubscriptionData, SubscriptionSplitError, build_subscription
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.subscription_data import TAG, SubscriptionData, SubscriptionSplitError, build_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

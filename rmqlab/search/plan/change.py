@@ -14,7 +14,7 @@ from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import (
+from rmqlab.protocol.subscription_data import (
     SEPARATOR,
     SQL92,
     SUB_ALL,

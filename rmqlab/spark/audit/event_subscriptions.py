@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.heartbeat import TAG
+from rmqlab.protocol.subscription_data import TAG
 from rmqlab.spark.audit.subscriptions import (
     AVG,
     AVG_BY_CIRCLE,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.spark.audit.subscriptions import Key
 
 PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.replay.frames import frames_folder
-from rmqlab.protocol.heartbeat import SQL92, TAG
+from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
 from rmqlab.spark.audit.subscriptions import (

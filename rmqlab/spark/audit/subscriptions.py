@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.files import json_lines as values_of
-from rmqlab.protocol.heartbeat import SQL92, SubscriptionData
+from rmqlab.protocol.subscription_data import SQL92, SubscriptionData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,13 +15,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.errors import BadInput
-from rmqlab.protocol.heartbeat import SQL92, SUB_ALL, TAG, build_subscription
+from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription
 from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
     Properties = str | Callable[[str], Column]
 

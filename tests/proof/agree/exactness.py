@@ -19,7 +19,7 @@ from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.filter.sql92.nodes import Property
 from rmqlab.message.java import to_utf8
 from rmqlab.message.properties import string_to_properties
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, TRUE, DictionaryFilter, code_of
 
 if TYPE_CHECKING:

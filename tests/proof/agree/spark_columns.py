@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
-from rmqlab.protocol.heartbeat import SUB_ALL
+from rmqlab.protocol.subscription_data import SUB_ALL
 from rmqlab.rules import DEFAULT_VERSION
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 from rmqlab.spark.filters.subscription_columns import columns_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from rmqlab.filter.sql92.tokens import Version
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.spark.filters.subscription_columns import Properties
 
 _LOW_32: Final = 0xFFFFFFFF

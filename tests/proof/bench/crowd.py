@@ -17,14 +17,8 @@ from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.runtime.scheduler import US_PER_MS
 from tests.proof.virtual_clock import run_until_ms
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.message.properties import string_to_properties
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.real.filter import RealFilter
 

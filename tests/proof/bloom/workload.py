@@ -18,16 +18,9 @@ from rmqlab.message.properties import properties_to_string
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-from rmqlab.protocol.heartbeat import (
-    SQL92,
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    build_subscription,
-)
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
+from rmqlab.protocol.subscription_data import SQL92, build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -36,7 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.message_filter import MessageFilter
     from rmqlab.protocol.consumer_headers import PullMessageResponseHeader
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 TOPIC: Final = "BloomTest"
 EPOCH_MS: Final = 1_700_000_000_000

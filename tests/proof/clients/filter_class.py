@@ -14,7 +14,7 @@ from rmqlab.protocol.heartbeat import ConsumeType
 if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
-    from rmqlab.protocol.heartbeat import SubscriptionData
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 TIMEOUT = 5_000
 

@@ -9,7 +9,7 @@ from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap,
 from rmqlab.broker.processor import Timers
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.protocol.heartbeat import SubscriptionData, build_subscription_data
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription_data
 from rmqlab.rules import tags_code
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue_ext import CqExtUnit

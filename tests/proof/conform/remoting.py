@@ -17,9 +17,9 @@ from rmqlab.protocol.heartbeat import (
     HeartbeatData,
     MessageModel,
     ProducerData,
-    SubscriptionData,
 )
 from rmqlab.protocol.json_header import write
+from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take
 
 if TYPE_CHECKING:

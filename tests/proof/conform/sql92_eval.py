@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.message_filter import ConsumerFilterData, ExpressionMessageFilter
 from rmqlab.filter.sql92 import JavaError, MQFilterException, compile_sql92
-from rmqlab.protocol.heartbeat import SubscriptionData
+from rmqlab.protocol.subscription_data import SubscriptionData
 from tests.proof.conform.vectors import Kind, take
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from tests.proof.conform.vectors import BadVector, Kind, take
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.dispatch_request import DispatchRequest, PutMessageResult
     from rmqlab.store.mapped_file_queue import MappedFile
-    from rmqlab.store.store_status import PutMessageResult
     from tests.proof.conform.vectors import Vector
 
 _QUEUE = re.compile(r".*-\d+", re.DOTALL)

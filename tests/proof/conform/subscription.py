@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.protocol.heartbeat import (
+from rmqlab.protocol.subscription_data import (
     EmptyExpressionError,
     SubscriptionSplitError,
     build_subscription,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.java import string_hash
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG, SINGLE_TAG
-from rmqlab.protocol.heartbeat import build_subscription_data
+from rmqlab.protocol.subscription_data import build_subscription_data
 from rmqlab.rules import client_keeps, tags_code
 from rmqlab.store.config import DelayLevels, delay_level_to_queue_id, queue_id_to_delay_level
 from tests.proof.conform.vectors import BadVector, Kind, take

@@ -1,0 +1,158 @@
+"""What one consumer group wants from one topic: the plain data a heartbeat carries, and how it is made from text.
+
+Source: `SubscriptionData`; and `FilterAPI`, with every oddity of 4.8.0 (row F-06). Workers of Spark import this module
+from the package's archive, so it needs no other package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.message.java import split, string_hash, trim, utf16_key
+
+SUB_ALL = "*"
+TAG: Final = "TAG"
+SQL92: Final = "SQL92"
+
+
+@dataclass(slots=True, eq=False)
+class SubscriptionData:
+    """A subscription of one (group, topic).
+
+    `tags_set` and `code_set` are empty for `*` and for SQL92; `code_set` holds signed 32-bit `String.hashCode`s of the
+    tags. `sub_version` is the epoch ms at which the client (re)stamped the subscription; the higher one wins in
+    the broker's table. `filter_class_source` never leaves the process (4.8.0 does not serialise it).
+
+    Equality takes every serialised field in, `sub_version` too; the hash leaves `sub_version` out; ordering is
+    that of the text `topic@subString` by UTF-16 code units (`SubscriptionData.compareTo`).
+    """
+
+    topic: str | None = None
+    sub_string: str | None = None
+    class_filter_mode: bool = False
+    tags_set: set[str] = field(default_factory=set)
+    code_set: set[int] = field(default_factory=set)
+    sub_version: int = 0
+    expression_type: str | None = "TAG"
+    filter_class_source: str | None = field(default=None, metadata={"serialize": False})
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it filters by tags: null, empty and `TAG` mean that, nothing else (case counts; row F-39)."""
+        return is_tag_type(self.expression_type)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether every serialised field agrees (`SubscriptionData.equals`)."""
+        if self is other:
+            return True
+        if not isinstance(other, SubscriptionData):
+            return NotImplemented
+        return (
+            self.sub_version == other.sub_version
+            and self.sub_string == other.sub_string
+            and self.topic == other.topic
+            and self.class_filter_mode == other.class_filter_mode
+            and self.code_set == other.code_set
+            and self.tags_set == other.tags_set
+            and self.expression_type == other.expression_type
+        )
+
+    def __hash__(self) -> int:
+        """Hash without `sub_version`, as Java: a re-stamped subscription stays in its bucket."""
+        return hash(
+            (
+                self.topic,
+                self.sub_string,
+                self.class_filter_mode,
+                frozenset(self.tags_set),
+                frozenset(self.code_set),
+                self.expression_type,
+            )
+        )
+
+    def __lt__(self, other: SubscriptionData) -> bool:
+        """Order by `topic@subString`, UTF-16 code unit by code unit (`SubscriptionData.compareTo`)."""
+        return _order_key(self) < _order_key(other)
+
+    def copy(self) -> SubscriptionData:
+        """Return an equal subscription that shares no set with this one."""
+        return replace(self, tags_set=set(self.tags_set), code_set=set(self.code_set))
+
+
+def is_tag_type(expression_type: str | None) -> bool:
+    """Tell whether the type means tag filtering: null, empty and `TAG` do (`ExpressionType.isTagType`)."""
+    return expression_type is None or expression_type in ("", TAG)
+
+
+def _order_key(subscription: SubscriptionData) -> bytes:
+    topic = "null" if subscription.topic is None else subscription.topic
+    sub_string = "null" if subscription.sub_string is None else subscription.sub_string
+    return utf16_key(f"{topic}@{sub_string}")
+
+
+SEPARATOR: Final = "||"
+
+
+class SubscriptionSplitError(BadInput):
+    """The tag expression consists of separators only, such as `||`."""
+
+    java_name: ClassVar[str] = "Exception"
+
+
+class EmptyExpressionError(BadInput):
+    """A type other than TAG came without an expression."""
+
+    java_name: ClassVar[str] = "IllegalArgumentException"
+
+
+def split_tags(sub_string: str) -> list[str]:
+    """Split a tag expression into trimmed, non-blank tags, in the order written, duplicates kept.
+
+    Raises `SubscriptionSplitError` when nothing but separators is there. An expression of blanks between
+    separators (`" || "`) is no error and gives no tag.
+    """
+    # Java's split drops empty strings at the end, so separators alone leave no part at all.
+    parts = split(sub_string, SEPARATOR)
+    if not parts:
+        raise SubscriptionSplitError("subString split error")
+    return [tag for tag in map(trim, parts) if tag]
+
+
+def build_subscription_data(
+    consumer_group: str | None,  # noqa: ARG001 - 4.8.0 takes the group and never looks at it
+    topic: str | None,
+    sub_string: str | None,
+    now: int = 0,
+) -> SubscriptionData:
+    """Build a TAG subscription stamped `now` (epoch ms), as 4.8.0 `FilterAPI.buildSubscriptionData`.
+
+    Null, empty and `*` mean everything and leave both sets empty. `" || "` leaves both sets empty too while its text
+    is not `*`: the broker then matches nothing. Raises `SubscriptionSplitError`.
+    """
+    if sub_string is None or sub_string in ("", SUB_ALL):
+        return SubscriptionData(topic, SUB_ALL, sub_version=now)
+    tags = split_tags(sub_string)
+    return SubscriptionData(
+        topic,
+        sub_string,
+        tags_set=set(tags),
+        code_set={string_hash(tag) for tag in tags},
+        sub_version=now,
+    )
+
+
+def build_subscription(
+    topic: str | None, sub_string: str | None, expression_type: str | None, now: int = 0
+) -> SubscriptionData:
+    """Build a subscription of any type, as 4.8.0 `FilterAPI.build`: only a null type and `TAG` are taken for tags.
+
+    Raises `SubscriptionSplitError` (tags) and `EmptyExpressionError` (other types need an expression). An unknown
+    type is no error here: the broker refuses it later.
+    """
+    if expression_type is None or expression_type == TAG:
+        return build_subscription_data(None, topic, sub_string, now)
+    if not sub_string:
+        raise EmptyExpressionError(f"Expression can't be null! {expression_type}")
+    return SubscriptionData(topic, sub_string, sub_version=now, expression_type=expression_type)
