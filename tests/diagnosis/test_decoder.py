@@ -11,6 +11,7 @@ from dataclasses import fields
 import pytest
 
 from rmqlab import explain
+from rmqlab.client.client_config import ClientConfig
 from rmqlab.commands import VERBS
 from rmqlab.diagnosis.decoder import EFFECTS, coded, decode, entries, template, templates
 from rmqlab.diagnosis.explained import LONGEST, explain_lines
@@ -231,3 +232,11 @@ def test_files_that_cannot_be_read(tmp_path):
     half.write_bytes(half.read_bytes()[:-20])
     with pytest.raises(BadInput, match="cannot be unpacked"):
         explain(half)
+
+
+def test_how_soon_a_client_tries_again_is_its_own_setting():
+    """A pull that failed waits for `pullTimeDelayMillsWhenException`, a rebalance for its own interval."""
+    config = ClientConfig()
+    waits = {config.pull_time_delay_when_exception // 1_000, config.rebalance_wait_interval // 1_000}
+    said = re.findall(r"again (?:after )?(\d+) s\b", " ".join(f"{one.means} {one.do}" for one in entries().values()))
+    assert set(map(int, said)) == waits

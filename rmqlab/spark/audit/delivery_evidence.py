@@ -6,7 +6,7 @@ that a listener is about to get a message, `SubAfter` how that went.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -183,12 +183,14 @@ class DeliveryEvidence:
         from pyspark.sql import functions as F  # noqa: N812
 
         topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
-        frame = self._session().createDataFrame(pa.concat_tables([SCHEMA.empty_table(), *self._logs]))
-        if topics:
-            told = over_ranges(
-                self._session(), self._ranges, lambda part: read_evidence(part, topics, trace_topic, retried), SCHEMA
-            )
-            frame = frame.unionByName(told)
+        given = pa.concat_tables([SCHEMA.empty_table(), *self._logs])
+        # Spark Connect makes no frame of a table without rows
+        frames = [self._session().createDataFrame(given)] if given.num_rows else []
+        if topics or not frames:
+            ranges = self._ranges if topics else []
+            work = partial(read_evidence, topics=topics, trace_topic=trace_topic, retried=retried)
+            frames.append(over_ranges(self._session(), ranges, work, SCHEMA))
+        frame = reduce(lambda one, other: one.unionByName(other), frames)
         found = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
         return found.persist(StorageLevel.DISK_ONLY)
 
