@@ -281,7 +281,7 @@ class DefaultMQPushConsumer(MQConsumer):
             )  # fmt: skip
 
     def _observe_failure(self, request: PullRequest, error: Exception) -> None:
-        """Report a pull that could not be made or was refused; it is tried again after `pullTimeDelayMillsWhenException`."""
+        """Report a pull that failed; the next try comes after `pullTimeDelayMillsWhenException`."""
         if self.instance.observe is not None:
             queue, client_id = request.message_queue, self.instance.client_id
             at = (queue.topic, queue.queue_id, request.next_offset)

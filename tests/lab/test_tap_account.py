@@ -12,9 +12,14 @@ from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
+from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
+from rmqlab.lab.replay.frames import read_recording
+from rmqlab.message.record import MESSAGE_MAGIC_CODE
+from rmqlab.protocol.codes import RequestCode
 
 pytestmark = pytest.mark.slow
 
+MAGIC = (MESSAGE_MAGIC_CODE & 0xFFFF_FFFF).to_bytes(4, "big")
 # Of the losses that events and frames tell, the frames alone tell this share at least.
 MIN_SHARE = {"base": 0.9, "base-2": 0.9, "lite": 0.3, "bitmap": 1, "noprop": 1}
 
@@ -74,6 +79,25 @@ def test_losses_that_frames_alone_tell_are_losses_with_the_events_too(recorded):
     assert alone.items() <= with_events.items()
     assert set(with_events) - set(alone) <= passed
     assert len(alone) >= len(with_events) * MIN_SHARE[folder.name]
+
+
+def test_a_pull_that_lacks_a_field_and_a_damaged_answer_are_passed_over(golden):
+    lines = read_recording(golden / "broker-4.8.0" / "noprop").lines
+    account = FrameAccount("")
+    reader = FrameReader(lambda client: (account, client) if client else None, lines)
+    broken = {"field": 0, "answer": 0}
+    for line in lines:
+        command = line.command
+        if command is not None and line.to_broker and command.code == RequestCode.PULL_MESSAGE and not broken["field"]:
+            del command.ext_fields["consumerGroup"]
+            broken["field"] += 1
+        elif command is not None and command.is_response and (body := command.body) and body[4:8] == MAGIC:
+            command.content = body[:20]
+            broken["answer"] += 1
+        reader.see(line)
+    assert all(broken.values())
+    assert {fact.kind for fact in account.facts} >= {"heartbeat", "subscription", "rebalance", "commit"}
+    assert account.given == []
 
 
 def test_frames_that_tell_nothing_and_what_does_not_fit_are_refused(golden, tmp_path, capsys):

@@ -106,21 +106,20 @@ class FrameReader:
                     self._leave(account, line.t, who, group)
         if line.command is None:
             return
-        command = line.command
+        try:
+            self._command(line, line.command)
+        except (FrameError, RemotingCommandException, ValueError, KeyError):
+            return  # what cannot be read, or lacks a field: who got it made nothing of it either
+
+    def _command(self, line: RecordedLine, command: RemotingCommand) -> None:
         if command.is_response:
             pull = None if line.to_broker else self._pulls.pop((line.conn, command.opaque), None)
             if pull is not None and line.conn in self._clients:
                 self._answer(self._clients[line.conn][0], line.t, pull, command)
-            return
-        if not line.to_broker:
-            return
-        try:
-            if command.code == RequestCode.HEART_BEAT:
-                self._heartbeat(line, HeartbeatData.decode(command.body or b""))
-            elif line.conn in self._clients:
-                self._request(line, command, *self._clients[line.conn])
-        except (FrameError, RemotingCommandException, ValueError):
-            return  # a client may send what cannot be read; the broker made nothing of it either
+        elif line.to_broker and command.code == RequestCode.HEART_BEAT:
+            self._heartbeat(line, HeartbeatData.decode(command.body or b""))
+        elif line.to_broker and line.conn in self._clients:
+            self._request(line, command, *self._clients[line.conn])
 
     def _heartbeat(self, line: RecordedLine, data: HeartbeatData) -> None:
         found = self._whose(str(data.client_id))
@@ -190,10 +189,10 @@ class FrameReader:
         following = (answer.all_ext_fields() or {}).get("nextBeginOffset")
         if answer.code not in ANSWERED or following is None:
             return
-        account.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
         found = {} if answer.code != ResponseCode.SUCCESS else {
             message.queue_offset: message for message in decode_records(answer.body or b"")
         }  # fmt: skip
+        account.owners.setdefault((pull.group, pull.topic, pull.queue), {})[pull.who] = int(following)
         info = account.groups.get(pull.group)
         slot = pull.posted or (info.subscription_table.get(pull.topic + account.suffix) if info else None)
         for offset in range(pull.offset, int(following)):
