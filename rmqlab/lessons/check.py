@@ -137,7 +137,7 @@ class NotYet:
 
     def __repr__(self) -> str:
         """In lines."""
-        shown = [f"{self.name}: {translate(NOT_YET)} {translate(self.hint)}", *self._told()]
+        shown = [f"{self.name}: {NOT_YET} {translate(self.hint)}", *self._told()]
         shown += [translate("What shows it:"), *(f"  {translate(line)}" for line in self.lines)] if self.lines else []
         shown += [repr(self.picture)] if self.picture else []
         return "\n".join([*shown, translate(f"More: {self.more()}")] if self.next_step else shown)

@@ -46,6 +46,12 @@ def test_each_step_says_more():
     assert "More:" not in third
 
 
+def test_the_marks_in_plain_text_are_the_same_in_every_language(monkeypatch):
+    monkeypatch.setenv("RMQLAB_LANG", "zh")
+    assert repr(rmqlab.check("01-predict", WRONG)).startswith("01-predict: not yet. ")
+    assert repr(rmqlab.check("01-predict", FATES)).startswith("01-predict: right. ")
+
+
 def test_nothing_is_raised_and_the_answer_counts_as_false(one_check):
     assert not rmqlab.check("01-other", 5)
     assert rmqlab.check("01-predict", FATES)
