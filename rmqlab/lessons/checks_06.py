@@ -141,12 +141,14 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
 
 def _other_story(name: str, said: str) -> CheckFailed:
     lab, sound = story(broken(name)), story(DEFAULT_RULES)
+    # drawn before the end: that shuts everybody down, which is no part of the story
+    picture = clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000)
     return CheckFailed(
         f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
         rule=OF_TASK,
         problem=f"{name}: it is not {said}.",
         lines=differences(sound.finish().run, lab.finish().run),
-        picture=clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000),
+        picture=picture,
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lessons.checks_06 import CLIENTS, MAX_BEATS, SUSPECTS
-from rmqlab.lessons.mutants import WRONG
+from rmqlab.lessons.checks_06 import CLIENTS, MAX_BEATS, SUSPECTS, marks, story
+from rmqlab.lessons.mutants import WRONG, broken
+from rmqlab.show.clock_lanes import clock_lane
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +87,7 @@ def test_the_hunt():
     found = judged("06-hunt", right | {"kelp": "allocate"})
     assert found.lines
     assert found.lines[0].startswith("only here")
-    assert found.picture.title == "The story with kelp"
+    story_as_it_was = clock_lane(marks(story(broken("kelp"))), title="The story with kelp", limit_ms=120_000)
+    assert found.picture.svg == story_as_it_was.svg, "nobody is shut down in it"
     assert "is none of update_channel" in judged("06-hunt", right | {"kelp": "rain"}).hint
     assert "Give a dict" in judged("06-hunt", {}).hint
