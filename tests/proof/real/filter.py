@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.java_runtime import find_java
+from rmqlab.java_runtime import cache_folder, find_java
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 HERE: Final = Path(__file__).resolve().parent / "java"
 _LOGBACK: Final = '<configuration><root level="OFF"/></configuration>'
 _LONGEST_SETUP: Final = 600
-
-
-def cache_folder() -> Path:
-    """Where jars and compiled classes are kept: the folder RMQLAB_CACHE names, by default `~/.cache/rmqlab`."""
-    given = os.environ.get("RMQLAB_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "rmqlab"
 
 
 class RealFilterMissingError(BadInput):
