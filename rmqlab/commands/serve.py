@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
     import asyncio
 
     from rmqlab.broker.broker_config import known_keys
-    from rmqlab.runtime.serve_config import IDLE_SETTING, ServeConfig
+    from rmqlab.runtime.serve_config import ServeConfig
     from rmqlab.runtime.teller import Teller
 
     if args.gauges is not None and args.gauges < 1:
@@ -79,9 +79,9 @@ def run(args: Namespace) -> int:
     for name in config.unknown:
         hint = did_you_mean(name, known_keys())
         print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name}; it has no effect{hint}", file=sys.stderr)
-    inert = [name for name in config.broker.set_without_effect() if name != IDLE_SETTING]
-    if inert:
-        print(f"rmqlab serve: kept and shown to who asks, without effect here: {', '.join(inert)}", file=sys.stderr)
+    if config.inert:
+        told = ", ".join(config.inert)
+        print(f"rmqlab serve: kept and shown to who asks, without effect here: {told}", file=sys.stderr)
     for what, endpoint in (("broker", config.listen), ("name server", config.namesrv)):
         if not endpoint.is_loopback and not (what == "name server" and config.name_servers):
             print(
