@@ -256,7 +256,7 @@ def _gap(before: str, after: str, said: str, *, few: bool, whole: bool) -> str:
     """
     if whole or before.endswith((": ", ". ")) or after in {"", "."} or after.startswith(": "):
         return ".*?"
-    again = f"|{re.escape(said)}" if len(said) > 1 else ""
+    again = f"|{re.escape(said)}" if said else ""
     return rf"(?:(?!; |, \d{again}).)*?(?<!:)" if few else "(?:(?!; ).)*?"
 
 

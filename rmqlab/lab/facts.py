@@ -83,13 +83,12 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
             if new is not None:
                 text = f"{new.expression_type} {new.sub_string}, version {told(new.sub_version)}"
             return f"the broker now holds for group {group}, topic {f['topic']}: {text} (from {client})"
-        case True, "register" | "unregister" | "expired":
-            texts = {
-                "register": f"the broker registers {client} of group {group}",
-                "unregister": f"the broker takes leave of {client} of group {group}",
-                "expired": f"the broker forgets {client} of group {group}",
-            }
-            return texts[fact.kind]
+        case True, "register":
+            return f"the broker registers {client} of group {group}"
+        case True, "unregister":
+            return f"the broker takes leave of {client} of group {group}"
+        case True, "expired":
+            return f"the broker forgets {client} of group {group}"
         case True, "notify":
             return f"the broker tells {client} that the members of {group} changed"
         case True, "pull":

@@ -40,7 +40,7 @@ from rmqlab.runtime.schedule import Timing
 from rmqlab.runtime.scheduler import Scheduler, VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual import VirtualNode, VirtualTime
 from rmqlab.runtime.virtual_server import LateReput, VirtualServer
-from rmqlab.search.explorer.run_past import RunPast
+from rmqlab.search.explorer.run_history import RunHistory
 from rmqlab.search.explorer.state_walk import Canonical, Reader, Walk
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -96,7 +96,7 @@ class Fingerprint:
         steps = simulation.scenario.steps
         self._simulation = simulation
         self._world = simulation.world
-        self._past = RunPast(simulation)
+        self._history = RunHistory(simulation)
         self._clocks = bool(steps) and (
             steps[-1].at > SHORT_MS
             or not simulation.scenario.ends_with_question
@@ -121,7 +121,7 @@ class Fingerprint:
             walk.of(cluster.namesrv),
             tuple(self._entry(walk, *entry) for entry in world.scheduler.live()),
             () if lanes is None else self._under_way(walk, lanes),
-            self._past.state(),
+            self._history.state(),
             tuple((one.address, one.up, one.skew_ms, walk.of(one.hold)) for one in world.servers.values()),
             tuple((name, file_text(body)) for name, body in sorted(cluster.on_disk.items())),
         )

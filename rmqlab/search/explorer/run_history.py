@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OWN_NAMES = frozenset({"UNIQ_KEY"})  # names a message by the clock, and nothing depends on it
 
 
-class RunPast:
+class RunHistory:
     """Reads the past of one simulation bit by bit: each look goes on where the one before ended."""
 
     def __init__(self, simulation: Simulation) -> None:
