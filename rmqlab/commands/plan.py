@@ -52,7 +52,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         " when the procedure says so (both)",
     )
     parser.add_argument(
-        "--budget", type=int, default=BUDGET, metavar="N", help=f"schedules tried at most for each ({BUDGET})"
+        "--budget",
+        type=int,
+        default=BUDGET,
+        metavar="N",
+        help=f"runs of the search at most for each ({BUDGET}); runs drawn by chance and to shorten come on top",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed of those drawn by chance (0)")
     parser.add_argument(
