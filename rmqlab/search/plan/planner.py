@@ -198,7 +198,8 @@ def plan(
     """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
 
     ``budget``: runs of the search at most for each procedure and behaviour of the producers. Runs drawn by chance, from
-    ``seed`` on, and those that shorten the worst one come on top. ``progress`` hears what is being tried and how many runs of it were made.
+    ``seed`` on, and those that shorten the worst one come on top. ``progress`` hears what is being tried and how many
+    runs of it were made.
 
     Raises:
         BadInput: a subscription that would be refused, a setting or a name that cannot be.
