@@ -3,6 +3,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.consumer.*;
@@ -20,6 +21,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
 public class AdminTool {
     static String namesrv;
     static final Map<String, Integer> SEEN = new ConcurrentHashMap<>();
+    // a message that is sent back is stored again: no retry may come between two sends, the offsets are compared
+    static final CompletableFuture<Void> ALL_SENT = new CompletableFuture<>();
 
     static <T extends ClientConfig> T named(T config, String name) {
         config.setNamesrvAddr(namesrv);
@@ -36,6 +39,7 @@ public class AdminTool {
         consumer.setConsumeThreadMin(1);
         consumer.setConsumeThreadMax(1);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            ALL_SENT.join();
             boolean later = false;
             for (MessageExt message : messages) {
                 later |= SEEN.merge(name + new String(message.getBody()), 1, Integer::sum) <= laterTimes;
@@ -108,6 +112,7 @@ public class AdminTool {
                 second = result;
             }
         }
+        ALL_SENT.complete(null);
         Map<String, Integer> wanted = Map.of("BMsgStr2", 1, "BMsgStr3", 1, "CMsgStr1", 2, "CMsgStr2", 2, "Cu0", 2, "Cu1", 2);
         until(() -> SEEN.equals(wanted), "everything is consumed");
         Thread.sleep(1000); // pulls that nothing matches are held for 200 ms before their consumers move on
