@@ -124,6 +124,8 @@ class Explained:
         if self.lines > 1:
             told = f"{self.lines} lines, {self.known} known; the other {self.lines - self.known} are not judged"
             blocks.insert(0, translate(told))
+        elif not self.found and not self.lines:
+            blocks.append(translate("there is no line in it"))
         elif not self.found:
             told = "nothing is known of this line: it is none about subscriptions, filters or heartbeats"
             blocks.append(translate(told))

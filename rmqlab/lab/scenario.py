@@ -7,6 +7,7 @@ ordered by ``at`` (ms after the topics exist); a step starts late when the one b
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -183,7 +184,7 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
 def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
     """All scenarios of a JSON-lines file by the number of their line; raises as ``read_scenarios``."""
     path = Path(path)
-    return dict(_numbered(path.name, read_text(path, "a file of scenarios, one JSON object a line")))
+    return dict(_numbered(str(path), read_text(path, "a file of scenarios, one JSON object a line")))
 
 
 @lru_cache(maxsize=4)  # who runs scenarios of one file hundreds of times parses it once
@@ -222,6 +223,9 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
         scenario = msgspec.convert(fields, Scenario)
     except msgspec.ValidationError as error:
         raise BadInput(f"{where}: {explained(error, fields, _KINDS, _OTHERS)}") from error
+    except UnicodeEncodeError:
+        # msgspec cannot name a lone surrogate in its complaint: it gets U+FFFD to complain about
+        return parse_scenario(re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(fields, ensure_ascii=False)), where)
     for problem in _problems(scenario):
         raise BadInput(f"{where}: {problem}")
     return scenario
@@ -240,8 +244,8 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     if not is_valid_name(scenario.id):
         yield f'"id" is {scenario.id!r}; it becomes part of names, so letters, digits, % | _ and - only, and not empty'
     for topic, queues in scenario.topics.items():
-        if not topic or (refusal := validate_topic(f"{topic}_{scenario.id}")):
-            yield f"topics: {topic!r} (with the id: {topic}_{scenario.id}) is no name for a topic: {refusal or 'empty'}"
+        if refusal := validate_topic(f"{topic}_{scenario.id}") if topic else "empty":
+            yield f"topics: {topic!r} (with the id: {topic}_{scenario.id}) is no name for a topic: {refusal}"
         if not 1 <= queues <= MAX_QUEUES:
             yield f"topics.{topic} is {queues}; a topic has 1 to {MAX_QUEUES} queues"
     last = 0
@@ -250,6 +254,8 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     faults = FaultOrder(scenario.steps[-1].at if scenario.steps else 0)
     for index, step in enumerate(scenario.steps):
         field = f"steps[{index}]"
+        if step.at < 0:
+            yield f"{field}.at is {step.at}; it counts ms after the topics exist, so 0 or more"
         if step.at < last:
             yield f"{field}.at is {step.at}, but the step before it is at {last}; steps are ordered by time (ms)"
         if step.at > LONGEST_MS:

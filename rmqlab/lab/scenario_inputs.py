@@ -35,10 +35,10 @@ def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenari
     if wanted is None:
         if len(by_id) == 1:
             return path, next(iter(by_id.values()))
-        raise BadInput(f"{path.name} has {len(by_id)} scenarios; choose one with {path.name}#ID: {_some(by_id)}")
+        raise BadInput(f"{path} has {len(by_id)} scenarios; choose one with {path}#ID: {_some(by_id)}")
     found = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
     if found is None:
-        raise BadInput(f"{wanted}: no scenario of {path.name} has this id or line; it has {_some(by_id)}")
+        raise BadInput(f"{wanted}: no scenario of {path} has this id or line; it has {_some(by_id)}")
     return path, found
 
 
@@ -75,7 +75,7 @@ def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario
     known = [scenario.id for scenario in numbered.values()]
     for name in ids or ():
         if name not in known:
-            raise BadInput(f"--id {name}: not in {path.name}; it has {_some(known)}")
+            raise BadInput(f"--id {name}: not in {path}; it has {_some(known)}")
     return {number: scenario for number, scenario in numbered.items() if not ids or scenario.id in ids}
 
 
@@ -87,7 +87,7 @@ def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
     """
     text = read_text(path, "a file that --schedule-out has written")
     found: dict[str, Schedule] = {}
-    for where, part in _parts(path.name, text):
+    for where, part in _parts(str(path), text):
         schedule = Schedule.from_json(part, where)
         name = schedule.scenario or (scenarios[0] if len(scenarios) == 1 else "")
         if name not in scenarios:
@@ -98,7 +98,7 @@ def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
             raise BadInput(f"{where}: a second schedule for scenario {name!r}; one is enough")
         found[name] = schedule
     if not found:
-        raise BadInput(f"{path.name}: no schedule in it; one JSON object, or one a line, is expected")
+        raise BadInput(f"{path}: no schedule in it; one JSON object, or one a line, is expected")
     return found
 
 

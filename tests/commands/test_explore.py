@@ -41,8 +41,8 @@ def test_a_scenario_is_named_by_file_id_or_line(files, text, wanted, found):
 @pytest.mark.parametrize(
     ("text", "wanted", "problem"),
     [
-        ("both.jsonl", None, r"both.jsonl has 2 scenarios; choose one with both.jsonl#ID: one-queue, x"),
-        ("both.jsonl#y", None, "y: no scenario of both.jsonl has this id or line; it has one-queue, x"),
+        ("both.jsonl", None, r"both.jsonl has 2 scenarios; choose one with .*both.jsonl#ID: one-queue, x"),
+        ("both.jsonl#y", None, "y: no scenario of .*both.jsonl has this id or line; it has one-queue, x"),
         ("both.jsonl#1", None, "1: no scenario"),
         ("both.jsonl#x", "one-queue", "--id one-queue: .* chooses another one"),
         ("missing.jsonl", None, "there is no such file"),

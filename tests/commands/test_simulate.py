@@ -173,7 +173,7 @@ def test_packed_files_and_chosen_scenarios(scenarios, tmp_path, capsys):
     assert {event["id"] for event in events} == {"other"}
     assert "other: " in streams.err
     assert main(["simulate", str(packed), "--id", "third"]) == 2
-    assert "--id third: not in scenarios.jsonl.gz; it has two, other" in capsys.readouterr().err
+    assert f"--id third: not in {packed}; it has two, other" in capsys.readouterr().err
     packed.write_bytes(b"no gzip")
     assert main(["simulate", str(packed)]) == 2
     assert "scenarios.jsonl.gz: its name ends in .gz, and it is not packed so" in capsys.readouterr().err

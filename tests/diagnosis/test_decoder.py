@@ -188,6 +188,10 @@ def test_a_log_is_counted_worst_first(tmp_path, name):
     assert explain(str(tmp_path / name)).as_json()["found"] == found.as_json()["found"]
 
 
+def test_an_empty_log_is_said_to_be_empty(tmp_path):
+    assert str(explain(log(tmp_path, "broker.log", []))) == "there is no line in it"
+
+
 def test_effects_are_in_order():
     everything = explain_lines((text for one in EVERY.values() for text in one.texts), "every text")
     assert everything.known == everything.lines == len(templates())

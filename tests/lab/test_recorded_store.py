@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -73,7 +75,8 @@ def test_what_is_no_store_is_told_with_what_would_be_right(store, tmp_path):
     assert "in it are some: set; name one of them" in told(tmp_path)
     assert "no store directory, since it has no folder 'commitlog'" in told(store.parent / "events")
     assert "there is no such file or folder" in told(tmp_path / "nowhere")
-    assert "a store directory, or one packed as .tar.gz or .zip" in told(store / "commitlog" / f"{0:020}")
+    assert "neither a folder nor a file" in told(Path(os.devnull))
+    assert "no archive; a store directory, or one packed as .tar.gz or .zip" in told(store / "commitlog" / f"{0:020}")
     (tmp_path / "empty").mkdir()
     packed = shutil.make_archive(str(tmp_path / "none"), "tar", tmp_path / "empty")
     assert "no store directory is packed there" in told(tmp_path / packed)

@@ -71,7 +71,11 @@ def _unpack(packed: Path, into: Path) -> None:
                 archive.extractall(into, filter="data")
         else:
             shutil.unpack_archive(packed, into, "zip")
-    except (OSError, ValueError, EOFError, shutil.ReadError, tarfile.TarError) as error:
+    except shutil.ReadError as error:
+        raise BadInput(
+            f"{packed}: no archive; a store directory, or one packed as .tar.gz or .zip, is needed"
+        ) from error
+    except (OSError, ValueError, EOFError, tarfile.TarError) as error:
         raise BadInput(f"{packed}: {error}; a store directory, or one packed as .tar.gz or .zip, is needed") from error
 
 
@@ -85,6 +89,8 @@ def _inside(packed: Path, unpacked: Path) -> Path:
 def _wrong(path: Path) -> str:
     if not path.exists():
         return f"{path}: there is no such file or folder; name a store directory, which has a folder {LOG!r}"
+    if not path.is_dir():
+        return f"{path}: neither a folder nor a file; name a store directory, or one packed as .tar.gz or .zip"
     if path.name == LOG or any(one.name.isdecimal() and len(one.name) == 20 for one in path.iterdir()):
         return f"{path}: this is a commit log; name its store directory, the folder it lies in: {path.resolve().parent}"
     inside = sorted(one.name for one in path.iterdir() if any((one / name).exists() for name in (LOG, "store", PACKED)))

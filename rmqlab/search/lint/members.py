@@ -100,7 +100,7 @@ def read_groups(text: str) -> Groups:
         else:
             _of_value(groups, value, where)
     if wanted is not None and wanted not in seen:
-        raise BadInput(f"{wanted}: no scenario of {path.name} has this id; it has {', '.join(seen[:8]) or 'none'}")
+        raise BadInput(f"{wanted}: no scenario of {path} has this id; it has {', '.join(seen[:8]) or 'none'}")
     return groups
 
 
@@ -132,12 +132,12 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
 def _values(path: Path) -> list[tuple[str, Any]]:
     text = read_text(path, "a file of JSON: members, heartbeats or scenarios")
     try:
-        return [(path.name, json.loads(text))]
+        return [(str(path), json.loads(text))]
     except ValueError:
-        rows = json_lines(text, path.name, wanted="one JSON value, or one object a line, is")
-        found = [(f"{path.name}, line {number}", value) for number, value in rows]
+        rows = json_lines(text, str(path), wanted="one JSON value, or one object a line, is")
+        found = [(f"{path}, line {number}", value) for number, value in rows]
     if not found:
-        raise BadInput(f"{path.name}: nothing in it; one JSON value, or one object a line, is needed")
+        raise BadInput(f"{path}: nothing in it; one JSON value, or one object a line, is needed")
     return found
 
 
