@@ -86,7 +86,10 @@ def test_recorded_groups_and_their_scenarios(capsys):
         ('{"members": [], "queues": {"T": 0}}', "maps topics to numbers"),
         ('{"members": [{"client": "A", "subscribe": {}, "tag": "x"}]}', "unknown field 'tag'"),
         ('{"members": [{"client": "A", "subscribe": {"T": {"type": "SQL92", "expr": ""}}}]}', "can't be null"),
+        ('{"members": [], "queues": {"T": 9999999999}}', "numbers of queues, 1 to 65536"),
         ('{"clientID": 1, "consumerDataSet": 5}', "no heartbeat"),
+        ('{"clientID": "A", "consumerDataSet": [[]]}', "an element of consumerDataSet or subscriptionDataSet"),
+        ('{"clientID": "A", "consumerDataSet": [{"groupName": "G", "subscriptionDataSet": [null]}]}', "no object"),
     ],
 )  # fmt: skip
 def test_files_that_say_nothing_are_refused(tmp_path, capsys, text, problem):

@@ -224,11 +224,7 @@ class _Doctor:
             case Comparison() | Equal():
                 yield from self._throwing(node)
             case Not(operand=Equal(right=Constant(value=str()))) | In(negated=True):
-                name = names_of(node)[0]
-                if self._is_noted("absent", name):
-                    return
-                message = f"a message without {name} does not pass: the condition is null for it"
-                yield self._finding("absent", "note", node.span, message, f"add OR {name} IS NULL if it should")
+                yield from self._absent(node)
         for text in _plain_texts(node):
             if _WILDCARD.search(text):
                 message = f"{text!r} is compared as it stands: there are no wildcards, and || does not mean or"
@@ -240,6 +236,12 @@ class _Doctor:
                 message = f"AND binds tighter than OR: it is read as {node}"
                 yield self._finding("or-brackets", "warning", node.span, message, "write the brackets that are meant")
                 return
+
+    def _absent(self, node: Not | In) -> Iterator[Hint]:
+        names = names_of(node)
+        if names and not self._is_noted("absent", names[0]):
+            message = f"a message without {names[0]} does not pass: the condition is null for it"
+            yield self._finding("absent", "note", node.span, message, f"add OR {names[0]} IS NULL if it should")
 
     def _throwing(self, node: Comparison | Equal) -> Iterator[Hint]:
         literals = [part.value for part in node.operands if isinstance(part, Constant)]

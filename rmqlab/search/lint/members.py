@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rmqlab.broker.admin_broker_processor import MAX_QUEUES
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_lines, read_text
 from rmqlab.filter.sql92.doctor import looks_like_sql92
@@ -154,11 +155,7 @@ def _of_value(groups: Groups, value: Any, where: str) -> None:
     if "members" in value:
         _of_members(groups, value, where)
     elif "consumerDataSet" in value or "clientID" in value:
-        try:
-            beat = HeartbeatData.decode(json.dumps(value).encode())
-        except FrameError as error:
-            raise BadInput(f"{where}: no heartbeat: {error}") from error
-        _of_beat(groups, beat)
+        _of_beat(groups, json.dumps(value).encode(), where)
     else:
         known = ", ".join(sorted(value)[:6]) or "none"
         meant = next(filter(None, (did_you_mean(name, ("members", "consumerDataSet", "steps")) for name in value)), "")
@@ -172,8 +169,11 @@ def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
     name, members, queues = value.get("group", "group"), value["members"], value.get("queues", {})
     if not isinstance(name, str) or not isinstance(members, list):
         raise BadInput(f"{where}: group is a name and members a list of objects with client and subscribe")
-    if not isinstance(queues, dict) or any(type(count) is not int or count < 1 for count in queues.values()):
-        raise BadInput(f'{where}: queues is {queues!r}; it maps topics to numbers of queues, such as {{"T": 4}}')
+    counts = queues.values() if isinstance(queues, dict) else [0]
+    if any(type(count) is not int or not 1 <= count <= MAX_QUEUES for count in counts):
+        raise BadInput(
+            f'{where}: queues is {queues!r}; it maps topics to numbers of queues, 1 to {MAX_QUEUES}, such as {{"T": 4}}'
+        )
     group = groups.setdefault(name, LintGroup(name))
     group.queues.update(queues)
     for index, member in enumerate(members):
@@ -209,8 +209,15 @@ def _refuse_unknown(value: dict[str, Any], known: Iterable[str], where: str) -> 
         )
 
 
-def _of_beat(groups: Groups, beat: HeartbeatData) -> None:
-    for data in beat.consumer_data_set:
+def _of_beat(groups: Groups, body: bytes, where: str) -> None:
+    try:
+        beat = HeartbeatData.decode(body)
+    except FrameError as error:
+        raise BadInput(f"{where}: no heartbeat: {error}") from error
+    consumers = beat.consumer_data_set
+    if None in consumers or any(None in data.subscription_data_set for data in consumers):
+        raise BadInput(f"{where}: no heartbeat: an element of consumerDataSet or subscriptionDataSet is no object")
+    for data in consumers:
         name = str(data.group_name)
         told = (data.message_model, data.consume_type, data.consume_from_where)
         names = [None if value is NULL else value.name for value in told]
@@ -272,10 +279,10 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
 
 def _of_frames(folder: Path) -> Groups:
     groups: Groups = {}
-    for line in read_recording(folder).lines:
+    for number, line in enumerate(read_recording(folder).lines, 1):
         command = line.command
         if line.to_broker and command is not None and command.code == RequestCode.HEART_BEAT and command.body:
-            _of_beat(groups, HeartbeatData.decode(command.body))
+            _of_beat(groups, command.body, f"{folder}, frame {number}")
     if not groups:
         raise BadInput(f"{folder}: no heartbeat of a consumer in this recording; record one with rmqlab tap")
     return groups

@@ -78,6 +78,8 @@ def test_notes():
     assert codes("a > b") == ["throws", "switch"]
     assert codes("a <> 'x'") == ["absent", "switch"]
     assert codes("a NOT IN ('x')") == ["absent", "switch"]
+    assert codes("a <> 'x' AND a <> 'y%'") == ["absent", "wildcard", "switch"]
+    assert codes("5 <> 'x'") == ["never", "switch"]
     assert codes("a BETWEEN 1 AND 2 AND a <> '1'") == ["throws", "absent", "switch"]
     assert codes("5 < 6") == ["always", "switch"]
 
