@@ -24,6 +24,8 @@ from rmqlab.message.properties import (
     PROPERTY_TRANSACTION_PREPARED,
 )
 from rmqlab.message.topics import retry_topic
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.heartbeat import MessageModel
 
 if TYPE_CHECKING:
@@ -92,13 +94,19 @@ class ConsumeMessageService(ABC):
         Level 0 leaves the delay to the broker, below 0 means dead letter. False when both fail.
         """
         instance, group = self._consumer.instance, self._consumer.group_name
+        header = ConsumerSendMsgBackRequestHeader(
+            offset=message.commit_log_offset,
+            group=group,
+            delay_level=delay_level,
+            origin_msg_id=message.client_msg_id,
+            origin_topic=message.topic,
+            max_reconsume_times=MAX_RECONSUME_TIMES,
+        )
         try:
             addr = instance.find_broker_address_in_publish(broker_name)
             if addr is None:
                 raise MQClientError(f"The broker[{broker_name}] not exist")
-            await instance.api.consumer_send_message_back(
-                addr, message, group, delay_level, MAX_RECONSUME_TIMES, SEND_BACK_TIMEOUT
-            )
+            await instance.api.call(addr, RequestCode.CONSUMER_SEND_MSG_BACK, header, SEND_BACK_TIMEOUT)
         except CALL_ERRORS:
             back = retry_message(message, group)
             try:
@@ -179,7 +187,7 @@ class ConsumeMessageOrderlyService(ConsumeMessageService):
         self._stopped = True
         await super().shutdown()
         if self._clustering:
-            await self._rebalance_impl.unlock_all(oneway=False)
+            await self._rebalance_impl.unlock_all()
 
     def submit(
         self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, *, dispatch: bool

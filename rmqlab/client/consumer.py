@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import MQClientError, check_consumer_group, suggest_todo
+from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
-from rmqlab.client.results import PullStatus
 from rmqlab.events import ClientFiltered, ListenerError
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
@@ -25,10 +25,10 @@ from rmqlab.protocol.subscription_data import EmptyExpressionError, Subscription
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ConsumerConfig
+    from rmqlab.client.mq_client_api import PullResult
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import OffsetStore
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
-    from rmqlab.client.results import PullResult
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData

@@ -14,9 +14,9 @@ from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError, suggest_todo
 from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
 from rmqlab.client.executor import Lock, ThreadPool
+from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.process_queue import ProcessQueue
 from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
-from rmqlab.client.results import PullStatus
 from rmqlab.message.message import MessageExt
 from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND

@@ -9,15 +9,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from rmqlab.client.client_config import ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, MQClientError
+from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
 from rmqlab.client.executor import Lock, PullMessageService, RebalanceService, ScheduledExecutor
-from rmqlab.client.mq_client_api import MQAdmin
+from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
 from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes
 from rmqlab.events import HeartbeatSent
 from rmqlab.message.java import hash_map_order
+from rmqlab.protocol.bodies import CheckClientRequestBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.consumer_headers import (
+    GetMaxOffsetRequestHeader,
+    SearchOffsetRequestHeader,
+    UnregisterClientRequestHeader,
+)
+from rmqlab.protocol.header import WithOffset
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.runtime.runtime import RemotingError
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from rmqlab.client.topic_routes import MQConsumerInner, MQProducerInner
     from rmqlab.events import Observer
     from rmqlab.message.ids import UniqueIdMaker
+    from rmqlab.message.topics import MessageQueue
+    from rmqlab.protocol.header import CommandHeader
     from rmqlab.rules import Rules
     from rmqlab.runtime.runtime import Runtime
 
@@ -66,7 +74,6 @@ class MQClientInstance(TopicRoutes):
         self.unique_ids = unique_ids
         self.observe = observe
         self.state = ServiceState.CREATE_JUST
-        self.admin = MQAdmin(self)
         if config.namesrv_addr is not None:
             self.api.name_servers = config.namesrv_addr.split(";")
         self.processors: dict[int, Processor] = {}
@@ -223,8 +230,11 @@ class MQClientInstance(TopicRoutes):
                 addr = self.find_broker_addr_by_topic(str(subscription.topic))
                 if addr is None:
                     continue
+                body = CheckClientRequestBody(client_id=self.client_id, group=group, subscription_data=subscription)
                 try:
-                    await self.api.check_client_in_broker(addr, group, self.client_id, subscription, 3_000)
+                    await self.api.call(addr, RequestCode.CHECK_CLIENT_CONFIG, None, 3_000, body.encode())
+                except MQBrokerError as refused:
+                    raise MQClientError(refused.error_message, refused.response_code) from refused
                 except RemotingError as error:
                     raise MQClientError(
                         f"Check client in broker error, maybe because you use {subscription.expression_type} to filter "
@@ -232,6 +242,25 @@ class MQClientInstance(TopicRoutes):
                         "of consumer, but may has impact on message receiving if you have use the new features which "
                         "are not supported by server, please check the log!"
                     ) from error
+
+    # ---- offsets of a queue, asked of its broker's master
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset the next message of a queue will get; raises `MQClientError`, whatever goes wrong."""
+        header = GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
+        return await self._offset(queue, RequestCode.GET_MAX_OFFSET, header)
+
+    async def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
+        """The offset of the first message stored at `timestamp` (epoch ms) or later; raises as `max_offset`."""
+        header = SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp)
+        return await self._offset(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+
+    async def _offset(self, queue: MessageQueue, code: int, header: CommandHeader) -> int:
+        addr = await self.find_broker(queue, self.find_broker_address_in_publish)
+        try:
+            return (await self.api.call(addr, code, header, ADMIN_TIMEOUT)).decode_header(WithOffset).offset
+        except CALL_ERRORS as error:
+            raise MQClientError(f"Invoke Broker[{addr}] exception") from error
 
     # ---- consumers
 

@@ -11,7 +11,9 @@ from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError
 from rmqlab.events import OffsetPersist
 from rmqlab.message.topics import message_queue_order
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.consumer_headers import QueryConsumerOffsetRequestHeader, UpdateConsumerOffsetRequestHeader
+from rmqlab.protocol.header import WithOffset
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -64,9 +66,12 @@ class RemoteBrokerOffsetStore(OffsetStore):
     """Progress at the broker: asked when a queue is new, committed one-way every 5 s and when a queue is given up."""
 
     async def _stored(self, queue: MessageQueue) -> int:
+        instance = self._instance
+        header = QueryConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id)
         try:
-            addr = await self._instance.find_broker(queue, self._instance.find_broker_address_in_admin)
-            return await self._instance.api.query_consumer_offset(addr, self._group, queue, OFFSET_TIMEOUT)
+            addr = await instance.find_broker(queue, instance.find_broker_address_in_admin)
+            answer = await instance.api.call(addr, RequestCode.QUERY_CONSUMER_OFFSET, header, OFFSET_TIMEOUT)
+            return answer.decode_header(WithOffset).offset
         except MQBrokerError:
             return NO_OFFSET
         except CALL_ERRORS:
@@ -87,15 +92,16 @@ class RemoteBrokerOffsetStore(OffsetStore):
         offset = self.offset_table.get(queue)
         if offset is None:
             return
+        instance = self._instance
+        header = UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
+        request = RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header)
         try:
-            addr = await self._instance.find_broker(queue, self._instance.find_broker_address_in_admin)
-            header = UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
-            await self._instance.api.oneway(addr, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+            addr = await instance.find_broker(queue, instance.find_broker_address_in_admin)
+            await instance.runtime.invoke_oneway(addr, request)
         except CALL_ERRORS:
             return
-        observe = self._instance.observe
-        if observe is not None:
-            observe(OffsetPersist(self._instance.client_id, self._group, queue.topic, queue.queue_id, offset))
+        if instance.observe is not None:
+            instance.observe(OffsetPersist(instance.client_id, self._group, queue.topic, queue.queue_id, offset))
 
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue in memory."""

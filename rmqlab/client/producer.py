@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ProducerConfig, ServiceState
 from rmqlab.client.client_error import (
+    CALL_ERRORS,
     ClientErrorCode,
     MQBrokerError,
     MQClientError,
     RemotingTooMuchRequestError,
     check_message,
+    check_not_system_topic,
     check_producer_group,
+    check_topic,
     suggest_todo,
 )
+from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
 from rmqlab.client.topic_routes import TopicPublishInfo
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.properties import (
@@ -25,20 +29,24 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE, compress
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
+from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from rmqlab.client.mq_client_api import SendResult
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.client.results import SendResult
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
 
     Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
 
+ADMIN_TRIES = 5
 _TRY_AGAIN = frozenset(
     {
         ResponseCode.TOPIC_NOT_EXIST,
@@ -97,9 +105,33 @@ class DefaultMQProducer:
             raise MQClientError(f"The producer service state not OK, {self.state}{suggest_todo()}")
 
     async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
-        """Create a topic on every broker that has the topic `key`; raises `MQClientError`."""
+        """Create a topic on every broker that has the topic `key`, with five tries each; raises `MQClientError`."""
         self.make_sure_state_ok()
-        await self.instance.admin.create_topic(key, new_topic, queue_num)
+        check_topic(new_topic)
+        check_not_system_topic(new_topic)
+        api = self.instance.api
+        header = CreateTopicRequestHeader(
+            new_topic, key, queue_num, queue_num, PERM_READ | PERM_WRITE, "SINGLE_TAG", topic_sys_flag=0
+        )
+        try:
+            route = await api.get_topic_route_info(key, ADMIN_TIMEOUT)
+        except CALL_ERRORS as error:
+            raise MQClientError("create new topic failed") from error
+        created = False
+        failure: Exception | None = None
+        for broker in sorted(route.broker_datas):
+            addr = broker.broker_addrs.get(MASTER_ID)
+            for _ in range(0 if addr is None else ADMIN_TRIES):
+                try:
+                    await api.call(str(addr), RequestCode.UPDATE_AND_CREATE_TOPIC, header, ADMIN_TIMEOUT)
+                    created = True
+                    break
+                except MQBrokerError as refused:
+                    failure = MQClientError(refused.error_message, refused.response_code)
+                except CALL_ERRORS as error:
+                    failure = error
+        if not created and (failure is not None or not route.broker_datas):
+            raise MQClientError("create new topic failed") from failure
 
     # ---- sending
 

@@ -11,9 +11,9 @@ from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
 from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
+from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.rebalance_impl import RebalancePushImpl
-from rmqlab.client.results import PullStatus
 from rmqlab.events import CorrectOffset, PullAnswered, PullFailed
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, FLAG_SUBSCRIPTION, FLAG_SUSPEND
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
@@ -21,9 +21,9 @@ from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 if TYPE_CHECKING:
     from rmqlab.client.consume_message_service import ConsumeMessageService
     from rmqlab.client.listener import MessageListener
+    from rmqlab.client.mq_client_api import PullResult
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
-    from rmqlab.client.results import PullResult
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData

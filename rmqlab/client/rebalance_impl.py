@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
 from rmqlab.message.java import hash_map_order, utf16_key
 from rmqlab.message.topics import is_retry_topic, message_queue_order
+from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import MessageModel
 
 if TYPE_CHECKING:
@@ -58,10 +62,10 @@ class RebalanceImpl(ABC):
 
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
         """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be told."""
-        consumer, admin = self.consumer, self.instance.admin
+        consumer, instance = self.consumer, self.instance
         committed = await consumer.offset_store.read_offset(queue, memory_first=self.memory_first)
         where = consumer.consume_from_where.name
-        begin = self.instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
+        begin = instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
         try:
             match begin:
                 case "committed":
@@ -69,9 +73,9 @@ class RebalanceImpl(ABC):
                 case "first":
                     return 0
                 case "timestamp":
-                    return await admin.search_offset(queue, consumer.consume_timestamp)
+                    return await instance.search_offset(queue, consumer.consume_timestamp)
                 case "end":
-                    return await admin.max_offset(queue)
+                    return await instance.max_offset(queue)
                 case "nowhere":  # the question failed: the queue waits for the next rebalance
                     return NO_OFFSET
         except CALL_ERRORS:
@@ -177,29 +181,45 @@ class RebalanceImpl(ABC):
         for broker_name, queues in self._queues_by_broker().items():
             await self._lock_at_broker(broker_name, queues, only_gains=False)
 
-    async def unlock(self, queue: MessageQueue, *, oneway: bool) -> None:
-        """Give the lock of one queue back."""
-        await self._unlock_at_broker(queue.broker_name, [queue], oneway=oneway)
+    async def unlock(self, queue: MessageQueue) -> None:
+        """Give the lock of one queue back, and wait for no answer."""
+        addr = self.instance.find_broker_address_in_publish(queue.broker_name)
+        if addr is None:
+            return
+        body = UnlockBatchRequestBody(self.group, self.instance.client_id, [queue]).encode()
+        request = RemotingCommand.request(RequestCode.UNLOCK_BATCH_MQ, body=body)
+        with suppress(*CALL_ERRORS):
+            await self.instance.runtime.invoke_oneway(addr, request)
 
-    async def unlock_all(self, *, oneway: bool) -> None:
+    async def unlock_all(self) -> None:
         """Give all locks back."""
+        instance = self.instance
         for broker_name, queues in self._queues_by_broker().items():
-            if await self._unlock_at_broker(broker_name, queues, oneway=oneway):
-                for queue in queues:
-                    if queue in self.process_queue_table:
-                        self.process_queue_table[queue].locked = False
+            addr = instance.find_broker_address_in_publish(broker_name)
+            if addr is None:
+                continue
+            body = UnlockBatchRequestBody(self.group, instance.client_id, queues).encode()
+            try:
+                await instance.api.call(addr, RequestCode.UNLOCK_BATCH_MQ, None, LOCK_TIMEOUT, body)
+            except CALL_ERRORS:
+                continue
+            for queue in queues:
+                if queue in self.process_queue_table:
+                    self.process_queue_table[queue].locked = False
 
     async def _lock_at_broker(
         self, broker_name: str, queues: list[MessageQueue], *, only_gains: bool
     ) -> set[MessageQueue]:
-        addr = self.instance.find_broker_address_in_publish(broker_name)
+        instance = self.instance
+        addr = instance.find_broker_address_in_publish(broker_name)
         if addr is None:
             return set()
-        instance = self.instance
+        body = LockBatchRequestBody(self.group, instance.client_id, queues).encode()
         try:
-            locked = await instance.api.lock_batch_mq(addr, self.group, instance.client_id, queues, LOCK_TIMEOUT)
+            answer = await instance.api.call(addr, RequestCode.LOCK_BATCH_MQ, None, LOCK_TIMEOUT, body)
         except CALL_ERRORS:
             return set()
+        locked = set(LockBatchResponseBody.decode(answer.body or b"{}").lock_ok_mq_set)
         now = instance.runtime.now()
         for queue in queues:
             process_queue = self.process_queue_table.get(queue)
@@ -211,19 +231,6 @@ class RebalanceImpl(ABC):
             elif not only_gains:
                 process_queue.locked = False
         return locked
-
-    async def _unlock_at_broker(self, broker_name: str, queues: list[MessageQueue], *, oneway: bool) -> bool:
-        addr = self.instance.find_broker_address_in_publish(broker_name)
-        if addr is None:
-            return False
-        instance = self.instance
-        try:
-            await instance.api.unlock_batch_mq(
-                addr, self.group, instance.client_id, queues, LOCK_TIMEOUT, oneway=oneway
-            )
-        except CALL_ERRORS:
-            return False
-        return True
 
     def _queues_by_broker(self) -> dict[str, list[MessageQueue]]:
         result: dict[str, list[MessageQueue]] = {}
@@ -271,9 +278,9 @@ class RebalancePushImpl(RebalanceImpl):
             return False
         try:
             if process_queue.has_temp_message():
-                self.instance.scheduled.schedule(partial(self.unlock, queue, oneway=True), UNLOCK_DELAY_TIME)
+                self.instance.scheduled.schedule(partial(self.unlock, queue), UNLOCK_DELAY_TIME)
             else:
-                await self.unlock(queue, oneway=True)
+                await self.unlock(queue)
         finally:
             lock.release()
         return True

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.client_config import ProducerConfig
+    from rmqlab.client.mq_client_api import SendResult
     from rmqlab.client.process_queue import PullRequest
-    from rmqlab.client.results import SendResult
     from rmqlab.message.message import Message
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.namesrv import TopicRouteData

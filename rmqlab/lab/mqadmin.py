@@ -86,9 +86,9 @@ async def reset_offset_by_time(
         for queue_id in range(queues):
             queue = MessageQueue(topic, broker.broker_name, queue_id)
             if timestamp == AT_THE_END:
-                offset = await instance.admin.max_offset(queue)
+                offset = await instance.max_offset(queue)
             else:
-                offset = await instance.admin.search_offset(queue, timestamp)
+                offset = await instance.search_offset(queue, timestamp)
             commit = UpdateConsumerOffsetRequestHeader(group, topic, queue_id, offset)
             await instance.api.call(address, RequestCode.UPDATE_CONSUMER_OFFSET, commit, TIMEOUT_MS)
             written[queue_id] = offset

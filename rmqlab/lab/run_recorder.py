@@ -20,7 +20,7 @@ from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from rmqlab.client.results import SendResult
+    from rmqlab.client.mq_client_api import SendResult
     from rmqlab.events import Observer
     from rmqlab.lab.cluster import Cluster
     from rmqlab.lab.scenario import OutgoingMessage, Scenario, Start

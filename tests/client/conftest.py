@@ -151,6 +151,18 @@ class World:
     def run(self, ms):
         run_until_ms(self.time, self.time.now_ms() + ms)
 
+    def refuse(self, instance, code, error):
+        """Let every request of this code that an instance makes end with `error`; returns a call that ends this."""
+        call = instance.api.call
+
+        async def calls(addr, asked, header, *rest):
+            if asked == code and error(addr, header) is not None:
+                raise error(addr, header)
+            return await call(addr, asked, header, *rest)
+
+        instance.api.call = calls
+        return lambda: setattr(instance.api, "call", call)
+
     def requests(self, who, *codes):
         """(time in ms, command) of what `who` sent to brokers, of these codes or all."""
         return [(t, c) for t, n, d, c in self.frames if n == who and d == "c2s" and (not codes or c.code in codes)]

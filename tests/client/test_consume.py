@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from rmqlab.client.client_error import MQClientError
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
@@ -80,12 +81,10 @@ def test_what_cannot_be_sent_back_is_consumed_again_after_five_seconds(world, ru
         return LATER if len(seen) == 1 else SUCCESS
 
     async def refused(*arguments):
-        from rmqlab.client.client_error import MQClientError
-
         raise MQClientError("no")
 
     instance = world.instance("A")
-    instance.api.consumer_send_message_back = refused
+    world.refuse(instance, RequestCode.CONSUMER_SEND_MSG_BACK, lambda *_: MQClientError("no"))
     instance.default_producer.send = refused
     consumer = run(listener, "a", ms=6_000)
     (first, zero), (second, one) = seen

@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import ClientErrorCode, MQBrokerError, MQClientError
-from rmqlab.client.results import SendStatus
+from rmqlab.client.mq_client_api import SendStatus
 from rmqlab.message.message import Message
 from rmqlab.message.topics import VALID_NAME_PATTERN, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode

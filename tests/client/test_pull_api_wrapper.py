@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.consumer import PullAPIWrapper
-from rmqlab.client.results import PullResult, PullStatus
+from rmqlab.client.mq_client_api import PullResult, PullStatus
 from rmqlab.message.message import Host, MessageExt
 from rmqlab.message.properties import PROPERTY_TRANSACTION_PREPARED, PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import encode_record

@@ -435,11 +435,7 @@ def test_a_message_answered_with_later_comes_back_by_the_retry_topic(world):
 def test_a_broker_that_does_not_take_a_message_back_gets_it_from_the_producer(world):
     world.topic("T", 1)
     consumer = world.consumer("A", listener=lambda *_: ConsumeConcurrentlyStatus.RECONSUME_LATER)
-
-    async def refused(*arguments):
-        raise MQClientError("no")
-
-    consumer.instance.api.consumer_send_message_back = refused
+    world.refuse(consumer.instance, RequestCode.CONSUMER_SEND_MSG_BACK, lambda *_: MQClientError("no"))
     world.do(consumer.subscribe("T", "*"))
     world.do(consumer.start())
     producer = world.producer()

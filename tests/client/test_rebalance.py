@@ -6,6 +6,7 @@ from rmqlab.client.allocate import AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from rmqlab.runtime.runtime import RemotingTimeoutError
 from rmqlab.runtime.schedule import SeededChooser, Timing
 
 QUERY_OFFSET = RequestCode.QUERY_CONSUMER_OFFSET
@@ -285,19 +286,14 @@ def test_a_failed_question_leaves_the_queue_for_the_next_round(world):
     world.topic("T")
     a = world.consumer("A")
     world.do(a.subscribe("T", "tagA"))
-    ask = a.instance.api.query_consumer_offset
 
-    async def sometimes(addr, group, queue, timeout_ms):
-        if queue.queue_id == 2:
-            from rmqlab.runtime.runtime import RemotingTimeoutError
+    def sometimes(addr, header):
+        return RemotingTimeoutError(addr, 5_000) if header.queue_id == 2 else None
 
-            raise RemotingTimeoutError(addr, timeout_ms)
-        return await ask(addr, group, queue, timeout_ms)
-
-    a.instance.api.query_consumer_offset = sometimes
+    answer_again = world.refuse(a.instance, RequestCode.QUERY_CONSUMER_OFFSET, sometimes)
     world.do(a.start())
     world.run(1_000)
     assert held(a) == [0, 1, 3]
-    a.instance.api.query_consumer_offset = ask
+    answer_again()
     world.run(21_000)
     assert held(a) == [0, 1, 2, 3]

@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.client.results import SendStatus
+from rmqlab.client.mq_client_api import SendStatus
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.command import RemotingCommand, SerializeType

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
-from rmqlab.client.results import SendResult, SendStatus
+from rmqlab.client.mq_client_api import SendResult, SendStatus
 from rmqlab.message.java import parse_boolean
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import (

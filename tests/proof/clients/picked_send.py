@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import MQClientError, check_message
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rmqlab.client.mq_client_api import SendResult
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.results import SendResult
     from rmqlab.client.topic_routes import TopicPublishInfo
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
@@ -51,7 +52,8 @@ async def send_oneway(producer: DefaultMQProducer, message: Message, queue: Mess
 
     async def attempt(to: MessageQueue, _info: TopicPublishInfo | None, _left_ms: int) -> None:
         addr, body, header = await producer.prepare(message, to)
-        await producer.instance.api.oneway(addr, RequestCode.SEND_MESSAGE_V2, header, body)
+        request = RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, header, body)
+        await producer.instance.runtime.invoke_oneway(addr, request)
 
     if queue is not None:
         await attempt(queue, None, 0)

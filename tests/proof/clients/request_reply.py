@@ -23,8 +23,8 @@ from rmqlab.protocol.producer_headers import ReplyMessageRequestHeader
 from tests.proof.clients.async_send import send_async
 
 if TYPE_CHECKING:
+    from rmqlab.client.mq_client_api import SendResult
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.results import SendResult
     from rmqlab.runtime.runtime import Runtime
 
 REPLY = "reply"

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, check_message
+from rmqlab.client.mq_client_api import SendResult, SendStatus
 from rmqlab.client.producer import DefaultMQProducer
-from rmqlab.client.results import SendResult, SendStatus
 from rmqlab.message.ids import decode_message_id
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import (
@@ -21,12 +21,12 @@ from rmqlab.message.properties import (
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ProducerConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
-    from rmqlab.protocol.command import RemotingCommand
 
 
 class LocalTransactionState(Enum):
@@ -123,8 +123,10 @@ class TransactionMQProducer(DefaultMQProducer):
     async def _tell(self, addr: str | None, header: EndTransactionRequestHeader, remark: str | None) -> None:
         if addr is None:
             return
+        request = RemotingCommand.request(RequestCode.END_TRANSACTION, header)
+        request.remark = remark
         try:
-            await self.instance.api.oneway(addr, RequestCode.END_TRANSACTION, header, remark=remark)
+            await self.instance.runtime.invoke_oneway(addr, request)
         except CALL_ERRORS:
             return  # lost: the broker will ask
 
