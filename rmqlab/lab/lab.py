@@ -6,6 +6,7 @@ that scenario gives the same bytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -164,14 +165,15 @@ class Lab(LabSteps):
         11.0
 
         Raises:
-            BadInput: no time, a negative one, `until` did not become true, or it does not stand still.
+            BadInput: no time, a negative one, `until` is no function or did not become true, or nothing stands still.
         """
-        given = [value for value in (seconds, ms) if value is not None]
+        given: list[object] = [value for value in (seconds, ms) if value is not None]
         if len(given) > 1 or (not given and until is None and not settle):
             raise BadInput(
                 "run: say how long with seconds=..., or ms=..., or until=a function of the lab, or settle=True"
             )
-        if not all(isinstance(value, int | float) for value in given):
+        _check_until(until, settle=settle)
+        if not all(isinstance(value, int | float) and math.isfinite(value) for value in given):
             raise BadInput(f"run: {given[0]!r} is no time; right is a number, such as seconds=60")
         usual = LONGEST_REST_MS if settle else WAIT_MS
         wait = usual if not given else round(seconds * 1_000) if seconds is not None else int(ms or 0)
@@ -337,3 +339,12 @@ class Lab(LabSteps):
         members = ", ".join(f"{who} of {one.step.group}" for who, one in simulation.consumers.items()) or "nobody"
         lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
         return f"<Lab {name} at {self.now:g} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
+
+
+def _check_until(until: object, *, settle: bool) -> None:
+    if until is None:
+        return
+    if settle:
+        raise BadInput("run: until and settle are two ways to end a run; give one of them")
+    if not callable(until):
+        raise BadInput(f"run: until is {until!r}; right is a function: until=lambda lab: len(lab.rebalances()) == 1")

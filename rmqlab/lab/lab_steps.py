@@ -89,6 +89,7 @@ class LabSteps(LabTables):
         """Let a running consumer subscribe `topic` anew, by a tag expression or by `sql92`."""
         if (expression is None) == (sql92 is None):
             raise BadInput("subscribe: give a tag expression or sql92='...', one of the two")
+        _wanted(who, {topic: sql92 if expression is None else expression})
         if expression is not None:
             _no_condition(topic, expression)
             self._do("subscribe", who=who, topic=topic, expr=expression)
@@ -218,7 +219,9 @@ def checked(fields: dict[str, Any]) -> Scenario:
     return scenario
 
 
-def _texts(properties: Mapping[str, object] | None) -> dict[str, object] | None:
+def _texts(properties: object) -> dict[str, object] | None:
+    if not isinstance(properties, Mapping | None):
+        raise BadInput(f'send: properties of a message are {properties!r}; right is names and texts: {{"a": "5"}}')
     for name, value in (properties or {}).items():
         if not isinstance(value, str):
             raise BadInput(f"send: property {name!r} is {value!r}; a property is a text, such as {str(value)!r}")
