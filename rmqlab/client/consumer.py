@@ -6,6 +6,7 @@ Source: `DefaultMQPushConsumerImpl`, `DefaultLitePullConsumerImpl`, `PullAPIWrap
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
@@ -18,7 +19,7 @@ from rmqlab.message.java import hash_map_order, parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, PullMessageRequestHeader
+from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.subscription_data import EmptyExpressionError, SubscriptionSplitError, build_subscription
@@ -31,17 +32,21 @@ if TYPE_CHECKING:
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
+    from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 
 HALF_AN_HOUR = 30 * 60 * 1_000
+V4_1_0_SNAPSHOT = 232
+"""The first broker version that filters by SQL92 (ordinal in `MQVersion`)."""
 
 
 class MQConsumer(ABC):
     """A member of a consumer group on the instance of its client id.
 
     `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
-    `process_queue_table`: {queue: what is held of it}, for the queues that are ours.
+    `process_queue_table`: {queue: what is held of it}, for the queues that are ours; `pull_from_which_node_table`:
+    {queue: the id of the broker that the last answer named for the next pull}, a master where there is none.
     """
 
     kind: str
@@ -59,6 +64,7 @@ class MQConsumer(ABC):
         self.subscription_inner: dict[str, SubscriptionData] = {}
         self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
+        self.pull_from_which_node_table: dict[MessageQueue, int] = {}
         self.offset_store: OffsetStore
         if config.message_model is MessageModel.BROADCASTING:
             self.offset_store = LocalFileOffsetStore(instance, group)
@@ -85,10 +91,6 @@ class MQConsumer(ABC):
     @abstractmethod
     async def do_rebalance(self) -> None:
         """Look again which queues are ours."""
-
-    @abstractmethod
-    async def persist_consumer_offset(self) -> None:
-        """Commit the offsets of the queues held."""
 
     async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
         """Make a pull request."""
@@ -144,39 +146,23 @@ class MQConsumer(ABC):
         """Whether the topic is subscribed and its queues are not known yet."""
         return topic in self.subscription_inner and topic not in self.topic_subscribe_info_table
 
+    async def persist_consumer_offset(self) -> None:
+        """Commit the offsets of the queues held."""
+        if self.state is ServiceState.RUNNING:
+            await self.offset_store.persist_all(set(self.process_queue_table))
 
-V4_1_0_SNAPSHOT = 232
-"""The first broker version that filters by SQL92 (ordinal in `MQVersion`)."""
+    # ---- pulls
 
-
-class PullAPIWrapper:
-    """Pulls of one consumer. It remembers which broker each queue should be pulled from next."""
-
-    def __init__(self, instance: MQClientInstance, group: str) -> None:
-        """Each queue is pulled from its master first."""
-        self._instance = instance
-        self._group = group
-        self._pull_from_which_node: dict[MessageQueue, int] = {}
-
-    async def prepare_pull(
-        self,
-        queue: MessageQueue,
-        subscription: SubscriptionData,
-        sub_expression: str | None,
-        sub_version: int,
-        offset: int,
-        max_nums: int,
-        sys_flag: int,
-        commit_offset: int,
-        suspend_ms: int,
-    ) -> tuple[str, PullMessageRequestHeader]:
-        """The address to pull from and the request, as `pullKernelImpl` makes them.
+    async def find_pull_address(
+        self, queue: MessageQueue, subscription: SubscriptionData, header: PullMessageRequestHeader
+    ) -> str:
+        """The address to pull from; a slave is not asked to commit, that flag goes out of `header`.
 
         Raises `MQClientError` when there is no broker, no filter server, or the broker is too old for the type.
         """
-        instance, broker_id = self._instance, self._pull_from_which_node.get(queue, MASTER_ID)
+        instance, broker_id = self.instance, self.pull_from_which_node_table.get(queue, MASTER_ID)
         found = await instance.find_broker(
-            queue, lambda name: instance.find_broker_address_in_subscribe(name, broker_id)
+            queue, partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)
         )
         if not subscription.is_tag and found.broker_version < V4_1_0_SNAPSHOT:
             raise MQClientError(
@@ -184,39 +170,23 @@ class PullAPIWrapper:
                 f"message by {subscription.expression_type}"
             )
         if found.slave:
-            sys_flag &= ~FLAG_COMMIT_OFFSET
-        addr = found.broker_addr
-        if sys_flag & FLAG_CLASS_FILTER:
-            addr = self._filter_server(queue.topic, addr)
-        header = PullMessageRequestHeader(
-            self._group,
-            queue.topic,
-            queue.queue_id,
-            offset,
-            max_nums,
-            sys_flag,
-            commit_offset,
-            suspend_ms,
-            sub_expression,
-            sub_version,
-            subscription.expression_type,
-        )
-        return addr, header
+            header.sys_flag &= ~FLAG_COMMIT_OFFSET
+        if header.sys_flag & FLAG_CLASS_FILTER:
+            return self._filter_server(queue.topic, found.broker_addr)
+        return found.broker_addr
 
     def _filter_server(self, topic: str, broker_addr: str) -> str:
-        route = self._instance.topic_route_table.get(topic)
+        route = self.instance.topic_route_table.get(topic)
         servers = None if route is None else route.filter_server_table.get(broker_addr)
         if not servers:
             raise MQClientError(f"Find Filter Server Failed, Broker Addr: {broker_addr} topic: {topic}")
-        return servers[self._instance.choose("filter_server", len(servers))]
+        return servers[self.instance.choose("filter_server", len(servers))]
 
-    def process_pull_result(
-        self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData
-    ) -> PullResult:
+    def process_pull_result(self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData) -> None:
         """Decode what was found and keep what this consumer's own tags want; fills `msg_found_list`."""
-        self._pull_from_which_node[queue] = result.suggest_which_broker_id
+        self.pull_from_which_node_table[queue] = result.suggest_which_broker_id
         if result.pull_status is not PullStatus.FOUND:
-            return result
+            return
         messages = decode_records(result.message_binary or b"")
         result.message_binary = None
         messages = self._filter_again(queue, messages, subscription)
@@ -229,20 +199,19 @@ class PullAPIWrapper:
             properties[PROPERTY_MAX_OFFSET] = max_offset
             message.broker_name = queue.broker_name
         result.msg_found_list = messages
-        return result
 
     def _filter_again(
         self, queue: MessageQueue, messages: list[MessageExt], subscription: SubscriptionData
     ) -> list[MessageExt]:
         kept: list[MessageExt] = []
-        observe, own = self._instance.observe, Filter(subscription, self._instance.rules)
+        observe, own = self.instance.observe, Filter(subscription, self.instance.rules)
         for message in messages:
             if own.client_keeps(message.tags):
                 kept.append(message)
             elif observe is not None:
                 observe(
                     ClientFiltered(
-                        self._instance.client_id, self._group, queue.topic, queue.queue_id, message.queue_offset,
+                        self.instance.client_id, self.group_name, queue.topic, queue.queue_id, message.queue_offset,
                         message.tags, subscription.sub_string, subscription.sub_version,
                     )
                 )  # fmt: skip

@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError, suggest_todo
-from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
+from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.process_queue import ProcessQueue
 from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
 from rmqlab.message.message import MessageExt
 from rmqlab.message.topics import MessageQueue, message_queue_order
-from rmqlab.protocol.consumer_headers import FLAG_LITE_PULL_MESSAGE, FLAG_SUBSCRIPTION, FLAG_SUSPEND
+from rmqlab.protocol.consumer_headers import (
+    FLAG_LITE_PULL_MESSAGE,
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
+    PullMessageRequestHeader,
+)
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
@@ -72,7 +77,6 @@ class DefaultLitePullConsumer(MQConsumer):
         super().__init__(group, instance, self.config)
         self.rebalance_impl = RebalanceLitePullImpl(self, self.assign_topic)
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
-        self._pull_api = PullAPIWrapper(instance, group)
         self._pool = ThreadPool(instance.runtime, self.config.pull_thread_nums, "PullMsgThread")
         self._requests: deque[_ConsumeRequest] = deque()
         self._arrived = instance.runtime.event()
@@ -168,20 +172,23 @@ class DefaultLitePullConsumer(MQConsumer):
         subscription = self.subscription_inner.get(queue.topic)
         if subscription is None or offset < 0:
             raise MQClientError("offset < 0" if offset < 0 else "subscriptionData is null")
-        config, tags = self.config, subscription.is_tag
-        addr, header = await self._pull_api.prepare_pull(
-            queue,
-            subscription,
-            subscription.sub_string,
-            0 if tags else subscription.sub_version,
+        config = self.config
+        header = PullMessageRequestHeader(
+            self.group_name,
+            queue.topic,
+            queue.queue_id,
             offset,
             config.pull_batch_size,
             SYS_FLAG,
             0,
             config.broker_suspend_max_time,
+            subscription.sub_string,
+            0 if subscription.is_tag else subscription.sub_version,
+            subscription.expression_type,
         )
+        addr = await self.find_pull_address(queue, subscription, header)
         result = await self.instance.api.pull_message(addr, header, config.consumer_timeout_when_suspend)
-        self._pull_api.process_pull_result(queue, result, subscription)
+        self.process_pull_result(queue, result, subscription)
         found = result.msg_found_list
         if result.pull_status is PullStatus.FOUND and found:
             assigned.process_queue.put_message(found)
@@ -233,8 +240,3 @@ class DefaultLitePullConsumer(MQConsumer):
     async def do_rebalance(self) -> None:
         """Look again which queues are ours."""
         await self.rebalance_impl.do_rebalance(is_order=False)
-
-    async def persist_consumer_offset(self) -> None:
-        """Commit what `commit_all` noted."""
-        if self.state is ServiceState.RUNNING:
-            await self.offset_store.persist_all(set(self.process_queue_table))

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
-from rmqlab.client.consumer import MQConsumer, PullAPIWrapper
+from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.rebalance_impl import RebalancePushImpl
 from rmqlab.events import CorrectOffset, PullAnswered, PullFailed
-from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET, FLAG_SUBSCRIPTION, FLAG_SUSPEND
+from rmqlab.protocol.consumer_headers import (
+    FLAG_CLASS_FILTER,
+    FLAG_COMMIT_OFFSET,
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
+    PullMessageRequestHeader,
+)
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 
 if TYPE_CHECKING:
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.message.topics import MessageQueue
-    from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
@@ -55,7 +60,6 @@ class DefaultMQPushConsumer(MQConsumer):
         self.paused = False
         self.start_timestamp = instance.runtime.now()
         self.rebalance_impl = RebalancePushImpl(self, self.config)
-        self.pull_api = PullAPIWrapper(instance, group)
         self.listener = listener
         self._service: ConsumeMessageService | None = None
 
@@ -123,11 +127,6 @@ class DefaultMQPushConsumer(MQConsumer):
         if not self.paused:
             await self.rebalance_impl.do_rebalance(is_order=self.config.orderly)
 
-    async def persist_consumer_offset(self) -> None:
-        """Commit the offsets of the queues held."""
-        if self.state is ServiceState.RUNNING:
-            await self.offset_store.persist_all(set(self.process_queue_table))
-
     async def pull_message(self, request: PullRequest) -> None:
         """Make one pull, or put it off: not running, suspended, too much cached, not locked, no subscription."""
         process_queue, config = request.process_queue, self.config
@@ -150,8 +149,9 @@ class DefaultMQPushConsumer(MQConsumer):
         if subscription is None:
             self._later(request, config.pull_time_delay_when_exception)
             return
+        header = self._pull_header(request, subscription)
         try:
-            addr, header = await self._prepare_pull(request, subscription)
+            addr = await self.find_pull_address(request.message_queue, subscription, header)
         except CALL_ERRORS as error:
             self._observe_failure(request, error)
             self._later(request, config.pull_time_delay_when_exception)
@@ -172,9 +172,7 @@ class DefaultMQPushConsumer(MQConsumer):
         )
         return PULL_TIME_DELAY_WHEN_FLOW_CONTROL if full else 0
 
-    async def _prepare_pull(
-        self, request: PullRequest, subscription: SubscriptionData
-    ) -> tuple[str, PullMessageRequestHeader]:
+    def _pull_header(self, request: PullRequest, subscription: SubscriptionData) -> PullMessageRequestHeader:
         queue, commit_offset = request.message_queue, 0
         if self.message_model is MessageModel.CLUSTERING:
             commit_offset = self.offset_store.offset_table.get(queue, NO_OFFSET)
@@ -187,16 +185,18 @@ class DefaultMQPushConsumer(MQConsumer):
             | FLAG_SUBSCRIPTION * (sub_expression is not None)
             | FLAG_CLASS_FILTER * class_filter
         )
-        return await self.pull_api.prepare_pull(
-            queue,
-            subscription,
-            sub_expression,
-            subscription.sub_version,
+        return PullMessageRequestHeader(
+            self.group_name,
+            queue.topic,
+            queue.queue_id,
             request.next_offset,
             self.config.pull_batch_size,
             sys_flag,
             commit_offset,
             self.instance.rules.suspend_ms,
+            sub_expression,
+            subscription.sub_version,
+            subscription.expression_type,
         )
 
     async def _pull(
@@ -209,7 +209,8 @@ class DefaultMQPushConsumer(MQConsumer):
             self._observe_failure(request, error)
             self._later(request, self.config.pull_time_delay_when_exception)
             return
-        self._on_pull_result(request, self.pull_api.process_pull_result(request.message_queue, result, subscription))
+        self.process_pull_result(request.message_queue, result, subscription)
+        self._on_pull_result(request, result)
 
     def _on_pull_result(self, request: PullRequest, result: PullResult) -> None:
         process_queue, queue = request.process_queue, request.message_queue
