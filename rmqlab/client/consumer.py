@@ -5,7 +5,6 @@ Source: `DefaultMQPushConsumerImpl`, `DefaultLitePullConsumerImpl`, `PullAPIWrap
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import MQClientError, check_consumer_group, suggest_todo
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
+from rmqlab.client.topic_routes import MQConsumerInner
 from rmqlab.events import ClientFiltered, ListenerError
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
@@ -20,7 +20,7 @@ from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, 
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET
-from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.subscription_data import EmptyExpressionError, SubscriptionSplitError, build_subscription
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_api import PullResult
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import OffsetStore
-    from rmqlab.client.process_queue import ProcessQueue, PullRequest
+    from rmqlab.client.process_queue import ProcessQueue
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
@@ -41,16 +41,14 @@ V4_1_0_SNAPSHOT = 232
 """The first broker version that filters by SQL92 (ordinal in `MQVersion`)."""
 
 
-class MQConsumer(ABC):
+class MQConsumer(MQConsumerInner):
     """A member of a consumer group on the instance of its client id.
 
-    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
     `process_queue_table`: {queue: what is held of it}, for the queues that are ours; `pull_from_which_node_table`:
     {queue: the id of the broker that the last answer named for the next pull}, a master where there is none.
     """
 
     kind: str
-    consume_type: ConsumeType
 
     def __init__(self, group: str, instance: MQClientInstance, config: ConsumerConfig) -> None:
         """Not started."""
@@ -61,8 +59,8 @@ class MQConsumer(ABC):
         self.message_model = config.message_model
         self.consume_from_where = config.consume_from_where
         self.allocate_strategy = config.allocate_strategy
-        self.subscription_inner: dict[str, SubscriptionData] = {}
-        self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+        self.subscription_inner = {}
+        self.topic_subscribe_info_table = {}
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
         self.pull_from_which_node_table: dict[MessageQueue, int] = {}
         self.offset_store: OffsetStore
@@ -87,13 +85,6 @@ class MQConsumer(ABC):
         name = self.instance.client_id.partition("@")[2] or self.instance.client_id
         wishes = "; ".join(wanted) or "nothing"
         return f"<{type(self).__name__} {name} of group {self.group_name}: {wishes}; owns {owns or 'nothing'}>"
-
-    @abstractmethod
-    async def do_rebalance(self) -> None:
-        """Look again which queues are ours."""
-
-    async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
-        """Make a pull request."""
 
     def begin_start(self) -> None:
         """The first checks of a start; raises `MQClientError` when it was started before, or for the group's name."""
@@ -132,19 +123,6 @@ class MQConsumer(ABC):
         """Ask the name server for the route of every topic subscribed."""
         for topic in hash_map_order(self.subscription_inner):
             await self.instance.update_topic_route_info_from_name_server(topic)
-
-    def subscriptions(self) -> list[SubscriptionData]:
-        """All subscriptions, in hash table order."""
-        return [self.subscription_inner[topic] for topic in hash_map_order(self.subscription_inner)]
-
-    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
-        """Take the queues of a topic, if it is subscribed."""
-        if topic in self.subscription_inner:
-            self.topic_subscribe_info_table[topic] = queues
-
-    def is_subscribe_topic_need_update(self, topic: str) -> bool:
-        """Whether the topic is subscribed and its queues are not known yet."""
-        return topic in self.subscription_inner and topic not in self.topic_subscribe_info_table
 
     async def persist_consumer_offset(self) -> None:
         """Commit the offsets of the queues held."""

@@ -239,4 +239,4 @@ class DefaultLitePullConsumer(MQConsumer):
 
     async def do_rebalance(self) -> None:
         """Look again which queues are ours."""
-        await self.rebalance_impl.do_rebalance(is_order=False)
+        await self.rebalance_impl.do_rebalance()

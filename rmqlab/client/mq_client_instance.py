@@ -15,7 +15,8 @@ from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
 from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes
 from rmqlab.events import HeartbeatSent
 from rmqlab.message.java import hash_map_order
-from rmqlab.protocol.bodies import CheckClientRequestBody
+from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
+from rmqlab.protocol.bodies import CheckClientRequestBody, ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
@@ -29,8 +30,6 @@ from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.topic_routes import MQConsumerInner, MQProducerInner
@@ -52,7 +51,7 @@ HEARTBEAT_TIMEOUT = 3_000
 class MQClientInstance(TopicRoutes):
     """One client id's connections, routes and timers; made by `MQClientManager`, which gives it `default_producer`.
 
-    `processors` handle what brokers ask, by request code; `after_heartbeat` runs after each round of heartbeats.
+    `processors` handle what brokers ask, by request code; extras add theirs.
     """
 
     default_producer: MQProducerInner
@@ -76,8 +75,10 @@ class MQClientInstance(TopicRoutes):
         self.state = ServiceState.CREATE_JUST
         if config.namesrv_addr is not None:
             self.api.name_servers = config.namesrv_addr.split(";")
-        self.processors: dict[int, Processor] = {}
-        self.after_heartbeat: list[Callable[[MQClientInstance], Awaitable[None]]] = []
+        self.processors: dict[int, Processor] = {
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._notify_consumer_ids_changed,
+            RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset_offset,
+        }
         self.heartbeats_sent = 0
         self._lock_heartbeat = Lock(runtime)
         self.scheduled = ScheduledExecutor(runtime, "MQClientFactoryScheduledThread")
@@ -89,6 +90,18 @@ class MQClientInstance(TopicRoutes):
         """Handle a request from the broker at `addr`; one that no processor knows gets no answer."""
         processor = self.processors.get(request.code)
         return None if processor is None else processor(addr, request)
+
+    def _notify_consumer_ids_changed(self, _addr: str, _request: RemotingCommand) -> None:
+        """All consumers of the instance rebalance: nobody looks which group it was (row S-84)."""
+        self.rebalance_service.wakeup()
+
+    def _reset_offset(self, _addr: str, request: RemotingCommand) -> None:
+        """A push consumer goes on at the offsets that the broker says."""
+        header = request.decode_header(ResetOffsetRequestHeader)
+        offsets = ResetOffsetBody.decode(request.body).offset_table if request.body else {}
+        consumer = self.consumer_table.get(header.group)
+        if consumer is not None:
+            self.runtime.spawn(consumer.reset_offset(header.topic, offsets), "ResetOffset")
 
     # ---- life
 
@@ -173,8 +186,6 @@ class MQClientInstance(TopicRoutes):
             return False
         try:
             await self._send_heartbeat_to_all_broker()
-            for hook in self.after_heartbeat:
-                await hook(self)
         finally:
             self._lock_heartbeat.release()
         return True

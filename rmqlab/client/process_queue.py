@@ -33,12 +33,13 @@ class PullRequest:
 class ProcessQueue:
     """Messages of one queue that wait for their consumption, by queue offset. Times are epoch ms, sizes bytes.
 
-    `consuming_orderly` holds the messages taken for orderly consumption and not yet committed.
+    `messages` holds those that wait, by ascending offset, `consuming_orderly` those taken for orderly consumption and
+    not yet committed.
     """
 
     last_pull_timestamp: int
     lock_consume: Lock
-    _messages: dict[int, MessageExt] = field(default_factory=dict)
+    messages: dict[int, MessageExt] = field(default_factory=dict)
     consuming_orderly: dict[int, MessageExt] = field(default_factory=dict)
     msg_count: int = 0
     msg_size: int = 0
@@ -61,11 +62,6 @@ class ProcessQueue:
         """More than 120 s since the last pull was made: rebalance takes the queue for stuck."""
         return now - self.last_pull_timestamp > PULL_MAX_IDLE_TIME
 
-    @property
-    def messages(self) -> dict[int, MessageExt]:
-        """The messages that wait, by ascending queue offset."""
-        return self._messages
-
     def put_message(self, messages: list[MessageExt]) -> bool:
         """Add pulled messages; True when nobody consumes the queue (orderly) and a request should be submitted."""
         added = 0
@@ -75,30 +71,30 @@ class ProcessQueue:
                 self.queue_offset_max = message.queue_offset
                 self.msg_size += len(message.body or b"")
         self.msg_count += added
-        dispatch = bool(self._messages) and not self.consuming
+        dispatch = bool(self.messages) and not self.consuming
         self.consuming = self.consuming or dispatch
         return dispatch
 
     def max_span(self) -> int:
         """Distance between the lowest and the highest offset that wait."""
-        return next(reversed(self._messages)) - next(iter(self._messages)) if self._messages else 0
+        return next(reversed(self.messages)) - next(iter(self.messages)) if self.messages else 0
 
     def remove_message(self, messages: Iterable[MessageExt], now: int) -> int:
         """Take consumed messages out; the offset that may be committed now, -1 when nothing was held."""
         self.last_consume_timestamp = now
-        if not self._messages:
+        if not self.messages:
             return -1
         for message in messages:
-            if self._messages.pop(message.queue_offset, None) is not None:
+            if self.messages.pop(message.queue_offset, None) is not None:
                 self.msg_count -= 1
                 self.msg_size -= len(message.body or b"")
-        return next(iter(self._messages)) if self._messages else self.queue_offset_max + 1
+        return next(iter(self.messages)) if self.messages else self.queue_offset_max + 1
 
     def take_messages(self, batch_size: int, now: int) -> list[MessageExt]:
         """Take up to `batch_size` of the lowest offsets for orderly consumption."""
         self.last_consume_timestamp = now
-        offsets = list(self._messages)[:batch_size]
-        taken = [self._messages.pop(offset) for offset in offsets]
+        offsets = list(self.messages)[:batch_size]
+        taken = [self.messages.pop(offset) for offset in offsets]
         self.consuming_orderly.update(zip(offsets, taken, strict=True))
         if not taken:
             self.consuming = False
@@ -123,19 +119,15 @@ class ProcessQueue:
 
     def clear(self) -> None:
         """Forget everything held."""
-        self._messages.clear()
+        self.messages.clear()
         self.consuming_orderly.clear()
         self.msg_count = self.msg_size = self.queue_offset_max = 0
 
-    def has_temp_message(self) -> bool:
-        """Some messages wait."""
-        return bool(self._messages)
-
     def _put(self, message: MessageExt) -> MessageExt | None:
-        held = self._messages
+        held = self.messages
         old = held.get(message.queue_offset)
         in_order = old is not None or not held or next(reversed(held)) < message.queue_offset
         held[message.queue_offset] = message
         if not in_order:
-            self._messages = dict(sorted(held.items()))
+            self.messages = dict(sorted(held.items()))
         return old

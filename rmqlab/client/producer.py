@@ -17,8 +17,7 @@ from rmqlab.client.client_error import (
     check_topic,
     suggest_todo,
 )
-from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
-from rmqlab.client.topic_routes import TopicPublishInfo
+from rmqlab.client.mq_client_api import ADMIN_TIMEOUT, TopicPublishInfo
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.properties import (
     PROPERTY_MAX_RECONSUME_TIMES,

@@ -98,7 +98,9 @@ class DefaultMQPushConsumer(MQConsumer):
         await self.persist_consumer_offset()
         await self.instance.unregister_consumer(self.group_name)
         await self.instance.shutdown()
-        self.rebalance_impl.destroy()
+        for process_queue in self.process_queue_table.values():
+            process_queue.dropped = True
+        self.process_queue_table.clear()
         self.state = ServiceState.SHUTDOWN_ALREADY
 
     # ---- subscriptions
@@ -125,7 +127,7 @@ class DefaultMQPushConsumer(MQConsumer):
     async def do_rebalance(self) -> None:
         """Look again which queues are ours, unless suspended."""
         if not self.paused:
-            await self.rebalance_impl.do_rebalance(is_order=self.config.orderly)
+            await self.rebalance_impl.do_rebalance()
 
     async def pull_message(self, request: PullRequest) -> None:
         """Make one pull, or put it off: not running, suspended, too much cached, not locked, no subscription."""
@@ -222,7 +224,10 @@ class DefaultMQPushConsumer(MQConsumer):
             async def fix() -> None:
                 self.offset_store.update_offset(queue, request.next_offset, increase_only=False)
                 await self.offset_store.persist(queue)
-                await self.rebalance_impl.remove_process_queue(queue)
+                held = self.process_queue_table.pop(queue, None)  # the next rebalance takes it again
+                if held is not None:
+                    held.dropped = True
+                    await self.rebalance_impl.remove_unnecessary_message_queue(queue, held)
 
             self.instance.pull_message_service.execute_task_later(fix, FIX_OFFSET_DELAY)
             return

@@ -15,7 +15,7 @@ from rmqlab.client.executor import Lock
 from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
-from rmqlab.message.java import hash_map_order, utf16_key
+from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import is_retry_topic, message_queue_order
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from rmqlab.protocol.codes import RequestCode
@@ -40,6 +40,7 @@ class RebalanceImpl(ABC):
 
     gives_up_stuck_queues = False
     memory_first: bool
+    is_order = False
 
     def __init__(self, consumer: MQConsumer) -> None:
         """Works on the consumer's subscriptions, queues and offsets."""
@@ -47,15 +48,16 @@ class RebalanceImpl(ABC):
         self.instance = consumer.instance
         self.group = consumer.group_name
         self.process_queue_table = consumer.process_queue_table
-        self._sorted: dict[str, tuple[list[MessageQueue], list[MessageQueue]]] = {}
 
     @abstractmethod
     async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
         """Called after the set of our queues of a topic has changed."""
 
-    @abstractmethod
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Give a queue up; False when it cannot be given up now."""
+        """Give a queue up: commit and forget its offset; False when it cannot be given up now."""
+        await self.consumer.offset_store.persist(queue)
+        self.consumer.offset_store.remove_offset(queue)
+        return True
 
     def dispatch_pull_request(self, requests: list[PullRequest]) -> None:  # noqa: B027 - not every kind does
         """Begin to pull the queues that became ours."""
@@ -83,16 +85,16 @@ class RebalanceImpl(ABC):
 
     # ---- rebalancing
 
-    async def do_rebalance(self, *, is_order: bool) -> None:
+    async def do_rebalance(self) -> None:
         """Go over all topics in hash table order, then drop the queues of topics no longer subscribed."""
         for topic in hash_map_order(self.consumer.subscription_inner):
             if topic in self.consumer.subscription_inner:
-                await self._rebalance_by_topic(topic, is_order=is_order)
+                await self._rebalance_by_topic(topic)
         for queue in list(self.process_queue_table):
             if queue.topic not in self.consumer.subscription_inner:
                 self.process_queue_table.pop(queue).dropped = True
 
-    async def _rebalance_by_topic(self, topic: str, *, is_order: bool) -> None:
+    async def _rebalance_by_topic(self, topic: str) -> None:
         # taken before the group's clients are asked for: queues learnt meanwhile wait for the next rebalance (as Java)
         all_queues = self.consumer.topic_subscribe_info_table.get(topic)
         if self.consumer.message_model is MessageModel.BROADCASTING:
@@ -101,7 +103,7 @@ class RebalanceImpl(ABC):
             ours = await self._allocate(topic, all_queues)
         if all_queues is None or ours is None:
             return
-        changed = await self._update_process_queue_table(topic, message_queue_order(ours), is_order=is_order)
+        changed = await self._update_process_queue_table(topic, message_queue_order(ours))
         if changed:
             if self.instance.observe is not None:
                 held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
@@ -115,21 +117,14 @@ class RebalanceImpl(ABC):
             return None
         if all_queues is None or client_ids is None:
             return None
-        client_ids = list(_in_order(tuple(client_ids)))
         strategy, client_id = self.consumer.allocate_strategy, self.instance.client_id
+        queues = list(_in_order(tuple(all_queues)))
         try:
-            return strategy.allocate(self.group, client_id, self._in_order_of(topic, all_queues), client_ids) or []
+            return strategy.allocate(self.group, client_id, queues, client_ids) or []
         except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (Java logs it)
             return None
 
-    def _in_order_of(self, topic: str, queues: list[MessageQueue]) -> list[MessageQueue]:
-        """The queues sorted; kept as long as the consumer's table has the very same list, which nobody changes."""
-        known = self._sorted.get(topic)
-        if known is None or known[0] is not queues:
-            known = self._sorted[topic] = (queues, sorted(queues))
-        return list(known[1])  # a strategy may do with it as it likes
-
-    async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue], *, is_order: bool) -> bool:
+    async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue]) -> bool:
         changed, now = False, self.instance.runtime.now()
         for queue in message_queue_order(self.process_queue_table, PROCESS_QUEUE_TABLE_LENGTH):
             process_queue = self.process_queue_table.get(queue)
@@ -144,7 +139,7 @@ class RebalanceImpl(ABC):
                     changed = True
         requests: list[PullRequest] = []
         for queue in ours:
-            if queue in self.process_queue_table or (is_order and not await self.lock(queue)):
+            if queue in self.process_queue_table or (self.is_order and not await self.lock(queue)):
                 continue
             self.consumer.offset_store.remove_offset(queue)
             process_queue = ProcessQueue(self.instance.runtime.now(), Lock(self.instance.runtime))
@@ -156,19 +151,6 @@ class RebalanceImpl(ABC):
                 changed = True
         self.dispatch_pull_request(requests)
         return changed
-
-    async def remove_process_queue(self, queue: MessageQueue) -> None:
-        """Give a queue up outside of a rebalance; the next one takes it again."""
-        process_queue = self.process_queue_table.pop(queue, None)
-        if process_queue is not None:
-            process_queue.dropped = True
-            await self.remove_unnecessary_message_queue(queue, process_queue)
-
-    def destroy(self) -> None:
-        """Drop everything."""
-        for process_queue in self.process_queue_table.values():
-            process_queue.dropped = True
-        self.process_queue_table.clear()
 
     # ---- locks of orderly consumption
 
@@ -248,7 +230,7 @@ class RebalancePushImpl(RebalanceImpl):
     def __init__(self, consumer: MQConsumer, config: PushConsumerConfig) -> None:
         """`config` is the consumer's."""
         super().__init__(consumer)
-        self._config = config
+        self.is_order = config.orderly
 
     async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
         """Stamp the topic's subscription with the client's clock and send a heartbeat (rows S-84..S-86).
@@ -267,17 +249,15 @@ class RebalancePushImpl(RebalanceImpl):
 
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """Commit and forget the offset; an orderly consumer gives the lock back, if its listener lets go within 1 s."""
-        store = self.consumer.offset_store
-        await store.persist(queue)
-        store.remove_offset(queue)
+        await super().remove_unnecessary_message_queue(queue, process_queue)
         lock = process_queue.lock_consume
-        if not self._config.orderly or self.consumer.message_model is not MessageModel.CLUSTERING:
+        if not self.is_order or self.consumer.message_model is not MessageModel.CLUSTERING:
             return True
         if not await lock.acquire(1_000):
             process_queue.try_unlock_times += 1
             return False
         try:
-            if process_queue.has_temp_message():
+            if process_queue.messages:
                 self.instance.scheduled.schedule(partial(self.unlock, queue), UNLOCK_DELAY_TIME)
             else:
                 await self.unlock(queue)
@@ -306,14 +286,8 @@ class RebalanceLitePullImpl(RebalanceImpl):
         broadcasting = self.consumer.message_model is MessageModel.BROADCASTING
         self._assign(topic, all_queues if broadcasting else ours)
 
-    async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Commit and forget the offset."""
-        await self.consumer.offset_store.persist(queue)
-        self.consumer.offset_store.remove_offset(queue)
-        return True
 
-
+# Asked for again and again by every member.
 @lru_cache(maxsize=256)
-def _in_order(client_ids: tuple[str, ...]) -> tuple[str, ...]:
-    """The members in Java's order of texts: all of them ask for the same, again and again."""
-    return tuple(sorted(client_ids, key=utf16_key))
+def _in_order(queues: tuple[MessageQueue, ...]) -> tuple[MessageQueue, ...]:
+    return tuple(sorted(queues))

@@ -1,10 +1,11 @@
-"""Routes of topics as the name server tells them, what they mean for clients, and where brokers are.
+"""Routes of topics, learnt from the name server and handed to producers and consumers, and where brokers are.
 
-Source: `MQClientInstance`, `TopicPublishInfo`.
+Source: `MQClientInstance`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -12,91 +13,26 @@ from msgspec.structs import replace
 
 from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
 from rmqlab.client.executor import Lock
-from rmqlab.client.mq_client_api import MQClientAPI
-from rmqlab.message.java import hash_map_order
-from rmqlab.message.topics import MessageQueue
+from rmqlab.client.mq_client_api import MQClientAPI, publish_info_of, subscribe_info_of
+from rmqlab.message.java import hash_map_order, utf16_key
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.namesrv import MASTER_ID
-from rmqlab.protocol.topic_config import is_readable, is_writeable
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.client_config import ProducerConfig
-    from rmqlab.client.mq_client_api import SendResult
+    from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.message.message import Message
+    from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.namesrv import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
-
-
-INT_MAX = 0x7FFFFFFF
-
-
-class TopicPublishInfo:
-    """The queues of a topic in the order of sending, and where the round robin stands.
-
-    `message_queue_list` is empty until a route is known. The first queue is random: a choice point (row S-20).
-    """
-
-    __slots__ = ("_index", "have_topic_router_info", "message_queue_list")
-
-    def __init__(self, queues: list[MessageQueue] | None = None) -> None:
-        """Without `queues` nothing is known yet."""
-        self.message_queue_list = queues or []
-        self.have_topic_router_info = queues is not None
-        self._index: int | None = None
-
-    def ok(self) -> bool:
-        """There is a queue to send to."""
-        return bool(self.message_queue_list)
-
-    def select_one_message_queue(self, runtime: Runtime, last_broker_name: str | None = None) -> MessageQueue:
-        """The next queue in turn; after a failed send preferably one of another broker than `last_broker_name`."""
-        if last_broker_name is not None:
-            for _ in self.message_queue_list:
-                queue = self._next(runtime)
-                if queue.broker_name != last_broker_name:
-                    return queue
-        return self._next(runtime)
-
-    def _next(self, runtime: Runtime) -> MessageQueue:
-        count = len(self.message_queue_list)
-        if self._index is None:
-            self._index = runtime.choose("first_queue", count) if count > 1 else 0
-        else:
-            self._index = (self._index + 1) & INT_MAX
-        return self.message_queue_list[self._index % count]
-
-
-def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
-    """The queues to send to: those of `orderTopicConf` if set, else the writable ones that have a master."""
-    queues: list[MessageQueue] = []
-    if route.order_topic_conf:
-        for broker in filter(None, route.order_topic_conf.split(";")):
-            name, _, count = broker.partition(":")
-            queues += [MessageQueue(topic, name, i) for i in range(int(count))]
-        return TopicPublishInfo(queues)
-    masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
-    for data in sorted(route.queue_datas):
-        if is_writeable(data.perm) and data.broker_name in masters:
-            queues += [MessageQueue(topic, data.broker_name, i) for i in range(data.write_queue_nums)]
-    return TopicPublishInfo(queues)
-
-
-def subscribe_info_of(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues to read: the readable ones of every broker, masters or not."""
-    return [
-        MessageQueue(topic, data.broker_name, i)
-        for data in route.queue_datas
-        if is_readable(data.perm)
-        for i in range(data.read_queue_nums)
-    ]
 
 
 _Found = TypeVar("_Found")
@@ -127,32 +63,37 @@ class MQProducerInner(Protocol):
         """Send and wait for the answer."""
 
 
-class MQConsumerInner(Protocol):
-    """What an instance knows of a consumer."""
+class MQConsumerInner(ABC):
+    """What an instance knows of a consumer.
+
+    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues}.
+    """
 
     group_name: str
     consume_type: ConsumeType
     message_model: MessageModel
     consume_from_where: ConsumeFromWhere
     unit_mode: bool
+    subscription_inner: dict[str, SubscriptionData]
+    topic_subscribe_info_table: dict[str, list[MessageQueue]]
 
     def subscriptions(self) -> list[SubscriptionData]:
         """All subscriptions, in hash table order."""
+        return [self.subscription_inner[topic] for topic in hash_map_order(self.subscription_inner)]
 
-    def update_topic_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
-        """Take the queues of a topic, if it is subscribed."""
-
-    def is_subscribe_topic_need_update(self, topic: str) -> bool:
-        """Whether the topic is subscribed and its queues are not known yet."""
-
+    @abstractmethod
     async def do_rebalance(self) -> None:
         """Look again which queues are ours."""
 
+    @abstractmethod
     async def persist_consumer_offset(self) -> None:
         """Commit the offsets of the queues held."""
 
-    async def pull_message(self, request: PullRequest) -> None:
+    async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
         """Make a pull request."""
+
+    async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:  # noqa: B027 - nor can be reset
+        """Begin again at `offsets`."""
 
 
 class TopicRoutes:
@@ -175,7 +116,7 @@ class TopicRoutes:
         """Ask for the routes of all topics that producers send to and consumers subscribe."""
         topics: dict[str, None] = {}
         for consumer in self.consumer_table.values():
-            topics.update(dict.fromkeys(str(subscription.topic) for subscription in consumer.subscriptions()))
+            topics.update(dict.fromkeys(hash_map_order(consumer.subscription_inner)))
         for producer in self.producer_table.values():
             topics.update(dict.fromkeys(producer.topic_publish_info_table))
         try:
@@ -219,7 +160,8 @@ class TopicRoutes:
             producer.topic_publish_info_table[topic] = info
         queues = subscribe_info_of(topic, route)
         for consumer in self.consumer_table.values():
-            consumer.update_topic_subscribe_info(topic, queues)
+            if topic in consumer.subscription_inner:
+                consumer.topic_subscribe_info_table[topic] = queues
         self.topic_route_table[topic] = route
         return True
 
@@ -228,7 +170,10 @@ class TopicRoutes:
             info = producer.topic_publish_info_table.get(topic)
             if info is None or not info.ok():
                 return True
-        return any(consumer.is_subscribe_topic_need_update(topic) for consumer in self.consumer_table.values())
+        return any(
+            topic in consumer.subscription_inner and topic not in consumer.topic_subscribe_info_table
+            for consumer in self.consumer_table.values()
+        )
 
     async def clean_offline_broker(self) -> None:
         """Forget the addresses that no route names any more."""
@@ -291,7 +236,7 @@ class TopicRoutes:
         return self.runtime.choose(label, count) if count > 1 else 0
 
     async def find_consumer_id_list(self, topic: str, group: str) -> list[str] | None:
-        """The clients of a group, asked of one broker of the topic; None when nobody answers (rows S-93, H-47)."""
+        """The clients of a group, sorted, asked of one broker of the topic; None when nobody answers (S-93, H-47)."""
         addr = self.find_broker_addr_by_topic(topic)
         if addr is None:
             await self.update_topic_route_info_from_name_server(topic)
@@ -309,7 +254,8 @@ class TopicRoutes:
 # Asked for again and again, and it hardly ever changes.
 @lru_cache(maxsize=256)
 def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
-    return tuple(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list)
+    """The members in Java's order of texts: all of them ask for the same."""
+    return tuple(sorted(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list, key=utf16_key))
 
 
 def _with_queue_nums(route: TopicRouteData, most: int) -> TopicRouteData:

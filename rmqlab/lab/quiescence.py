@@ -167,7 +167,7 @@ class Quiescence:
     def _owned(self, consumer: Consumer, queue: MessageQueue, end: int) -> Iterator[str]:
         client, who, name = consumer.client, consumer.step.who, f"{queue.topic} queue {queue.queue_id}"
         held = client.rebalance_impl.process_queue_table[queue]
-        if held.msg_count or held.has_temp_message():
+        if held.msg_count or held.messages:
             yield f"{who} consumes messages of {name}"
         if not self._pull_is_held(consumer, queue, end):
             yield f"{who}'s pull is not held at the end of {name}"

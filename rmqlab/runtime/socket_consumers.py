@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import PushConsumerConfig
-from rmqlab.client.extra.running_info import ClientAnswers
+from rmqlab.client.extra.running_info import answer_running_info
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.message.ids import UniqueIdMaker
@@ -61,7 +61,7 @@ class SocketConsumers:
         runtime = self.runtime()
         self._runtimes.append(runtime)
         instance = MQClientManager(runtime, self._unique_ids).get_or_create(config)
-        ClientAnswers(instance)
+        answer_running_info(instance)
         return instance
 
     async def push_consumer(

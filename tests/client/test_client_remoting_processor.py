@@ -4,7 +4,7 @@ import pytest
 
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError
-from rmqlab.client.extra.running_info import ClientAnswers
+from rmqlab.client.extra.running_info import answer_running_info
 from rmqlab.message.message import Host, Message, MessageExt
 from rmqlab.message.record import encode_record
 from rmqlab.message.topics import MessageQueue
@@ -22,7 +22,7 @@ COMMIT, ROLLBACK, UNKNOW = LocalTransactionState
 
 def ask(world, who, code, header, body=None):
     instance = world.instance(who)
-    ClientAnswers(instance)
+    answer_running_info(instance)
     return instance.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
 
 

@@ -48,8 +48,6 @@ def test_one_instance_for_a_client_id(world):
     assert one.client_id == "1.2.3.4@77"
     assert manager.get_or_create(ClientConfig(client_ip="1.2.3.4", pid=77)) is one
     assert manager.get_or_create(ClientConfig(client_ip="1.2.3.4", instance_name="x", unit_name="u")) is not one
-    broadcasting = manager.get_or_create(ClientConfig(client_ip="1.2.3.4"), instance_name_to_pid=False)
-    assert broadcasting.client_id == "1.2.3.4@DEFAULT"
 
 
 @pytest.mark.row("S-97")

@@ -60,7 +60,7 @@ def test_taking_committing_and_putting_back():
     assert list(queue.messages) == [1, 2, 3]
     queue.take_messages(2, NOW)
     assert queue.commit() == 3
-    assert (queue.msg_count, queue.msg_size, queue.has_temp_message()) == (1, 2, True)
+    assert (queue.msg_count, queue.msg_size, list(queue.messages)) == (1, 2, [3])
     queue.take_messages(2, NOW)
     assert queue.commit() == 4
     assert queue.commit() == -1

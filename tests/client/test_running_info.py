@@ -6,7 +6,7 @@ import gzip
 import json
 
 from rmqlab.checkout import folder
-from rmqlab.client.extra.running_info import ClientAnswers
+from rmqlab.client.extra.running_info import answer_running_info
 from rmqlab.message.message import Message
 from rmqlab.protocol.admin_headers import (
     GetConsumerRunningInfoRequestHeader,
@@ -41,7 +41,7 @@ def recorded():
 
 def ask(world, code, header, body=None):
     instance = world.instance("A")
-    ClientAnswers(instance)
+    answer_running_info(instance)
     return instance.process_request("10.0.1.1:10911", RemotingCommand.request(code, header, body))
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.protocol.admin_headers import (
-    GetConsumerRunningInfoRequestHeader,
-)
+from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
@@ -22,23 +20,19 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 
 
-class ClientAnswers:
-    """The answer of one instance to a question that a broker hands on."""
+def answer_running_info(instance: MQClientInstance) -> None:
+    """Let an instance answer 307, a question that a broker hands on."""
 
-    def __init__(self, instance: MQClientInstance) -> None:
-        """Registers for 307."""
-        self._instance = instance
-        instance.processors[RequestCode.GET_CONSUMER_RUNNING_INFO] = self._running_info
-
-    def _running_info(self, addr: str, request: RemotingCommand) -> RemotingCommand:
-        """Java adds its threads' stacks when asked; a coroutine has no such list, so there is none."""
-        header = request.decode_header(GetConsumerRunningInfoRequestHeader)
-        group = header.consumer_group
-        consumer = self._instance.consumer_table.get(group)
+    def answer(_addr: str, request: RemotingCommand) -> RemotingCommand:
+        # Java adds its threads' stacks when asked; a coroutine has no such list, so there is none
+        group = request.decode_header(GetConsumerRunningInfoRequestHeader).consumer_group
+        consumer = instance.consumer_table.get(group)
         if not isinstance(consumer, DefaultMQPushConsumer):
             remark = f"The Consumer Group <{group}> not exist in this consumer"
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark)
         return RemotingCommand.response(ResponseCode.SUCCESS, body=running_info(consumer).encode())
+
+    instance.processors[RequestCode.GET_CONSUMER_RUNNING_INFO] = answer
 
 
 def running_info(consumer: DefaultMQPushConsumer) -> ConsumerRunningInfo:

@@ -68,7 +68,6 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "ScheduledExecutor": ("_count",),  # as the broker's timers
     "ClientChannelInfo": ("language", "version"),
     "ConsumerGroupInfo": ("_client_ids",),  # kept from the table of channels
-    "RebalanceImpl": ("_sorted",),  # kept from the consumer's table of topics
 }  # fmt: skip
 FIXED = (
     BrokerConfig, MessageStoreConfig, MessageStore, Timing, PushConsumerConfig, LitePullConsumerConfig, ProducerConfig,

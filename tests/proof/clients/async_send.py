@@ -11,9 +11,8 @@ from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, Remoting
 from tests.proof.clients.picked_send import queue_picked
 
 if TYPE_CHECKING:
-    from rmqlab.client.mq_client_api import SendResult
+    from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.topic_routes import TopicPublishInfo
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
     from tests.proof.clients.picked_send import MessageQueueSelector

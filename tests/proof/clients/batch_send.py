@@ -17,9 +17,8 @@ from rmqlab.message.topics import is_retry_topic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rmqlab.client.mq_client_api import SendResult
+    from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.topic_routes import TopicPublishInfo
     from rmqlab.message.topics import MessageQueue
 
 

@@ -23,9 +23,16 @@ async def subscribe_class(
     consumer: DefaultMQPushConsumer, topic: str, full_class_name: str, filter_class_source: str | None
 ) -> None:
     """Subscribe with a filter class that filter servers run."""
-    hooks = consumer.instance.after_heartbeat
-    if upload_filter_class_source not in hooks:
-        hooks.append(upload_filter_class_source)
+    instance = consumer.instance
+    send = instance.send_heartbeat_to_all_broker_with_lock
+
+    async def send_and_upload() -> bool:
+        sent = await send()
+        if sent:
+            await upload_filter_class_source(instance)
+        return sent
+
+    instance.send_heartbeat_to_all_broker_with_lock = send_and_upload  # type: ignore[method-assign]
     subscription = consumer.put_subscription(topic, "*")
     subscription.sub_string = full_class_name
     subscription.class_filter_mode = True

@@ -11,9 +11,8 @@ from rmqlab.protocol.command import RemotingCommand
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rmqlab.client.mq_client_api import SendResult
+    from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.topic_routes import TopicPublishInfo
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
 
