@@ -429,8 +429,15 @@ def test_a_message_is_stored_when_a_later_pull_says_it_was(tape, tmp_path):
     [
         ("{", "line 2: not JSON"),
         ("[]", "line 2: expected an object, got list"),
-        ('{"conn": 1, "open": true}', "line 2, field t: expected milliseconds, got None"),
-        ('{"t": NaN, "conn": 1, "open": true}', "line 2, field t: expected milliseconds, got nan"),
+        ('{"conn": 1, "open": true}', "line 2, field t: expected milliseconds since the recording began, got None"),
+        (
+            '{"t": NaN, "conn": 1, "open": true}',
+            "line 2, field t: expected milliseconds since the recording began, got nan",
+        ),
+        ('{"t": 1e12, "conn": 1, "open": true}', "line 2, field t: expected milliseconds since the recording began"),
+        ('{"t": 1, "conn": 1, "open": true, "to": []}', "line 2, field to: expected broker or namesrv, got []"),
+        ('{"t": 5, "conn": 1, "open": 1}\n{"t": 4, "conn": 1, "open": 1}', "line 3, field t: 4 comes after 5"),
+        ('{"t": 1, "conn": 1, "dir": [], "frame": ""}', "line 2, field dir: expected c2s or s2c, got []"),
         ('{"t": 1, "open": true}', "line 2, field conn: expected a connection number, got None"),
         ('{"t": 1, "control": "cut", "conns": 3}', "line 2, field conns: expected connection numbers, got 3"),
         ('{"t": 1, "conn": 1, "dir": "up", "frame": ""}', "line 2, field dir: expected c2s or s2c, got 'up'"),

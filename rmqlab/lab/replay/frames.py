@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
@@ -62,6 +61,7 @@ class Recording:
 
 
 FRAMES = ("frames.jsonl", "frames.jsonl.gz")
+MAX_MS = 366 * 24 * 3_600_000  # the broker's timers run all the time: nobody waits for more than a year of them
 
 
 def frames_folder(path: Path) -> Path | None:
@@ -81,7 +81,12 @@ def read_recording(folder: Path) -> Recording:
     text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz")
     recording = Recording(folder.resolve().name, properties)
     of_namesrv: set[int] = set()
+    last = 0.0
     for line, to in _lines(path, text):
+        if line.t < last:
+            where = f"{path}, line {line.number}, field t"
+            raise BadInput(f"{where}: {line.t:g} comes after {last:g}; lines stand in the order of time")
+        last = line.t
         if to == "namesrv":
             of_namesrv.add(line.conn)
             recording.namesrv_lines.append(line)
@@ -104,15 +109,15 @@ def _lines(path: Path, text: str) -> Iterator[tuple[RecordedLine, str]]:
         if not isinstance(fields, dict):
             raise BadInput(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
         to = fields.get("to", "broker")
-        if to not in {"broker", "namesrv"}:
+        if to not in ("broker", "namesrv"):
             raise BadInput(f"{path}, line {number}, field to: expected broker or namesrv, got {to!r}")
         yield _line(f"{path}, line {number}", number, fields), to
 
 
 def _line(where: str, number: int, fields: dict[str, object]) -> RecordedLine:
     t = fields.get("t")
-    if isinstance(t, bool) or not isinstance(t, int | float) or not 0 <= t < inf:
-        raise BadInput(f"{where}, field t: expected milliseconds, got {t!r}")
+    if isinstance(t, bool) or not isinstance(t, int | float) or not 0 <= t <= MAX_MS:
+        raise BadInput(f"{where}, field t: expected milliseconds since the recording began, got {t!r}")
     if "control" in fields:
         conns = fields.get("conns", [])
         if not isinstance(conns, list) or not all(isinstance(conn, int) for conn in conns):
@@ -126,7 +131,7 @@ def _line(where: str, number: int, fields: dict[str, object]) -> RecordedLine:
     if "client" in fields:
         return RecordedLine(number, t, LineKind.CLIENT, conn, client=str(fields["client"]))
     direction = fields.get("dir")
-    if direction not in {"c2s", "s2c"}:
+    if direction not in ("c2s", "s2c"):  # no set: what a file says may not be hashable
         raise BadInput(f"{where}, field dir: expected c2s or s2c, got {direction!r}")
     if "close" in fields:
         return RecordedLine(number, t, LineKind.CLOSE, conn, direction == "c2s")
